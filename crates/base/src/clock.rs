@@ -1,0 +1,97 @@
+//! The clock: one reading a request, and time that a test can turn by hand.
+//!
+//! Two scales that must not be mixed up: *ticks* never go back and measure how
+//! long something has lain here; *unix* time is what a `Date` field speaks of.
+//! Invariant: ticks never decrease, also when the wall clock is set.
+//! Start at [`Clock::now`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// One reading of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Milliseconds on a scale that never goes back; only differences mean anything.
+    pub ticks_ms: u64,
+    /// Milliseconds since 1970-01-01T00:00:00Z, as the machine believes.
+    pub unix_ms: u64,
+}
+
+impl Now {
+    /// Whole seconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn unix_seconds(self) -> u64 {
+        self.unix_ms / 1000
+    }
+}
+
+/// Where the time comes from: the machine, or a test's hand. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Machine { start: Instant },
+    Manual { elapsed_ms: Arc<AtomicU64>, unix_start_ms: u64 },
+}
+
+impl Clock {
+    /// The machine's clock.
+    #[must_use]
+    pub fn machine() -> Self {
+        Self(Source::Machine { start: Instant::now() })
+    }
+
+    /// A clock that moves only when [`Clock::advance_ms`] is called.
+    #[must_use]
+    pub fn manual(unix_start_ms: u64) -> Self {
+        Self(Source::Manual { elapsed_ms: Arc::new(AtomicU64::new(0)), unix_start_ms })
+    }
+
+    /// Reads the clock. Ticks start above zero, so that 0 can mean "never".
+    #[must_use]
+    pub fn now(&self) -> Now {
+        match &self.0 {
+            Source::Machine { start } => {
+                let ticks = start.elapsed().as_millis() as u64 + 1;
+                let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Now { ticks_ms: ticks, unix_ms: unix.as_millis() as u64 }
+            }
+            Source::Manual { elapsed_ms, unix_start_ms } => {
+                let elapsed = elapsed_ms.load(Ordering::SeqCst);
+                Now { ticks_ms: elapsed + 1, unix_ms: unix_start_ms + elapsed }
+            }
+        }
+    }
+
+    /// Moves a manual clock forward; the machine's clock takes no orders.
+    pub fn advance_ms(&self, by_ms: u64) {
+        if let Source::Manual { elapsed_ms, .. } = &self.0 {
+            elapsed_ms.fetch_add(by_ms, Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manual_clock_moves_both_scales_and_only_when_told() {
+        let clock = Clock::manual(1_000_000);
+        let before = clock.now();
+        assert_eq!(clock.now(), before);
+        clock.clone().advance_ms(250);
+        let after = clock.now();
+        assert_eq!(after.ticks_ms - before.ticks_ms, 250);
+        assert_eq!(after.unix_ms, 1_000_250);
+    }
+
+    #[test]
+    fn the_machine_clock_never_goes_back() {
+        let clock = Clock::machine();
+        let first = clock.now();
+        assert!(first.ticks_ms > 0 && clock.now().ticks_ms >= first.ticks_ms);
+    }
+}

@@ -1,0 +1,14 @@
+//! The floor: clock, limits, counters, task spawn, shutdown. Nothing about HTTP.
+//!
+//! Every other crate stands on this one, so it depends on none of them and
+//! stays small: what knows a protocol, a policy or a file format belongs above.
+
+pub mod amount;
+pub mod clock;
+pub mod counter;
+pub mod shutdown;
+pub mod task;
+
+pub use clock::{Clock, Now};
+pub use counter::Counter;
+pub use shutdown::Shutdown;

@@ -1,0 +1,17 @@
+//! Bytes to messages and back, where no library does it for us.
+//!
+//! Nothing here opens a socket, reads a clock or decides anything about a site:
+//! bytes go in, messages come out, and the same message comes out however the
+//! bytes were cut.
+
+pub mod body;
+pub mod fastcgi;
+pub mod fields;
+pub mod h1;
+pub mod message;
+pub mod name;
+
+pub use body::{Body, BodyError};
+pub use fields::Fields;
+pub use message::{RequestHead, ResponseHead, Version};
+pub use name::Name;
