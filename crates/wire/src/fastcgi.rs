@@ -1,1 +1,0 @@
-//! FastCGI records.
