@@ -25,6 +25,8 @@ pub use memory::{Counts, Inserted, Key, Resident, Store, VARIANTS_MAX};
 pub use reservation::{NoRoom, Reservation};
 
 #[cfg(test)]
+mod eviction_tests;
+#[cfg(test)]
 mod filling_tests;
 #[cfg(test)]
 mod memory_tests;

@@ -153,11 +153,11 @@ impl<T: Resident> Store<T> {
             self.inner.counters.too_heavy.bump();
             return Inserted::TooHeavy;
         }
-        let displaced = self.change(key, |shard| shard.insert(key, item, weight));
+        let displaced = self.change(key, |shard| shard.insert(key, item.clone(), weight));
         let crowded_out = usize::from(displaced.crowded_out);
         self.inner.counters.crowded_out.add(crowded_out as u64);
         let replaced = displaced.items.len() - crowded_out;
-        Inserted::Stored { replaced, evicted: self.make_room(Some(place(key))) }
+        Inserted::Stored { replaced, evicted: self.make_room(Some(&item)) }
     }
 
     /// Removes all variants of `key` and says how many there were.
@@ -263,17 +263,17 @@ impl<T: Resident> Store<T> {
     /// Steps from shard to shard until all is within the limit; says how many entries went.
     ///
     /// A shard lighter than the average is passed over, so shards stay alike, unless a whole
-    /// round found nothing. An entry alone in the shard `fresh` was just inserted and stays.
-    fn make_room(&self, fresh: Option<usize>) -> usize {
+    /// round found nothing. What is `fresh` stays: room is made for it.
+    fn make_room(&self, fresh: Option<&Arc<T>>) -> usize {
         let (mut evicted, mut fruitless, mut spared) = (0, 0, 0);
         while self.inner.budget.is_over() && fruitless < 2 * SHARDS {
             let place = self.inner.turn.fetch_add(1, Ordering::Relaxed) % SHARDS;
             let pressure = Pressure {
                 lightest: if fruitless < SHARDS { self.used() / SHARDS } else { 0 },
-                leave_one: fresh == Some(place),
+                fresh,
                 force: spared >= SPARED_MAX,
             };
-            match self.change_at(place, |shard| shard.step(pressure)) {
+            match self.change_at(place, |shard| shard.step(&pressure)) {
                 Step::Evicted(_item, weight) => {
                     evicted += 1;
                     (fruitless, spared) = (0, 0);

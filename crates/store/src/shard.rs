@@ -50,6 +50,16 @@ pub(crate) struct Slot<T> {
     place: Place,
 }
 
+impl<T> Slot<T> {
+    /// Whether it was read often enough to be spared where it stands.
+    fn is_wanted(&self) -> bool {
+        match self.place {
+            Place::Small => self.readings >= READINGS_TO_STAY,
+            Place::Main => self.readings > 0,
+        }
+    }
+}
+
 /// What one step of eviction came to.
 pub(crate) enum Step<T> {
     /// An entry went; it weighed so much.
@@ -61,12 +71,11 @@ pub(crate) enum Step<T> {
 }
 
 /// What a step of eviction may take.
-#[derive(Clone, Copy)]
-pub(crate) struct Pressure {
+pub(crate) struct Pressure<'a, T> {
     /// A shard lighter than this is passed over.
     pub(crate) lightest: usize,
-    /// The last entry stays: it was just inserted.
-    pub(crate) leave_one: bool,
+    /// This item stays: room is made for it.
+    pub(crate) fresh: Option<&'a Arc<T>>,
     /// Readings buy nothing any more.
     pub(crate) force: bool,
 }
@@ -165,21 +174,38 @@ impl<T: Resident> Shard<T> {
     }
 
     /// Takes one step towards less weight.
-    pub(crate) fn step(&mut self, pressure: Pressure) -> Step<T> {
+    pub(crate) fn step(&mut self, pressure: &Pressure<T>) -> Step<T> {
         let (small, main) = (self.small.weight(), self.main.weight());
-        let spared = usize::from(pressure.leave_one);
-        if self.slots.len() <= spared || self.weight() < pressure.lightest {
+        if self.weight() < pressure.lightest {
             return Step::Nothing;
         }
         // A sole entry in the small queue had no time to be read: it outweighs its tenth only
         // because it is large.
         let small_is_full = small >= (small + main) / SMALL_SHARE && self.small.length() > 1;
-        match (self.small.head(), self.main.head()) {
-            (Some(id), None) => self.step_small(id, pressure.force),
-            (Some(id), Some(_)) if small_is_full => self.step_small(id, pressure.force),
-            (_, Some(id)) => self.step_main(id, pressure.force),
-            (None, None) => Step::Nothing,
+        let mut heads = [self.main.head(), self.small.head()];
+        if small_is_full {
+            heads.reverse();
         }
+        let item = |id: u32| &self.slots[id as usize].item;
+        let is_fresh = |&id: &u32| pressure.fresh.is_some_and(|fresh| Arc::ptr_eq(fresh, item(id)));
+        let mut ids = heads.into_iter().flatten();
+        let Some(first) = ids.next() else { return Step::Nothing };
+        // The fresh one is taken up only when all others stand behind it; it then joins behind them.
+        let id = if is_fresh(&first) { ids.next().unwrap_or(first) } else { first };
+        let is_fresh = is_fresh(&id);
+        if is_fresh && self.slots.len() == 1 {
+            return Step::Nothing;
+        }
+        let slot = &self.slots[id as usize];
+        if is_fresh || (slot.is_wanted() && !pressure.force) {
+            self.spare(id, is_fresh);
+            return Step::Spared;
+        }
+        let (hash, weight) = (slot.hash, slot.weight);
+        if slot.place == Place::Small {
+            self.ghost.remember(hash, self.slots.len());
+        }
+        Step::Evicted(self.take(id), weight)
     }
 
     /// Takes everything out, also the ghosts.
@@ -205,30 +231,27 @@ impl<T: Resident> Shard<T> {
             + self.ghost.bytes()
     }
 
-    fn step_small(&mut self, id: u32, force: bool) -> Step<T> {
+    /// Gives an entry another round, in the main queue and for a reading unless it is fresh.
+    fn spare(&mut self, id: u32, is_fresh: bool) {
         let slot = &mut self.slots[id as usize];
-        if slot.readings >= READINGS_TO_STAY && !force {
-            slot.readings = 0;
-            slot.place = Place::Main;
-            self.small.leave(&mut self.slots, id);
-            self.main.join(&mut self.slots, id);
-            return Step::Spared;
+        let from = slot.place;
+        match from {
+            _ if is_fresh => {}
+            Place::Small => (slot.readings, slot.place) = (0, Place::Main),
+            Place::Main => slot.readings -= 1,
         }
-        self.ghost.remember(slot.hash, self.slots.len());
-        let weight = self.slots[id as usize].weight;
-        Step::Evicted(self.take(id), weight)
+        let to = slot.place;
+        let (queue, slots) = self.queue(from);
+        queue.leave(slots, id);
+        let (queue, slots) = self.queue(to);
+        queue.join(slots, id);
     }
 
-    fn step_main(&mut self, id: u32, force: bool) -> Step<T> {
-        let slot = &mut self.slots[id as usize];
-        if slot.readings > 0 && !force {
-            slot.readings -= 1;
-            self.main.leave(&mut self.slots, id);
-            self.main.join(&mut self.slots, id);
-            return Step::Spared;
+    fn queue(&mut self, place: Place) -> (&mut Queue, &mut [Slot<T>]) {
+        match place {
+            Place::Small => (&mut self.small, &mut self.slots),
+            Place::Main => (&mut self.main, &mut self.slots),
         }
-        let weight = slot.weight;
-        Step::Evicted(self.take(id), weight)
     }
 
     fn head(&self, key: &Key) -> Option<u32> {
@@ -259,10 +282,8 @@ impl<T: Resident> Shard<T> {
         let id = self.slots.len() as u32;
         let (hash, older, place) = (slot.hash, slot.older, slot.place);
         self.slots.push(slot);
-        match place {
-            Place::Small => self.small.join(&mut self.slots, id),
-            Place::Main => self.main.join(&mut self.slots, id),
-        }
+        let (queue, slots) = self.queue(place);
+        queue.join(slots, id);
         match self.table.find_mut(hash, |&head| head == older) {
             Some(head) => *head = id,
             None => {
@@ -276,18 +297,14 @@ impl<T: Resident> Shard<T> {
     fn take(&mut self, id: u32) -> Arc<T> {
         let Slot { hash, older, place, .. } = self.slots[id as usize];
         self.repoint(hash, id, older);
-        match place {
-            Place::Small => self.small.leave(&mut self.slots, id),
-            Place::Main => self.main.leave(&mut self.slots, id),
-        }
+        let (queue, slots) = self.queue(place);
+        queue.leave(slots, id);
         let last = self.slots.len() as u32 - 1;
         let taken = self.slots.swap_remove(id as usize);
         if id != last {
             let Slot { hash, place, .. } = self.slots[id as usize];
-            match place {
-                Place::Small => self.small.renamed(&mut self.slots, id),
-                Place::Main => self.main.renamed(&mut self.slots, id),
-            }
+            let (queue, slots) = self.queue(place);
+            queue.renamed(slots, id);
             self.repoint(hash, last, id);
         }
         self.give_back_memory();
