@@ -1,1 +1,71 @@
-//! (being built)
+//! Talking to PHP, to files and to other servers.
+//!
+//! An [`Origin`] takes a [`Call`] and gives an [`Answer`] or an [`OriginError`].
+//! It decides nothing about caching and nothing about visitors: the caller has
+//! cleaned the request's fields and reads the answer's.
+//! Start at [`Origin::send`].
+
+mod answer;
+mod call;
+mod counters;
+mod dial;
+mod error;
+mod files;
+mod fpm;
+mod http_origin;
+mod log;
+mod path;
+mod php;
+mod pool;
+mod script;
+mod slots;
+mod timeouts;
+
+pub use answer::Answer;
+pub use call::{Call, EarlySink};
+pub use counters::Counters;
+pub use dial::{Dial, MemoryDial};
+pub use error::{Fault, OriginError, Refusal};
+pub use files::{FilesOrigin, OpenFile};
+pub use fpm::{Fpm, FpmError, FpmOptions};
+pub use http_origin::{AddressError, HttpOptions, HttpOrigin};
+pub use log::{Log, LogSink};
+pub use php::{PhpAddressError, PhpOptions, PhpOrigin, SendFolders, Spool};
+pub use slots::SlotLimits;
+pub use timeouts::Timeouts;
+
+/// Where a site's answers come from.
+pub enum Origin {
+    /// Another HTTP server.
+    Http(HttpOrigin),
+    /// A folder with PHP in it; its static files come from here as well.
+    Php(PhpOrigin),
+    /// A folder without PHP.
+    Files(FilesOrigin),
+}
+
+impl Origin {
+    /// Sends one request and waits for the head of its answer.
+    ///
+    /// Dropping the future gives the request up; the origin sees its connection close.
+    ///
+    /// # Errors
+    /// Whatever kept an answer from coming; see [`OriginError::status`].
+    pub async fn send(&self, call: Call) -> Result<Answer, OriginError> {
+        match self {
+            Self::Http(origin) => origin.send(call).await,
+            Self::Php(origin) => origin.send(call).await,
+            Self::Files(origin) => origin.send(&call),
+        }
+    }
+
+    /// What has happened so far, for the dashboard.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        match self {
+            Self::Http(origin) => origin.counters(),
+            Self::Php(origin) => origin.counters(),
+            Self::Files(origin) => origin.counters(),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What an origin has been through, in numbers.
+
+use base::Counter;
+
+/// Counters of one origin; those named for a limit say how often it bit.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Requests sent, retries not counted.
+    pub requests: Counter,
+    /// Connections opened.
+    pub connects: Counter,
+    /// Requests that found an open connection.
+    pub reuses: Counter,
+    /// Requests sent again because a kept connection had gone stale.
+    pub stale_retries: Counter,
+    /// Requests refused because the queue was full.
+    pub queue_refusals: Counter,
+    /// Requests that waited in the queue for too long.
+    pub queue_timeouts: Counter,
+    /// Request bodies written to the spool folder.
+    pub spooled_bodies: Counter,
+    /// Request bodies refused for their size.
+    pub bodies_too_large: Counter,
+    /// Lines that the log left out because there were too many.
+    pub log_lines_dropped: Counter,
+    /// Requests for a path that is never served.
+    pub refused_paths: Counter,
+}

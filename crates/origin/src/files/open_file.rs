@@ -1,0 +1,149 @@
+//! One open file and any stretch of it as a body.
+//!
+//! Invariant: every stretch is of the file that was opened, also if another takes
+//! its name meanwhile. A small stretch is read at once where it is asked for: it is
+//! in the page cache nearly always, and a thread's help would cost more than the read.
+
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
+use tokio::task::JoinHandle;
+use wire::{Body, BodyError, Fields, Name};
+
+use super::file_error;
+use crate::OriginError;
+
+/// The most that is read in one piece.
+const PIECE_BYTES: u64 = 64 * 1024;
+
+/// An open file; clones share it.
+#[derive(Clone, Debug)]
+pub struct OpenFile {
+    file: Arc<File>,
+    /// Bytes of the whole file.
+    pub length: u64,
+    /// When it was last written.
+    pub modified: SystemTime,
+    /// A strong validator, quoted: time of the last write and length.
+    pub etag: String,
+    /// By the ending of its name.
+    pub content_type: String,
+}
+
+impl OpenFile {
+    /// Opens the regular file at `path`; none if there is none.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, OriginError> {
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+        let (data, file) = match opened {
+            Ok((data, file)) if data.is_file() => (data, file),
+            Ok(_) => return Ok(None),
+            Err(error) => return file_error(&error).map_or(Ok(None), Err),
+        };
+        let modified = data.modified().unwrap_or(UNIX_EPOCH);
+        let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Some(Self {
+            file: Arc::new(file),
+            length: data.len(),
+            modified,
+            etag: format!("\"{:x}-{:x}-{:x}\"", since.as_secs(), since.subsec_nanos(), data.len()),
+            content_type: content_type(path),
+        }))
+    }
+
+    /// The bytes from `first` to before `end`.
+    #[must_use]
+    pub fn body(&self, first: u64, end: u64) -> Body {
+        let end = end.min(self.length);
+        let body = FileBody { file: self.file.clone(), at: first.min(end), end, reading: None };
+        body.boxed_unsync()
+    }
+
+    /// Adds length and validators to an answer's fields.
+    pub(crate) fn describe(&self, fields: &mut Fields) {
+        fields.put(Name::ContentLength, self.length.to_string());
+        fields.put(Name::LastModified, httpdate::fmt_http_date(self.modified));
+        fields.put(Name::Etag, &self.etag);
+        fields.put(Name::AcceptRanges, "bytes");
+    }
+}
+
+/// The type by the file's ending; text is said to be UTF-8.
+fn content_type(path: &Path) -> String {
+    let Some(mime) = mime_guess::from_path(path).first() else {
+        return "application/octet-stream".to_owned();
+    };
+    let is_text = mime.type_() == "text"
+        || matches!(mime.subtype().as_str(), "javascript" | "json" | "xml")
+        || mime.suffix().is_some_and(|suffix| suffix == "xml" || suffix == "json");
+    if is_text { format!("{mime}; charset=utf-8") } else { mime.to_string() }
+}
+
+struct FileBody {
+    file: Arc<File>,
+    at: u64,
+    end: u64,
+    reading: Option<JoinHandle<io::Result<Bytes>>>,
+}
+
+impl http_body::Body for FileBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = self.get_mut();
+        let left = this.end - this.at;
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        let is_small = left <= PIECE_BYTES && this.reading.is_none();
+        let piece = if is_small {
+            read(&this.file, this.at, left)
+        } else {
+            let reading = this.reading.get_or_insert_with(|| {
+                let (file, at) = (this.file.clone(), this.at);
+                tokio::task::spawn_blocking(move || read(&file, at, left.min(PIECE_BYTES)))
+            });
+            let joined = ready!(Pin::new(reading).poll(context));
+            this.reading = None;
+            joined.unwrap_or_else(|error| Err(io::Error::other(error)))
+        };
+        Poll::Ready(Some(match piece {
+            Ok(bytes) => {
+                this.at += bytes.len() as u64;
+                Ok(Frame::data(bytes))
+            }
+            Err(error) => {
+                this.at = this.end;
+                Err(BodyError::Ours(format!("a file could not be read to its end: {error}")))
+            }
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.at == self.end
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.end - self.at)
+    }
+}
+
+/// Reads exactly `length` bytes; a file that became shorter is an error.
+fn read(file: &File, at: u64, length: u64) -> io::Result<Bytes> {
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, at)?;
+    Ok(bytes.into())
+}

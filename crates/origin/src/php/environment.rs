@@ -1,0 +1,219 @@
+//! The environment of a script: what PHP finds in `$_SERVER`.
+//!
+//! Law: RFC 3875 §4.1; nginx's `fastcgi_params` for what apps expect beside it.
+//! Invariants: 1. Whatever a visitor names begins with `HTTP_`, so no field sets
+//! `PHP_VALUE` or any other variable of ours. 2. No two fields become one
+//! variable: names with other characters than letters, digits and hyphens are left
+//! out. 3. `HTTP_PROXY` never appears: libraries would take it for a setting.
+//! Start at [`encode`].
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use wire::fastcgi::encode_param;
+use wire::{Fields, Name, RequestHead, Version};
+
+use crate::Call;
+use crate::script::Script;
+
+const SOFTWARE: &str = concat!("wick/", env!("CARGO_PKG_VERSION"));
+
+/// The environment as the content of PARAMS records.
+pub(crate) fn encode(
+    call: &Call,
+    head: &RequestHead,
+    script: &Script,
+    root: &Path,
+    body_length: Option<u64>,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024 + 2 * head.fields.bytes());
+    let mut put = |name: &str, value: &[u8]| encode_param(&mut out, name.as_bytes(), value);
+    let root = root.as_os_str().as_bytes();
+    let info = script.path_info.as_deref().unwrap_or_default();
+    put("GATEWAY_INTERFACE", b"CGI/1.1");
+    put("SERVER_SOFTWARE", SOFTWARE.as_bytes());
+    put("REDIRECT_STATUS", b"200");
+    put("REQUEST_METHOD", head.method.as_str().as_bytes());
+    put("REQUEST_URI", head.target.as_bytes());
+    put("QUERY_STRING", head.query().unwrap_or_default().as_bytes());
+    put("SCRIPT_FILENAME", script.file.as_os_str().as_bytes());
+    put("SCRIPT_NAME", &script.name);
+    put("DOCUMENT_ROOT", root);
+    put("DOCUMENT_URI", &[&script.name, info].concat());
+    if !info.is_empty() {
+        put("PATH_INFO", info);
+        put("PATH_TRANSLATED", &[root, info].concat());
+    }
+    put("SERVER_PROTOCOL", if head.version == Version::Http10 { b"HTTP/1.0" } else { b"HTTP/1.1" });
+    put("REQUEST_SCHEME", call.scheme.as_bytes());
+    if call.scheme == "https" {
+        put("HTTPS", b"on");
+    }
+    put("REMOTE_ADDR", call.peer.ip().to_canonical().to_string().as_bytes());
+    put("REMOTE_PORT", call.peer.port().to_string().as_bytes());
+    put("SERVER_ADDR", call.local.ip().to_canonical().to_string().as_bytes());
+    let (name, port) = server(call, &head.host);
+    put("SERVER_NAME", name.as_bytes());
+    put("SERVER_PORT", port.as_bytes());
+    put("CONTENT_TYPE", head.fields.first(Name::ContentType).unwrap_or_default());
+    let length = body_length.map_or_else(String::new, |length| length.to_string());
+    put("CONTENT_LENGTH", length.as_bytes());
+    if !head.host.is_empty() {
+        put("HTTP_HOST", head.host.as_bytes());
+    }
+    encode_fields(&mut out, &head.fields);
+    out
+}
+
+/// The name and the port by which the visitor knows the site: a `Host` without a
+/// port means the scheme's own, whatever port Wick itself listens on.
+fn server(call: &Call, host: &str) -> (String, String) {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, port),
+        _ => (host, ""),
+    };
+    let standard = if call.scheme == "https" { "443" } else { "80" };
+    match (name, port) {
+        ("", _) => (call.local.ip().to_canonical().to_string(), call.local.port().to_string()),
+        (name, "") => (name.to_owned(), standard.to_owned()),
+        (name, port) => (name.to_owned(), port.to_owned()),
+    }
+}
+
+/// Every field as `HTTP_NAME`; lines of one name become one value.
+fn encode_fields(out: &mut Vec<u8>, fields: &Fields) {
+    for (at, (known, name, value)) in fields.iter_known().enumerate() {
+        let is_ours = matches!(
+            known,
+            Some(Name::Host | Name::ContentType | Name::ContentLength | Name::TransferEncoding)
+        );
+        let is_plain = name.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'-');
+        if is_ours || !is_plain || name.eq_ignore_ascii_case(b"proxy") {
+            continue;
+        }
+        if fields.iter().take(at).any(|(earlier, _)| earlier.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        let variable: Vec<u8> = [b"HTTP_", name].concat();
+        let variable: Vec<u8> = variable
+            .iter()
+            .map(|&b| if b == b'-' { b'_' } else { b.to_ascii_uppercase() })
+            .collect();
+        let separator: &[u8] = if known == Some(Name::Cookie) { b"; " } else { b", " };
+        let mut joined = value.to_vec();
+        for (later, value) in fields.iter().skip(at + 1) {
+            if later.eq_ignore_ascii_case(name) {
+                joined.extend_from_slice(separator);
+                joined.extend_from_slice(value);
+            }
+        }
+        encode_param(out, &variable, &joined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::fastcgi::decode_params;
+
+    fn call(host: &str, target: &str, scheme: &'static str, fields: &str) -> Call {
+        let head = RequestHead {
+            target: target.to_owned(),
+            host: host.to_owned(),
+            fields: Fields::parse(fields.as_bytes()).expect("the test's fields are well formed"),
+            ..RequestHead::default()
+        };
+        let peer = "[::ffff:192.0.2.7]:4711".parse().expect("an address");
+        let local = "127.0.0.1:8080".parse().expect("an address");
+        Call { head, body: None, body_length: None, peer, local, scheme, early: None }
+    }
+
+    fn environment(call: &Call, info: Option<&str>) -> Vec<String> {
+        let script = Script {
+            file: "/site/a b.php".into(),
+            name: b"/a b.php".to_vec(),
+            path_info: info.map(|info| info.as_bytes().to_vec()),
+        };
+        let bytes = encode(call, &call.head, &script, Path::new("/site"), None);
+        let pairs = decode_params(&bytes).expect("whole pairs");
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        pairs.into_iter().map(|(name, value)| format!("{}={}", text(name), text(value))).collect()
+    }
+
+    fn check(call: &Call, info: Option<&str>, expected: &[&str], absent: &[&str]) {
+        let environment = environment(call, info);
+        for line in expected {
+            assert!(environment.iter().any(|l| l == line), "{line} not in {environment:#?}");
+        }
+        for name in absent {
+            let start = format!("{name}=");
+            assert!(!environment.iter().any(|l| l.starts_with(&start)), "{name} in {environment:#?}");
+        }
+    }
+
+    #[test]
+    fn apps_find_what_they_expect() {
+        check(
+            &call("forum.example:8080", "/a%20b.php/x?q=1&r", "http", "Accept: */*\n"),
+            Some("/x"),
+            &[
+                "REQUEST_URI=/a%20b.php/x?q=1&r",
+                "QUERY_STRING=q=1&r",
+                "SCRIPT_FILENAME=/site/a b.php",
+                "SCRIPT_NAME=/a b.php",
+                "PATH_INFO=/x",
+                "PATH_TRANSLATED=/site/x",
+                "DOCUMENT_URI=/a b.php/x",
+                "DOCUMENT_ROOT=/site",
+                "SERVER_NAME=forum.example",
+                "SERVER_PORT=8080",
+                "HTTP_HOST=forum.example:8080",
+                "REMOTE_ADDR=192.0.2.7",
+                "REMOTE_PORT=4711",
+                "HTTP_ACCEPT=*/*",
+                "CONTENT_LENGTH=",
+                "REQUEST_SCHEME=http",
+                "SERVER_PROTOCOL=HTTP/1.1",
+            ],
+            &["HTTPS"],
+        );
+        check(
+            &call("[::1]", "/", "https", ""),
+            None,
+            &["HTTPS=on", "SERVER_NAME=[::1]", "SERVER_PORT=443", "QUERY_STRING="],
+            &["PATH_INFO", "PATH_TRANSLATED"],
+        );
+        let no_host = call("", "/", "http", "");
+        check(&no_host, None, &["SERVER_NAME=127.0.0.1", "SERVER_PORT=8080"], &["HTTP_HOST"]);
+    }
+
+    #[test]
+    fn a_visitor_can_set_no_variable_but_those_of_fields() {
+        check(
+            &call(
+                "a",
+                "/",
+                "http",
+                "Proxy: evil\nPHP_VALUE: x\nX_Forwarded_For: evil\nX-Forwarded-For: good\n\
+                 Content-Type: a/b\nContent-Length: 9\nHost: evil\nX.Y: z\n\
+                 Cookie: a=1\nX-A: 1\ncookie: b=2\nx-a: 2\n",
+            ),
+            None,
+            &[
+                "HTTP_X_FORWARDED_FOR=good",
+                "CONTENT_TYPE=a/b",
+                "HTTP_HOST=a",
+                "HTTP_COOKIE=a=1; b=2",
+                "HTTP_X_A=1, 2",
+            ],
+            &[
+                "HTTP_PROXY",
+                "PHP_VALUE",
+                "HTTP_PHP_VALUE",
+                "HTTP_CONTENT_TYPE",
+                "HTTP_CONTENT_LENGTH",
+                "HTTP_X_Y",
+            ],
+        );
+    }
+}

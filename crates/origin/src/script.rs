@@ -1,0 +1,248 @@
+//! What a path stands for in a site's folder: a script, a file, a folder, nothing.
+//!
+//! In: a [`SitePath`] and a way to ask what lies at a path. Out: a [`Target`].
+//! Law: RFC 3875 §4.1.5, §4.1.13; for the rest, what PHP sites are used to from
+//! Apache and nginx.
+//! Invariants: 1. What is run is a regular file whose own name ends in `.php`;
+//! nothing behind a picture's name is ever run. 2. Nothing is run below a folder
+//! that visitors upload to. 3. A script is never handed out as text.
+//!
+//! Symbolic links are followed, also out of the folder: Debian's own packages lay
+//! out their sites with links to `/etc` and `/var/lib`, and whoever can make a
+//! link in a site's folder can make a script there too.
+//! Start at [`resolve`].
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::Refusal;
+use crate::path::{SitePath, is_dot_name};
+
+/// What lies at a path, links followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Folder,
+    /// A device, a socket, a pipe.
+    Other,
+    Missing,
+}
+
+/// A site's folder and what is special about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) root: PathBuf,
+    /// Whether scripts are run; if not, they are refused.
+    pub(crate) runs_php: bool,
+    /// Names of folders, at any depth, below which no script is run.
+    pub(crate) upload_folders: Vec<String>,
+}
+
+/// Folders that visitors' files commonly go to. A script there was not put there by
+/// the site's owner. Only names that apps don't also use for scripts of their own:
+/// `images`, `media`, `files` and `cache` would break some, so they are left out;
+/// Drupal's `sites/NAME/files` is known by its place. The guard pages that apps put
+/// there (an empty `index.php`) are refused as well, which is what they are for.
+pub(crate) const UPLOAD_FOLDERS: [&str; 9] = [
+    "uploads",
+    "upload",
+    "attachments",
+    "avatars",
+    "customavatars",
+    "userfiles",
+    "user_uploads",
+    "userpics",
+    "internal_data",
+];
+
+/// A script to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Script {
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// Its path within the site, decoded: `SCRIPT_NAME`.
+    pub(crate) name: Vec<u8>,
+    /// What follows it in the path, decoded; begins with a slash.
+    pub(crate) path_info: Option<Vec<u8>>,
+}
+
+/// What a path stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Script(Script),
+    File(PathBuf),
+    /// A folder named without its slash; the same path with it, percent-encoded.
+    Slash(String),
+    Missing,
+}
+
+/// Finds what `path` stands for.
+pub(crate) fn resolve(
+    path: &SitePath,
+    layout: &Layout,
+    kind: &dyn Fn(&Path) -> Kind,
+) -> Result<Target, Refusal> {
+    let search = Search { path, layout, kind };
+    let names = path.file_segments();
+    let mut here = layout.root.clone();
+    for (at, name) in names.iter().enumerate() {
+        here.push(OsStr::from_bytes(name));
+        let found = kind(&here);
+        if found != Kind::Missing && is_dot_name(name, at == 0) {
+            return Err(Refusal::DotFile);
+        }
+        match found {
+            Kind::Folder => {}
+            Kind::File => return search.file(here, at + 1),
+            Kind::Other => return Err(Refusal::NotRegular),
+            Kind::Missing => return search.front_controller(at),
+        }
+    }
+    if names.len() == path.segments.len() {
+        search.folder(here)
+    } else {
+        search.front_controller(names.len())
+    }
+}
+
+struct Search<'a> {
+    path: &'a SitePath,
+    layout: &'a Layout,
+    kind: &'a dyn Fn(&Path) -> Kind,
+}
+
+impl Search<'_> {
+    /// A file at the first `depth` segments.
+    fn file(&self, file: PathBuf, depth: usize) -> Result<Target, Refusal> {
+        let rest = &self.path.segments[depth..];
+        let is_whole = rest.is_empty() && !self.path.is_folder;
+        let name = file.file_name().unwrap_or_default().as_bytes();
+        if self.layout.runs_php && name.ends_with(b".php") {
+            let path_info = (!is_whole).then(|| {
+                let mut info = join(rest);
+                if self.path.is_folder && !info.ends_with(b"/") {
+                    info.push(b'/');
+                }
+                info
+            });
+            return self.script(file, &self.path.segments[..depth], path_info);
+        }
+        if !is_whole {
+            // Something behind a picture's name: a page's name at most, never a script.
+            return self.front_controller(depth - 1);
+        }
+        if holds_source(name) { Err(Refusal::Source) } else { Ok(Target::File(file)) }
+    }
+
+    /// A folder at all of the path's segments.
+    fn folder(&self, folder: PathBuf) -> Result<Target, Refusal> {
+        let indexes: &[&str] = match self.layout.runs_php {
+            true => &["index.php", "index.html", "index.htm"],
+            false => &["index.html", "index.htm"],
+        };
+        let index = indexes.iter().find(|index| self.is_file(&folder.join(index)));
+        let Some(index) = index else {
+            return self.front_controller(self.path.segments.len());
+        };
+        if !self.path.is_folder {
+            return Ok(Target::Slash(percent_encode(&join(&self.path.segments)) + "/"));
+        }
+        let file = folder.join(index);
+        if !index.ends_with(".php") {
+            return Ok(Target::File(file));
+        }
+        let mut names = self.path.segments.clone();
+        names.push(index.as_bytes().to_vec());
+        self.script(file, &names, None)
+    }
+
+    /// The script that answers for paths which are no files: the `index.php` nearest
+    /// to the root. Not the nearest to the path: themes and plug-ins keep files of
+    /// that name which are not meant to be run. `depth` folders are known to exist.
+    fn front_controller(&self, depth: usize) -> Result<Target, Refusal> {
+        if !self.layout.runs_php {
+            return Ok(Target::Missing);
+        }
+        let mut file = self.layout.root.clone();
+        for folders in 0..=depth {
+            if folders > 0 {
+                file.push(OsStr::from_bytes(&self.path.segments[folders - 1]));
+            }
+            let index = file.join("index.php");
+            if self.is_file(&index) {
+                let mut names = self.path.segments[..folders].to_vec();
+                names.push(b"index.php".to_vec());
+                return self.script(index, &names, None).or(Ok(Target::Missing));
+            }
+        }
+        Ok(Target::Missing)
+    }
+
+    fn script(
+        &self,
+        file: PathBuf,
+        names: &[Vec<u8>],
+        path_info: Option<Vec<u8>>,
+    ) -> Result<Target, Refusal> {
+        if self.is_upload_folder(&names[..names.len() - 1]) {
+            return Err(Refusal::UploadedScript);
+        }
+        Ok(Target::Script(Script { file, name: join(names), path_info }))
+    }
+
+    fn is_upload_folder(&self, folders: &[Vec<u8>]) -> bool {
+        let is_drupal = |three: &[Vec<u8>]| three[0] == b"sites" && three[2] == b"files";
+        let is_named = |folder: &Vec<u8>| {
+            self.layout.upload_folders.iter().any(|n| folder.eq_ignore_ascii_case(n.as_bytes()))
+        };
+        folders.iter().any(is_named) || folders.windows(3).any(is_drupal)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        (self.kind)(path) == Kind::File
+    }
+}
+
+/// Whether a file holds PHP that its owner means to be run, not read: other endings
+/// that servers run, and copies that editors and people leave behind.
+fn holds_source(name: &[u8]) -> bool {
+    const ENDINGS: [&str; 11] = [
+        "php", "php3", "php4", "php5", "php7", "php8", "phtml", "pht", "phar", "phps", "inc",
+    ];
+    const COPIES: [&str; 9] =
+        ["bak", "old", "orig", "save", "swp", "swo", "tmp", "dist", "copy"];
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    let mut endings = name.rsplit('.');
+    let last = endings.next().unwrap_or_default();
+    let before = endings.next().unwrap_or_default();
+    ENDINGS.contains(&last)
+        || (COPIES.contains(&last) && ENDINGS.contains(&before))
+        || last.strip_suffix('~').is_some_and(|last| ENDINGS.contains(&last))
+}
+
+fn join(names: &[Vec<u8>]) -> Vec<u8> {
+    let mut joined = Vec::new();
+    for name in names {
+        joined.push(b'/');
+        joined.extend_from_slice(name);
+    }
+    joined
+}
+
+/// Encodes a decoded path for a `Location`; one slash at its start, so it names no host.
+fn percent_encode(path: &[u8]) -> String {
+    let mut encoded = String::with_capacity(path.len() + 8);
+    for &byte in path {
+        if byte.is_ascii_alphanumeric() || b"/-._~!$'()*,;:@&=+".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+#[path = "script_tests.rs"]
+mod tests;
