@@ -1,0 +1,220 @@
+//! What a scene is played to: a Wick in this process, or any running server.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::amount::{parse_bytes, parse_duration};
+use base::{Shutdown, task};
+use origin::{Dial, HttpOptions, HttpOrigin, Origin};
+use server::{Server, ServerConfig, SiteConfig};
+use tokio::io::DuplexStream;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::scene::{Position, Scene, Setting};
+use crate::simulated_origin::SimulatedOrigin;
+use crate::story::Failure;
+use crate::stream::{AnyStream, PIPE_BYTES};
+use crate::world::World;
+
+/// What clients connect to.
+pub(crate) enum Subject {
+    /// A Wick in this process.
+    InHouse(Arc<Server>),
+    /// A server at this address.
+    Running(String),
+}
+
+impl Subject {
+    /// A Wick with the scene's settings, whose origin is the simulated one.
+    ///
+    /// Must be called within the scene's runtime.
+    pub(crate) fn in_house(
+        scene: &Scene,
+        world: &World,
+        simulated: &SimulatedOrigin,
+    ) -> Result<Self, Failure> {
+        let mut options = HttpOptions::default();
+        let dial = Dial::Memory(memory_dial(simulated.clone()));
+        for setting in &scene.settings {
+            set_origin(&mut options, setting)?;
+        }
+        let mut site = SiteConfig::new(Origin::Http(HttpOrigin::new(dial, options)));
+        let mut config = ServerConfig::default();
+        for setting in &scene.settings {
+            set(&mut site, &mut config, setting)?;
+        }
+        config.sites.push(site);
+        let server = Server::new(config, world.clock.clone());
+        let panics = server.counters().panics.clone();
+        task::spawn_counted(&panics, server.clone().housekeeping(Shutdown::default()));
+        Ok(Self::InHouse(server))
+    }
+
+    /// Opens the connection of the client with this number.
+    pub(crate) async fn connect(&self, number: usize) -> io::Result<AnyStream> {
+        let server = match self {
+            Self::Running(address) => {
+                let stream = TcpStream::connect(address.as_str()).await?;
+                stream.set_nodelay(true)?;
+                return Ok(Box::new(stream));
+            }
+            Self::InHouse(server) => server,
+        };
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        let last = u8::try_from(number.clamp(1, 250)).unwrap_or(250);
+        let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), 50_000);
+        let local = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), 80);
+        let panics = server.counters().panics.clone();
+        task::spawn_counted(&panics, server.clone().serve_connection(theirs, peer, local));
+        Ok(Box::new(ours))
+    }
+
+    /// What went wrong inside, though no client saw it.
+    pub(crate) fn failure(&self, at: Position) -> Option<Failure> {
+        match self {
+            Self::InHouse(server) if server.counters().panics.read() > 0 => {
+                Some(Failure::new(at, "a task of Wick's panicked"))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn memory_dial(simulated: SimulatedOrigin) -> origin::MemoryDial {
+    Arc::new(move || {
+        let simulated = simulated.clone();
+        Box::pin(async move { open_pipe(simulated) })
+    })
+}
+
+fn open_pipe(simulated: SimulatedOrigin) -> io::Result<DuplexStream> {
+    if simulated.is_down() {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+    tokio::spawn(simulated.serve(Box::new(ours)));
+    Ok(theirs)
+}
+
+/// Where a running server finds its origin.
+pub struct OriginPort {
+    address: SocketAddr,
+}
+
+impl OriginPort {
+    /// An origin that will listen at `address`.
+    #[must_use]
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address }
+    }
+
+    /// Serves `simulated` here until the returned task is aborted. While the origin
+    /// is down its port is closed, so that connections are refused.
+    pub(crate) fn serve(&self, simulated: SimulatedOrigin) -> tokio::task::JoinHandle<()> {
+        let address = self.address;
+        tokio::spawn(async move {
+            loop {
+                simulated.until_down(false).await;
+                let listener = match TcpListener::bind(address).await {
+                    Ok(listener) => listener,
+                    Err(_) => {
+                        // The port of the scene before is just being given back.
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                        continue;
+                    }
+                };
+                accept(&listener, &simulated).await;
+            }
+        })
+    }
+}
+
+async fn accept(listener: &TcpListener, simulated: &SimulatedOrigin) {
+    loop {
+        tokio::select! {
+            () = simulated.until_down(true) => return,
+            accepted = listener.accept() => {
+                if let Ok((stream, _)) = accepted {
+                    // Without it a scene's small writes would wait for each other.
+                    let _ = stream.set_nodelay(true);
+                    tokio::spawn(simulated.clone().serve(Box::new(stream)));
+                }
+            }
+        }
+    }
+}
+
+fn wrong(setting: &Setting) -> Failure {
+    let message = format!("\"{}\" is no value for {}", setting.value, setting.name);
+    Failure::new(setting.at, message)
+}
+
+fn duration(setting: &Setting) -> Result<Duration, Failure> {
+    parse_duration(&setting.value).map_err(|_| wrong(setting))
+}
+
+fn seconds(setting: &Setting) -> Result<u32, Failure> {
+    u32::try_from(duration(setting)?.as_secs()).map_err(|_| wrong(setting))
+}
+
+fn bytes(setting: &Setting) -> Result<u64, Failure> {
+    parse_bytes(&setting.value).map_err(|_| wrong(setting))
+}
+
+/// The settings that are the origin's.
+fn set_origin(options: &mut HttpOptions, setting: &Setting) -> Result<(), Failure> {
+    match setting.name.as_str() {
+        "origin_first_byte" => options.timeouts.first_byte = duration(setting)?,
+        "origin_idle" => options.timeouts.idle = duration(setting)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The settings that are the site's or the server's.
+fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> Result<(), Failure> {
+    let (rules, limits) = (&mut site.rules, &mut config.limits);
+    match setting.name.as_str() {
+        "hosts" => site.hosts.extend(setting.value.split('|').map(str::to_owned)),
+        "stale_while_revalidate" => rules.stale_while_revalidate_seconds = Some(seconds(setting)?),
+        "stale_if_error" => rules.stale_if_error_seconds = Some(seconds(setting)?),
+        "heuristic" => rules.heuristic = setting.value.parse().map_err(|_| wrong(setting))?,
+        "heuristic_max" => rules.heuristic_seconds_max = seconds(setting)?,
+        "negative_max" => rules.negative_seconds_max = seconds(setting)?,
+        "pass_memory" => rules.pass_memory_seconds = seconds(setting)?,
+        "head_bytes_max" => limits.head_bytes_max = bytes(setting)? as usize,
+        "target_bytes_max" => limits.target_bytes_max = bytes(setting)? as usize,
+        "body_bytes_max" => limits.body_bytes_max = bytes(setting)?,
+        "head_timeout" => limits.head_timeout = duration(setting)?,
+        "idle_timeout" => limits.idle_timeout = duration(setting)?,
+        "body_timeout" => limits.body_timeout = duration(setting)?,
+        "write_timeout" => limits.write_timeout = duration(setting)?,
+        "memory" => config.memory_bytes = bytes(setting)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::SETTINGS;
+
+    #[test]
+    fn every_setting_of_the_language_takes_effect_or_refuses_its_value() {
+        for name in SETTINGS.iter().filter(|name| **name != "hosts") {
+            let setting =
+                Setting { at: Position::default(), name: (*name).into(), value: "?".into() };
+            let dial = Dial::Memory(Arc::new(|| {
+                Box::pin(async { Err(io::ErrorKind::ConnectionRefused.into()) })
+            }));
+            let origin = HttpOrigin::new(dial, HttpOptions::default());
+            let mut site = SiteConfig::new(Origin::Http(origin));
+            let refused = set_origin(&mut HttpOptions::default(), &setting).is_err()
+                || set(&mut site, &mut ServerConfig::default(), &setting).is_err();
+            assert!(refused, "{name} is in the language and does nothing");
+        }
+    }
+}
