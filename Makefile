@@ -1,0 +1,30 @@
+# The few commands that a newcomer needs. Each installs what it is missing.
+
+CARGO ?= cargo
+
+.PHONY: help demo test bench fuzz
+
+help:
+	@echo 'make demo    a PHP board before and behind Wick, with the numbers; up until Ctrl-C'
+	@echo 'make test    every check and test, fuzzing included (about half an hour at first)'
+	@echo 'make bench   speed and memory beside nginx and Varnish; writes bench/README.md'
+	@echo 'make fuzz    each fuzz target for ten minutes (SECONDS_EACH=N to change that)'
+
+demo:
+	@scripts/setup demo
+	$(CARGO) build --release --locked --package wick
+	@exec target/release/wick demo
+
+test:
+	@scripts/setup test
+	$(CARGO) xtask ci
+
+bench:
+	@scripts/setup bench
+	$(CARGO) build --release --locked --package wick
+	@exec bench/all
+
+SECONDS_EACH ?= 600
+fuzz:
+	@scripts/setup test
+	$(CARGO) xtask fuzz --seconds $(SECONDS_EACH)
