@@ -1,12 +1,13 @@
 //! What eviction keeps: the hot set through a scan, and more hits than the plain way.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::Store;
-use crate::memory_tests::{fill, find};
+use crate::memory_tests::{Page, fill, find, page};
+use crate::{Inserted, Key, Store};
 
 #[test]
 fn what_is_read_survives_a_scan_of_ten_times_the_limit() {
@@ -18,6 +19,75 @@ fn what_is_read_survives_a_scan_of_ten_times_the_limit() {
     fill(&store, 1_000..1_000 + scanned, 10_000);
     let survivors = (0..200).filter(|&number| find(&store, number).is_some()).count();
     assert!(survivors >= 198, "{survivors} of 200");
+}
+
+/// What of `numbers` is left after a scan of twice the limit.
+fn left_after_scan(store: &Store<Page>, numbers: Range<u64>) -> usize {
+    fill(store, 10_000..10_000 + 2 * store.limit() as u64 / 10_000, 10_000);
+    numbers.filter(|&number| find(store, number).is_some()).count()
+}
+
+#[test]
+fn a_page_that_returns_soon_after_it_went_stays() {
+    let store = Store::new(8 << 20);
+    // A main queue that holds something, and a small one that turns pages away unread.
+    fill(&store, 0..400, 10_000);
+    (0..400).for_each(|number| assert!(find(&store, number).is_some()));
+    fill(&store, 1_000..1_700, 10_000);
+    let gone: Vec<_> = (1_000..1_100).filter(|&number| find(&store, number).is_none()).collect();
+    assert!(gone.len() > 90, "{}", gone.len());
+    fill(&store, 1_000..1_100, 10_000);
+    let left = left_after_scan(&store, 1_000..1_100);
+    assert!(left > 90, "{left}");
+}
+
+#[test]
+fn a_refreshed_page_keeps_what_its_readings_earned() {
+    let store = Store::new(8 << 20);
+    fill(&store, 0..100, 10_000);
+    (0..100).for_each(|number| assert!(find(&store, number).is_some()));
+    fill(&store, 0..100, 10_000);
+    assert_eq!(store.len(), 100);
+    let left = left_after_scan(&store, 0..100);
+    assert!(left > 95, "{left}");
+}
+
+fn put(store: &Store<Page>, key: &Key, weight: usize) {
+    assert!(matches!(store.insert(key, page(0, 0, 0, weight)), Inserted::Stored { .. }));
+}
+
+#[test]
+fn a_crowded_shard_makes_room_for_itself_and_light_ones_for_a_heavy_thing() {
+    let key = |shard: u64, number: u64| Key { hash: shard << 48 | number, text: b"same" };
+    let store = Store::new(1 << 20);
+    for number in 0..10 {
+        (0..16).for_each(|shard| put(&store, &key(shard, number), 5_000));
+    }
+    (100..1_000).for_each(|number| put(&store, &key(3, number), 5_000));
+    let others = (0..10).flat_map(|number| (4..19).map(move |shard| key(shard % 16, number)));
+    let left = others.filter(|key| store.newest(key).is_some()).count();
+    assert!(left > 140, "{left} of 150");
+
+    store.clear();
+    let half = store.reserve(1 << 19).expect("half may be reserved");
+    for number in 0..6 {
+        (1..16).for_each(|shard| put(&store, &key(shard, number), 5_000));
+    }
+    let before = store.len();
+    put(&store, &key(0, 0), 130_000);
+    assert!(store.len() < before && store.newest(&key(0, 0)).is_some());
+    assert!(store.used() + half.bytes() <= store.limit());
+}
+
+#[test]
+fn one_insertion_does_not_pay_for_sparing_all_that_is_wanted() {
+    let store = Store::new(8 << 20);
+    fill(&store, 0..6_000, 1_000);
+    for _ in 0..4 {
+        (0..6_000).for_each(|number| assert!(find(&store, number).is_some()));
+    }
+    store.set_limit(store.used() - 1);
+    assert_eq!((store.counts().evicted, store.counts().forced), (1, 1));
 }
 
 /// The plain way, as the oracle: the least recently used goes. It pays for no index.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rand::rngs::StdRng;
@@ -217,4 +219,41 @@ async fn the_whole_is_one_piece_that_slow_readers_share() {
     let whole = filling.finish().expect("it was kept");
     let first = slow.next().await.expect("a chunk").expect("a whole body");
     assert_eq!((whole.len(), first.as_ptr()), (6_000, whole.as_ptr()));
+}
+
+#[tokio::test]
+async fn a_slow_reader_that_leaves_no_longer_holds_the_writer() {
+    let (mut filling, source) = Body::new(1_000);
+    let (slow, mut fast) = (source.reader().expect("new"), source.reader().expect("new"));
+    filling.give_up_keeping();
+    filling.push(Bytes::from(vec![b'x'; 3_000])).await.expect("two read");
+    assert!(fast.next().await.is_some());
+    let writer = tokio::spawn(async move { filling.push(Bytes::from_static(b"more")).await });
+    yield_now().await;
+    assert!(!writer.is_finished());
+    drop(slow);
+    assert_eq!(writer.await.expect("the writer does not panic"), Ok(()));
+}
+
+#[test]
+fn an_end_that_comes_while_a_reader_looks_is_heard() {
+    let (done, waits) = mpsc::channel();
+    let (hand_over, handed) = mpsc::channel::<Body>();
+    // The end of each body races with the look of its reader.
+    std::thread::spawn(move || handed.into_iter().for_each(drop));
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.expect("a runtime can be made").block_on(async {
+            for round in 0..40_000 {
+                let (filling, source) = Body::new(10);
+                let mut reader = source.reader().expect("new");
+                hand_over.send(filling).expect("the other thread listens");
+                // Each round looks a little later than the last, until it is too late to race.
+                (0..round % 512).for_each(|_| std::hint::spin_loop());
+                assert_eq!(reader.next().await, Some(Err(Broken::Abandoned)));
+            }
+        });
+        done.send(()).expect("the test waits");
+    });
+    waits.recv_timeout(Duration::from_secs(60)).expect("no reader sleeps through the end");
 }

@@ -29,4 +29,6 @@ mod eviction_tests;
 #[cfg(test)]
 mod filling_tests;
 #[cfg(test)]
+mod flights_tests;
+#[cfg(test)]
 mod memory_tests;

@@ -71,6 +71,8 @@ pub struct Counts {
     pub evicted: u64,
     /// What they weighed, in bytes.
     pub evicted_bytes: u64,
+    /// Of those evicted, how many were wanted: sparing them had cost too many steps already.
+    pub forced: u64,
     /// Things refused for their weight.
     pub too_heavy: u64,
     /// Variants that went because their key had [`VARIANTS_MAX`] of them.
@@ -83,6 +85,7 @@ pub struct Counts {
 struct Counters {
     evicted: Counter,
     evicted_bytes: Counter,
+    forced: Counter,
     too_heavy: Counter,
     crowded_out: Counter,
     reservations_refused: Counter,
@@ -239,6 +242,7 @@ impl<T: Resident> Store<T> {
         Counts {
             evicted: counters.evicted.read(),
             evicted_bytes: counters.evicted_bytes.read(),
+            forced: counters.forced.read(),
             too_heavy: counters.too_heavy.read(),
             crowded_out: counters.crowded_out.read(),
             reservations_refused: counters.reservations_refused.read(),
@@ -276,6 +280,7 @@ impl<T: Resident> Store<T> {
             match self.change_at(place, |shard| shard.step(&pressure)) {
                 Step::Evicted(_item, weight) => {
                     evicted += 1;
+                    self.inner.counters.forced.add(u64::from(pressure.force));
                     (fruitless, spared) = (0, 0);
                     self.inner.counters.evicted.bump();
                     self.inner.counters.evicted_bytes.add(weight as u64);

@@ -29,7 +29,7 @@ impl Resident for Page {
     }
 }
 
-fn page(key: u64, variant: u8, version: u64, weight: usize) -> Arc<Page> {
+pub(crate) fn page(key: u64, variant: u8, version: u64, weight: usize) -> Arc<Page> {
     Arc::new(Page { key, variant, version, weight })
 }
 
