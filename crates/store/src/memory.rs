@@ -130,7 +130,7 @@ impl<T: Resident> Store<T> {
     /// The newest variant of `key` that `choose` accepts; its reading is counted.
     ///
     /// `choose` runs under the shard's lock: it compares a few bytes and returns. It must not
-    /// call the store, which would wait for itself.
+    /// panic, nor call the store, which would wait for itself.
     pub fn find(&self, key: &Key, choose: impl FnMut(&T) -> bool) -> Option<Arc<T>> {
         self.shard(key).lock().find(key, choose)
     }
@@ -170,7 +170,8 @@ impl<T: Resident> Store<T> {
 
     /// Removes the variants of `key` that are `unwanted` and says how many there were.
     ///
-    /// `unwanted` runs under the shard's lock, as `choose` in [`Store::find`].
+    /// `unwanted` runs under the shard's lock, as `choose` in [`Store::find`], and may be asked
+    /// about the same thing more than once.
     pub fn remove_if(&self, key: &Key, unwanted: impl FnMut(&T) -> bool) -> usize {
         self.change(key, |shard| shard.remove_if(key, unwanted)).len()
     }
