@@ -1,5 +1,6 @@
 //! Our message heads to the http crate's and back, once each way.
 
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, header};
 use wire::{Fields, Name, RequestHead};
 
@@ -39,15 +40,22 @@ pub(crate) fn request<B>(
     Ok(request)
 }
 
-/// The target as sent; bytes that the http crate won't have are percent-encoded,
-/// which is what a URL with them means.
+/// The target as sent; bytes that the http crate won't have where they stand are
+/// percent-encoded, which is what a URL with them means.
 fn target(target: &str) -> Option<Uri> {
-    if let Ok(uri) = target.parse::<Uri>() {
+    // It would take a fragment off in silence.
+    if !target.contains('#')
+        && let Ok(uri) = target.parse::<Uri>()
+    {
         return Some(uri);
     }
     let mut safe = String::with_capacity(target.len() + 16);
     for byte in target.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/?%&=+-._~:@!$'()*,;".contains(&byte) {
+        let place: &[u8] = if safe.contains('?') { b"/?" } else { b"/" };
+        let is_fine = byte.is_ascii()
+            && byte != b'#'
+            && PathAndQuery::try_from(&[place, &[byte]].concat()[..]).is_ok();
+        if is_fine {
             safe.push(char::from(byte));
         } else {
             safe.push_str(&format!("%{byte:02X}"));
@@ -74,8 +82,10 @@ mod tests {
     fn a_target_that_is_no_uri_is_percent_encoded_and_others_stay_as_they_are() {
         for (sent, seen) in [
             ("/a%2fb?c=%", "/a%2fb?c=%"),
-            ("/a|b?c[]=\"d\"", "/a|b?c[]=\"d\""),
+            ("/a|b?c[]={d}", "/a|b?c[]={d}"),
             ("/<a>?<b>", "/%3Ca%3E?%3Cb%3E"),
+            ("/a#b?c", "/a%23b?c"),
+            ("/é?^", "/é?^"),
             ("*", "*"),
         ] {
             assert_eq!(target(sent).map(|uri| uri.to_string()).as_deref(), Some(seen));

@@ -14,7 +14,6 @@ mod upload;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Method, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt;

@@ -15,7 +15,7 @@ mod pump;
 mod sendfile;
 mod spool;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
