@@ -1,1 +1,133 @@
-//! (being built)
+//! Listeners, connections and the road that a request travels.
+//!
+//! Start at [`pipeline`]: it shows the whole road. A [`Listener`] accepts, a
+//! connection reads heads and writes replies, and everything in between is one
+//! of the stations that the pipeline names.
+
+mod access;
+mod config;
+mod connection;
+mod counters;
+mod fetch;
+mod journey;
+mod listener;
+mod page;
+mod parts;
+mod pipeline;
+mod render;
+mod reply;
+mod serve_stored;
+mod site;
+mod upload;
+mod watch;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::Clock;
+use store::{Flights, Store};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use access::{AccessLine, AccessSink};
+pub use config::{Limits, ServerConfig, SiteConfig};
+pub use counters::Counters;
+pub use listener::Listener;
+
+use crate::connection::Connection;
+use crate::fetch::Landing;
+use crate::page::Page;
+use crate::site::Sites;
+use crate::watch::Watches;
+
+/// Everything that the connections of one process share.
+pub struct Server {
+    clock: Clock,
+    limits: Limits,
+    sites: Sites,
+    store: Arc<Store<Page>>,
+    flights: Flights<Landing>,
+    counters: Counters,
+    access: Option<AccessSink>,
+    watches: Arc<Watches>,
+    closing: AtomicBool,
+}
+
+impl Server {
+    /// A server that listens nowhere yet.
+    #[must_use]
+    pub fn new(config: ServerConfig, clock: Clock) -> Arc<Self> {
+        let memory = usize::try_from(config.memory_bytes).unwrap_or(usize::MAX);
+        Arc::new(Self {
+            clock,
+            limits: config.limits,
+            sites: Sites::new(config.sites),
+            store: Arc::new(Store::new(memory)),
+            flights: Flights::default(),
+            counters: Counters::default(),
+            access: config.access,
+            watches: Arc::default(),
+            closing: AtomicBool::new(false),
+        })
+    }
+
+    /// Serves one connection until it ends. [`Server::housekeeping`] must run beside it
+    /// for deadlines to be kept.
+    pub async fn serve_connection<S>(self: Arc<Self>, io: S, peer: SocketAddr, local: SocketAddr)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        Connection::new(self, io, peer, local).run().await;
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The memory tier.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        Memory {
+            limit_bytes: self.store.limit() as u64,
+            used_bytes: self.store.used() as u64,
+            pages: self.store.len() as u64,
+        }
+    }
+
+    /// Lets the memory tier hold at most this much from now on.
+    pub fn set_memory_limit(&self, bytes: u64) {
+        self.store.set_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// Connections open at this moment.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.watches.len()
+    }
+
+    /// Ends every connection at once, whatever it is doing.
+    pub fn end_connections(&self) {
+        self.watches.end_all();
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    fn begin_closing(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How full the memory tier is.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// The most that it may hold.
+    pub limit_bytes: u64,
+    /// What it holds, with all overhead.
+    pub used_bytes: u64,
+    /// How many responses that is.
+    pub pages: u64,
+}

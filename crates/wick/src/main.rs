@@ -1,1 +1,39 @@
-fn main() {}
+//! The door: reads the command line and hands over.
+
+mod announce;
+mod arguments;
+mod demo;
+mod load;
+mod log;
+mod memory;
+mod plan;
+mod run;
+mod settings;
+mod sites;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+
+/// glibc's allocator keeps what many threads freed; this one gives it back, and its
+/// size classes are what the store weighs by.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Serve(serve) => run::serve(&serve),
+        Command::Demo(demo) => demo::run(&demo),
+        Command::Check(check) => run::check(&check),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("wick: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a server runs on: every choice made, every default filled in.
+//!
+//! What the owner wrote is read elsewhere (the `wick` crate); this is what became of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use origin::Origin;
+use policy::Rules;
+
+use crate::access::AccessSink;
+
+/// Everything that a [`crate::Server`] is made from.
+pub struct ServerConfig {
+    /// The sites, in order; a request goes to the first whose hosts fit.
+    pub sites: Vec<SiteConfig>,
+    /// Bytes that the cache may make the process use.
+    pub memory_bytes: u64,
+    /// Bounds on what a client may do.
+    pub limits: Limits,
+    /// Where a line for each answer goes, if anywhere.
+    pub access: Option<AccessSink>,
+}
+
+/// One site: whom it answers for, where its pages come from, what its owner decided.
+#[derive(Clone)]
+pub struct SiteConfig {
+    /// Host names in lower case, with a port only if it matters; empty: any host.
+    pub hosts: Vec<String>,
+    /// Where pages come from.
+    pub origin: Arc<Origin>,
+    /// The owner's decisions about caching.
+    pub rules: Rules,
+    /// Whether anything is stored; false makes every request pass, for comparison.
+    pub caches: bool,
+}
+
+impl SiteConfig {
+    /// A site that answers for any host by the default rules.
+    #[must_use]
+    pub fn new(origin: Origin) -> Self {
+        Self { hosts: Vec::new(), origin: Arc::new(origin), rules: Rules::default(), caches: true }
+    }
+}
+
+/// Bounds on what one client may take, in bytes, time and number.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of a request head.
+    pub head_bytes_max: usize,
+    /// Bytes of a request target.
+    pub target_bytes_max: usize,
+    /// Bytes of a request body.
+    pub body_bytes_max: u64,
+    /// From the first byte of a head to its last.
+    pub head_timeout: Duration,
+    /// Between two requests on one connection.
+    pub idle_timeout: Duration,
+    /// Without a byte of a request body.
+    pub body_timeout: Duration,
+    /// Without the client taking a byte of the answer.
+    pub write_timeout: Duration,
+    /// Connections at one time.
+    pub connections_max: usize,
+    /// How long answers in flight may take after the signal to stop.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_bytes_max: 64 << 10,
+            target_bytes_max: 16 << 10,
+            body_bytes_max: 1 << 30,
+            head_timeout: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(60),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
+            connections_max: 20_000,
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self { sites: Vec::new(), memory_bytes: 64 << 20, limits: Limits::default(), access: None }
+    }
+}

@@ -1,0 +1,467 @@
+//! One HTTP/1.1 connection: heads in, replies out, one after the other.
+//!
+//! It owns the socket and every buffer, and keeps them from request to request.
+//! A hit is answered without leaving this task: read, look, one vectored write.
+//! Everything that must wait goes through [`pipeline::travel`], boxed, so that an
+//! idle connection stays small.
+//! Law: RFC 9112 §9. Invariant: after any doubt about framing the connection closes.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use base::Now;
+use bytes::{Buf, Bytes, BytesMut};
+use http::Method;
+use http_body_util::BodyExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use wire::h1::{Framing, HeadError, HeadLimits, Length, read_head};
+use wire::{BodyError, RequestHead, ResponseHead, Version};
+
+use crate::Server;
+use crate::access::Begun;
+use crate::journey::{Journey, Peers};
+use crate::pipeline::{self, Turn};
+use crate::render::{self, Persistence};
+use crate::reply::{Payload, Reply};
+use crate::upload::{self, Need, Pump};
+use crate::watch::Place;
+
+/// A first read this large takes any usual head in one go.
+const READ_BYTES: usize = 4 << 10;
+/// What is read and thrown away after an answer that did not wait for its request's body.
+const LINGER_BYTES_MAX: usize = 256 << 10;
+/// How long that may take.
+const LINGER: Duration = Duration::from_secs(2);
+/// Early hints of one request that may wait to be written.
+const EARLY_MAX: usize = 8;
+
+pub(crate) struct Connection<S> {
+    server: Arc<Server>,
+    io: S,
+    peers: Peers,
+    place: Place,
+    input: BytesMut,
+    output: Vec<u8>,
+    head: RequestHead,
+    key: Vec<u8>,
+    /// The log's line for the request in hand, where there is a log.
+    line: Option<Begun>,
+}
+
+/// Why a connection is over, as far as its own loop must know.
+enum End {
+    /// Nothing more to say: closed by the client, by its deadline, or by us.
+    Closed,
+    /// The client must be told, then the connection closes.
+    Refused(HeadError),
+}
+
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> Self {
+        // A visitor who went away is no event; origins' failures are told elsewhere.
+        Self::Closed
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    pub(crate) fn new(server: Arc<Server>, io: S, peer: SocketAddr, local: SocketAddr) -> Self {
+        let place = server.watches.enter();
+        let peers = Peers { peer, local };
+        let head = RequestHead::default();
+        Self {
+            server,
+            io,
+            peers,
+            place,
+            head,
+            input: BytesMut::new(),
+            output: Vec::new(),
+            key: Vec::new(),
+            line: None,
+        }
+    }
+
+    /// Serves requests until one side has had enough.
+    pub(crate) async fn run(mut self) {
+        loop {
+            match self.next_request().await {
+                Ok(framing) => match self.exchange(framing).await {
+                    Ok(true) => {}
+                    Ok(false) | Err(_) => return,
+                },
+                Err(End::Refused(error)) => {
+                    self.refuse(error).await;
+                    return;
+                }
+                Err(End::Closed) => return,
+            }
+        }
+    }
+
+    /// Waits for a whole head.
+    async fn next_request(&mut self) -> Result<Framing, End> {
+        let limits = HeadLimits {
+            head_bytes_max: self.server.limits.head_bytes_max,
+            target_bytes_max: self.server.limits.target_bytes_max,
+        };
+        let (mut scanned, mut begun) = (0, false);
+        loop {
+            if !self.input.is_empty() {
+                match read_head(&self.input, &mut scanned, &mut self.head, &limits) {
+                    Ok(Some((bytes, framing))) => {
+                        self.input.advance(bytes);
+                        self.place.set_idle(false);
+                        return Ok(framing);
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Err(End::Refused(error)),
+                }
+                if !begun {
+                    begun = true;
+                    self.expect_progress(self.server.limits.head_timeout);
+                }
+            }
+            if self.input.is_empty() && self.server.is_closing() {
+                return Err(End::Closed);
+            }
+            self.place.set_idle(self.input.is_empty());
+            self.read_more().await?;
+        }
+    }
+
+    /// Reads what is there into `input`; the end of the stream is an end.
+    async fn read_more(&mut self) -> Result<(), End> {
+        if self.input.capacity() - self.input.len() < READ_BYTES / 4 {
+            self.input.reserve(READ_BYTES);
+        }
+        let mut read = pin!(self.io.read_buf(&mut self.input));
+        let place = &self.place;
+        let bytes = poll_fn(|context| match read.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(result.ok()),
+            Poll::Pending => place.poll_fired(context).map(|()| None),
+        })
+        .await;
+        match bytes {
+            Some(bytes) if bytes > 0 => Ok(()),
+            _ => Err(End::Closed),
+        }
+    }
+
+    fn expect_progress(&self, within: Duration) {
+        let now = self.server.clock.now();
+        self.place.set(now.ticks_ms + within.as_millis() as u64);
+    }
+
+    /// Answers one request; returns whether another may follow.
+    async fn exchange(&mut self, framing: Framing) -> Result<bool, End> {
+        let now = self.server.clock.now();
+        let mut persistence = Persistence {
+            wanted: framing.persistent && !self.server.is_closing(),
+            version: self.head.version,
+        };
+        let has_body = framing.length != Length::None;
+        let peer = self.peers.peer.ip();
+        self.line = self.server.access.as_ref().map(|_| Begun::of(&self.head, peer, now));
+        let turn = pipeline::depart(
+            &self.server,
+            &self.head,
+            has_body,
+            now,
+            &mut self.key,
+            self.peers,
+        );
+        match turn {
+            Turn::Arrived(reply) if !has_body => {
+                let idle_ms = self.server.limits.idle_timeout.as_millis() as u64;
+                self.place.set(now.ticks_ms + idle_ms);
+                self.send(reply, None, persistence, now).await?;
+                Ok(persistence.wanted)
+            }
+            Turn::Arrived(reply) => {
+                persistence.wanted = false;
+                self.send(reply, None, persistence, now).await?;
+                self.linger().await;
+                Ok(false)
+            }
+            Turn::Onward(errand) => {
+                self.place.clear();
+                let (mut pump, upload) =
+                    upload::channel(framing.length, self.server.limits.body_bytes_max);
+                let (early_sender, early) = mpsc::channel(EARLY_MAX);
+                let relays_early = self.head.version == Version::Http11;
+                let journey = Journey::new(
+                    self.server.clone(),
+                    errand.site.clone(),
+                    std::mem::take(&mut self.head),
+                    std::mem::take(&mut self.key),
+                    framing.length,
+                    upload,
+                    self.peers,
+                    relays_early.then_some(early_sender),
+                );
+                let is_head = *journey.method() == Method::HEAD;
+                let continues = framing.expects_continue;
+                let travel = Box::pin(pipeline::travel(journey, errand));
+                let reply = self.accompany(travel, &mut pump, continues, early).await?;
+                self.finish(reply, pump, persistence, is_head).await
+            }
+        }
+    }
+
+    /// Waits for the reply, while the body goes up and early hints come down.
+    async fn accompany(
+        &mut self,
+        mut travel: Pin<Box<impl Future<Output = Reply>>>,
+        pump: &mut Pump,
+        mut expects_continue: bool,
+        mut early: mpsc::Receiver<ResponseHead>,
+    ) -> Result<Reply, End> {
+        loop {
+            if let Some(reply) = poll_once(travel.as_mut()).await {
+                return Ok(reply);
+            }
+            if expects_continue && !pump.is_over() && pump.is_wanted() {
+                expects_continue = false;
+                self.output.clear();
+                self.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                self.write_out(&[]).await?;
+            }
+            let pumping = !pump.is_over() && pump.is_wanted();
+            tokio::select! {
+                biased;
+                reply = &mut travel => return Ok(reply),
+                Some(hints) = early.recv() => {
+                    self.output.clear();
+                    render::interim(&mut self.output, &hints);
+                    self.write_out(&[]).await?;
+                }
+                () = self.pump_once(pump), if pumping => {}
+            }
+        }
+    }
+
+    /// One step of the request's body: a piece handed over, or more bytes read.
+    async fn pump_once(&mut self, pump: &mut Pump) {
+        match pump.next(&mut self.input) {
+            Need::Nothing => {}
+            Need::Room => pump.hand_over().await,
+            Need::Bytes => {
+                self.expect_progress(self.server.limits.body_timeout);
+                let read = self.read_more().await;
+                self.place.clear();
+                if read.is_err() {
+                    pump.fail(BodyError::Client("the connection closed".into()));
+                }
+            }
+        }
+    }
+
+    /// Sends the reply of a journey and sees to what is left of the request's body.
+    async fn finish(
+        &mut self,
+        reply: Reply,
+        mut pump: Pump,
+        mut persistence: Persistence,
+        is_head: bool,
+    ) -> Result<bool, End> {
+        persistence.wanted &= pump.is_done() || (!pump.is_over() && pump.is_wanted());
+        let now = self.server.clock.now();
+        let pump = if pump.is_done() { None } else { Some(&mut pump) };
+        let unread = pump.is_some();
+        let reply = if is_head { reply.without_body() } else { reply };
+        let whole = self.send(reply, pump, persistence, now).await?;
+        self.expect_progress(self.server.limits.idle_timeout);
+        if unread && !whole {
+            self.linger().await;
+            return Ok(false);
+        }
+        Ok(persistence.wanted && whole)
+    }
+
+    /// Writes a reply; returns whether the connection is still in step afterwards.
+    async fn send(
+        &mut self,
+        reply: Reply,
+        pump: Option<&mut Pump>,
+        persistence: Persistence,
+        now: Now,
+    ) -> Result<bool, End> {
+        self.server.counters.count(&reply);
+        if let (Some(line), Some(access)) = (self.line.take(), &self.server.access) {
+            access(line.end(reply.status(), reply.verdict, now));
+        }
+        self.output.clear();
+        render::head(&mut self.output, &reply, persistence, now);
+        match reply.payload {
+            Payload::None => self.write_out(&[]).await?,
+            Payload::Whole(bytes) => self.write_out(&bytes).await?,
+            Payload::Parts(parts) => {
+                for part in parts {
+                    self.write_out(&part).await?;
+                    self.output.clear();
+                }
+            }
+            Payload::Stream { body, length } => {
+                return self.stream(body, length, pump, persistence).await;
+            }
+        }
+        Ok(pump.is_none_or(|pump| pump.is_done()))
+    }
+
+    /// Writes a body as it comes, in chunks where its length is not known.
+    async fn stream(
+        &mut self,
+        mut body: wire::Body,
+        length: Option<u64>,
+        mut pump: Option<&mut Pump>,
+        persistence: Persistence,
+    ) -> Result<bool, End> {
+        let chunked = length.is_none() && persistence.version == Version::Http11;
+        let mut left = length;
+        loop {
+            let frame = match poll_once(body.frame()).await {
+                Some(frame) => frame,
+                None => {
+                    // Nothing yet: what is ready goes out before we wait.
+                    self.write_out(&[]).await?;
+                    self.output.clear();
+                    self.next_frame(&mut body, pump.as_deref_mut()).await
+                }
+            };
+            match frame {
+                None => break,
+                Some(Err(_)) => return Err(End::Closed),
+                Some(Ok(frame)) => {
+                    let Ok(data) = frame.into_data() else { continue };
+                    if !self.write_piece(&data, chunked, &mut left).await? {
+                        return Err(End::Closed);
+                    }
+                }
+            }
+        }
+        if chunked {
+            self.output.extend_from_slice(b"0\r\n\r\n");
+        }
+        self.write_out(&[]).await?;
+        let in_step = left.is_none_or(|left| left == 0) && (length.is_some() || chunked);
+        Ok(in_step && pump.is_none_or(|pump| pump.is_done()))
+    }
+
+    /// Writes one piece behind what `output` holds; `false` when it is more than was promised.
+    async fn write_piece(
+        &mut self,
+        data: &Bytes,
+        chunked: bool,
+        left: &mut Option<u64>,
+    ) -> Result<bool, End> {
+        if data.is_empty() {
+            return Ok(true);
+        }
+        if let Some(left) = left {
+            match left.checked_sub(data.len() as u64) {
+                Some(rest) => *left = rest,
+                None => return Ok(false),
+            }
+        }
+        if chunked {
+            render::chunk_size(&mut self.output, data.len());
+        }
+        self.write_out(data).await?;
+        self.output.clear();
+        if chunked {
+            self.output.extend_from_slice(b"\r\n");
+        }
+        Ok(true)
+    }
+
+    /// The next piece of an answer, while the rest of the request's body goes up.
+    async fn next_frame(
+        &mut self,
+        body: &mut wire::Body,
+        mut pump: Option<&mut Pump>,
+    ) -> Option<Result<http_body::Frame<Bytes>, BodyError>> {
+        loop {
+            match pump.as_deref_mut().filter(|pump| !pump.is_over() && pump.is_wanted()) {
+                None => return body.frame().await,
+                Some(pump) => tokio::select! {
+                    biased;
+                    frame = body.frame() => return frame,
+                    () = self.pump_once(pump) => {}
+                },
+            }
+        }
+    }
+
+    /// Writes `output`, then `body`, in as few system calls as the socket takes.
+    async fn write_out(&mut self, body: &[u8]) -> Result<(), End> {
+        let (mut sent, total) = (0, self.output.len() + body.len());
+        while sent < total {
+            let head_left = &self.output[sent.min(self.output.len())..];
+            let body_left = &body[sent.saturating_sub(self.output.len())..];
+            let (io, place, server) = (&mut self.io, &self.place, &self.server);
+            let mut waited = false;
+            let written = poll_fn(|context| {
+                let slices = [IoSlice::new(head_left), IoSlice::new(body_left)];
+                let slices = if head_left.is_empty() { &slices[1..] } else { &slices[..] };
+                match Pin::new(&mut *io).poll_write_vectored(context, slices) {
+                    Poll::Ready(result) => Poll::Ready(result.ok()),
+                    Poll::Pending => {
+                        if !waited {
+                            waited = true;
+                            let limit_ms = server.limits.write_timeout.as_millis() as u64;
+                            place.set(server.clock.now().ticks_ms + limit_ms);
+                        }
+                        place.poll_fired(context).map(|()| None)
+                    }
+                }
+            })
+            .await;
+            match written {
+                Some(bytes) if bytes > 0 => sent += bytes,
+                _ => return Err(End::Closed),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the client why its request can't be read, and closes.
+    async fn refuse(&mut self, error: HeadError) {
+        let now = self.server.clock.now();
+        let persistence = Persistence { wanted: false, version: Version::Http11 };
+        if self.send(Reply::unreadable(error), None, persistence, now).await.is_ok() {
+            self.linger().await;
+        }
+    }
+
+    /// Closes our side and reads on for a moment: bytes that lie unread at a close
+    /// would reset the connection and take the answer with them (RFC 9112 §9.6).
+    async fn linger(&mut self) {
+        if self.io.shutdown().await.is_err() {
+            return;
+        }
+        self.expect_progress(LINGER);
+        let mut discarded = self.input.len();
+        while discarded < LINGER_BYTES_MAX {
+            self.input.clear();
+            if self.read_more().await.is_err() {
+                return;
+            }
+            discarded += self.input.len();
+        }
+    }
+}
+
+/// Polls once; `None` when it would have to wait.
+async fn poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    poll_fn(|context| match Pin::new(&mut future).poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}

@@ -1,0 +1,60 @@
+//! What happened, counted: one counter a verdict, and the few events that have none.
+
+use std::sync::Arc;
+
+use base::Counter;
+use policy::Verdict;
+
+use crate::reply::Reply;
+
+/// The counters of one server.
+#[derive(Debug)]
+pub struct Counters {
+    verdicts: Vec<Counter>,
+    /// Tasks that panicked; each ended only itself.
+    pub panics: Arc<Counter>,
+    /// Connections closed unserved because there were too many.
+    pub connections_refused: Counter,
+    /// Connections ended because they made no progress.
+    pub connections_late: Counter,
+    /// Failures to accept, for want of descriptors or memory.
+    pub accept_failures: Counter,
+    /// Requests sent to an origin.
+    pub fetches: Counter,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            verdicts: (0..Verdict::COUNT).map(|_| Counter::default()).collect(),
+            panics: Arc::default(),
+            connections_refused: Counter::default(),
+            connections_late: Counter::default(),
+            accept_failures: Counter::default(),
+            fetches: Counter::default(),
+        }
+    }
+}
+
+impl Counters {
+    pub(crate) fn count(&self, reply: &Reply) {
+        self.verdicts[reply.verdict.index()].bump();
+    }
+
+    /// How many answers bore this verdict.
+    #[must_use]
+    pub fn of(&self, verdict: Verdict) -> u64 {
+        self.verdicts[verdict.index()].read()
+    }
+
+    /// Every verdict that was given at least once, with its number of answers.
+    pub fn verdicts(&self) -> impl Iterator<Item = (Verdict, u64)> + '_ {
+        Verdict::ALL.iter().map(|&verdict| (verdict, self.of(verdict))).filter(|(_, n)| *n > 0)
+    }
+
+    /// All answers.
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        self.verdicts.iter().map(Counter::read).sum()
+    }
+}

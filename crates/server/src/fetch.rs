@@ -1,0 +1,449 @@
+//! Asking the origin: for one visitor, or for everybody.
+//!
+//! A leader's answer is judged once. What may be shared is read by all who wait
+//! from its first byte, while a task of its own carries it into the store, also
+//! when the visitor who caused it goes away; what may not be shared goes to that
+//! visitor alone, and everybody else is released at once.
+//! Invariants: 1. a fetch during which the site was written to is delivered and
+//! not stored. 2. a flight ends on every path, at the latest when it is dropped.
+
+use std::sync::Arc;
+
+use base::{Now, task};
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use origin::{Answer, OriginError};
+use policy::{Admission, MissReason, NoStore, PassReason, StaleReason, Terms, VaryKey, Verdict};
+use store::{Filling, Key, Lead, Reader, Source};
+use wire::{Body, BodyError, Name, ResponseHead};
+
+use crate::Server;
+use crate::journey::{Journey, Peers};
+use crate::page::{Page, Stored};
+use crate::reply::{Reply, Told};
+use crate::serve_stored::{self, Shown};
+use crate::site::Site;
+
+/// A body larger than the memory that readers may lag behind by is not kept whole.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// What the leader of a flight found, for those who wait.
+#[derive(Clone)]
+pub(crate) enum Landing {
+    /// A whole page that lies in the store, or was served stale because the origin failed.
+    Page { page: Arc<Page>, verdict: Verdict },
+    /// An answer on its way; everybody may read along.
+    Shared(Arc<Shared>),
+    /// Nobody else's business.
+    Uncacheable,
+    /// No answer.
+    Failed(OriginError),
+}
+
+/// An answer that many read while it comes.
+pub(crate) struct Shared {
+    head: ResponseHead,
+    vary: Option<VaryKey>,
+    source: Source<BodyError>,
+    length: Option<u64>,
+    terms: Terms,
+}
+
+/// The key of a flight: the page's, and the variant as far as it is known.
+pub(crate) struct FlightKey {
+    hash: u64,
+    text: Vec<u8>,
+}
+
+impl FlightKey {
+    pub(crate) fn key(&self) -> Key<'_> {
+        Key { hash: self.hash, text: &self.text }
+    }
+}
+
+/// Requests that select different variants fly separately, once it is known what tells them apart.
+pub(crate) fn flight_key(journey: &Journey, hash: u64) -> FlightKey {
+    let newest = journey.server.store.newest(&Key { hash, text: &journey.key });
+    let mut text = journey.key.clone();
+    if let Some(vary) = newest.as_ref().and_then(|page| page.vary()) {
+        vary.write_selection(&journey.head.fields, &mut text);
+    }
+    FlightKey { hash: xxhash_rust::xxh3::xxh3_64(&text), text }
+}
+
+/// Asks the origin for this visitor alone.
+pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) -> Reply {
+    journey.server.counters.fetches.bump();
+    let call = journey.call();
+    let request_ticks_ms = journey.now().ticks_ms;
+    let answer = match journey.site.origin.send(call).await {
+        Ok(answer) => answer,
+        Err(error) => return Reply::failed(&error, &journey.key),
+    };
+    sweep_written(&journey, &answer.head);
+    if reason == PassReason::Remembered {
+        let now = journey.now();
+        let admission =
+            policy::admit(&journey.head, &answer.head, request_ticks_ms, now, &journey.site.rules);
+        if matches!(admission, Admission::Store(_)) && answer.file.is_none() {
+            // It has become shareable: the next request shall try.
+            let key = Key { hash, text: &journey.key };
+            journey.server.store.remove_if(&key, |page| page.as_stored().is_none());
+        }
+    }
+    let told = Told::fetched(Verdict::Pass(reason), answer.head.status, None);
+    Reply::passed(answer, &journey.head, &told, &journey.key)
+}
+
+/// An unsafe request that succeeded makes what it wrote to unusable (RFC 9111 §4.4).
+fn sweep_written(journey: &Journey, answer: &ResponseHead) {
+    let targets = policy::invalidated(&journey.head, answer, "http");
+    if targets.is_empty() {
+        return;
+    }
+    // First the count, then the removal: a fetch that began before either sees the count moved
+    // when it wants to store, or stored in time to be removed.
+    journey.site.note_write();
+    let mut text = Vec::new();
+    for target in targets {
+        text.clear();
+        policy::write_primary_key(&mut text, "http", &journey.head.host, &target);
+        journey.server.store.remove(&Key { hash: xxhash_rust::xxh3::xxh3_64(&text), text: &text });
+    }
+}
+
+/// Asks the origin for everybody who waits and everybody to come.
+pub(crate) async fn lead(
+    mut journey: Journey,
+    hash: u64,
+    lead: Lead<Landing>,
+    stale: Option<Arc<Page>>,
+    why: MissReason,
+) -> Reply {
+    journey.server.counters.fetches.bump();
+    let writes = journey.site.writes();
+    let mut call = journey.call();
+    let stored = stale.as_deref().and_then(Page::as_stored);
+    policy::strip_conditionals(&mut call.head.fields);
+    if let Some(stored) = stored {
+        policy::add_validators(&mut call.head.fields, &stored.fields());
+    }
+    let request_ticks_ms = journey.now().ticks_ms;
+    let answer = match journey.site.origin.send(call).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            let served = stale.filter(|page| may_serve_on_error(&journey, page));
+            return match served {
+                Some(page) => serve_on_error(&journey, lead, page, error.status()),
+                None => {
+                    lead.land(Landing::Failed(error.clone()));
+                    Reply::failed(&error, &journey.key)
+                }
+            };
+        }
+    };
+    if matches!(answer.head.status, 500 | 502 | 503 | 504)
+        && let Some(page) = stale.as_ref().filter(|page| may_serve_on_error(&journey, page))
+    {
+        return serve_on_error(&journey, lead, page.clone(), answer.head.status);
+    }
+    let fetch = Fetch { hash, request_ticks_ms, writes, why };
+    match (stored, answer.head.status) {
+        (Some(stored), 304) => freshen(journey, lead, stored, &answer.head, &fetch),
+        _ => take_in(journey, lead, answer, &fetch),
+    }
+}
+
+/// What is known of a fetch from before it began.
+struct Fetch {
+    hash: u64,
+    request_ticks_ms: u64,
+    writes: u64,
+    why: MissReason,
+}
+
+fn may_serve_on_error(journey: &Journey, page: &Page) -> bool {
+    page.as_stored().is_some_and(|stored| {
+        let ticks_ms = journey.now().ticks_ms;
+        policy::may_serve_on_error(&stored.terms, &journey.head.fields, ticks_ms, &journey.site.rules)
+    })
+}
+
+fn serve_on_error(journey: &Journey, lead: Lead<Landing>, page: Arc<Page>, status: u16) -> Reply {
+    let verdict = Verdict::Stale(StaleReason::Error);
+    lead.land(Landing::Page { page: page.clone(), verdict });
+    stored_reply(journey, page, verdict, Some(status))
+}
+
+fn stored_reply(
+    journey: &Journey,
+    page: Arc<Page>,
+    verdict: Verdict,
+    origin_status: Option<u16>,
+) -> Reply {
+    let now = journey.now();
+    let ttl_ms = page
+        .as_stored()
+        .map_or(0, |stored| policy::ttl_ms(&stored.terms, now.ticks_ms));
+    serve_stored::reply(page, &journey.head, &journey.key, now, Shown { verdict, ttl_ms, origin_status })
+}
+
+/// The origin says that what we have is still good.
+fn freshen(
+    journey: Journey,
+    lead: Lead<Landing>,
+    stored: &Stored,
+    not_modified: &ResponseHead,
+    fetch: &Fetch,
+) -> Reply {
+    let fields = policy::refreshed(&stored.fields(), &not_modified.fields);
+    let head = ResponseHead { status: stored.status, fields };
+    let now = journey.now();
+    let rules = &journey.site.rules;
+    let admission = policy::admit(&journey.head, &head, fetch.request_ticks_ms, now, rules);
+    let body = stored.body.clone();
+    let (terms, keep) = match admission {
+        Admission::Store(terms) => (terms, true),
+        Admission::NoStore(_) => (Terms::expired(fetch.request_ticks_ms), false),
+    };
+    let vary = VaryKey::of(&head.fields, &journey.head.fields);
+    let clean = clean(&head, now);
+    let page = Arc::new(Page::stored(&clean, &journey.key, body, terms, vary));
+    let key = Key { hash: fetch.hash, text: &journey.key };
+    if keep {
+        insert(&journey.server, &journey.site, &key, page.clone(), fetch.writes);
+    } else {
+        journey.server.store.remove(&key);
+    }
+    let verdict = Verdict::Revalidated;
+    lead.land(Landing::Page { page: page.clone(), verdict });
+    stored_reply(&journey, page, verdict, Some(304))
+}
+
+/// Judges a whole answer and sends it on its way.
+fn take_in(journey: Journey, lead: Lead<Landing>, answer: Answer, fetch: &Fetch) -> Reply {
+    let now = journey.now();
+    let rules = &journey.site.rules;
+    let admission = match &answer.file {
+        Some(_) => Admission::NoStore(NoStore::File),
+        None => policy::admit(&journey.head, &answer.head, fetch.request_ticks_ms, now, rules),
+    };
+    let too_large = answer.length.is_some_and(|bytes| bytes > object_bytes_max(&journey.server));
+    let terms = match admission {
+        Admission::Store(_) if too_large => Err(NoStore::TooLarge),
+        Admission::Store(terms) => Ok(terms),
+        Admission::NoStore(reason) => Err(reason),
+    };
+    let terms = match terms {
+        Ok(terms) => terms,
+        Err(reason) => {
+            if reason.is_of_the_response() {
+                let until = now.ticks_ms + u64::from(rules.pass_memory_seconds) * 1000;
+                let key = Key { hash: fetch.hash, text: &journey.key };
+                journey.server.store.insert(&key, Arc::new(Page::pass_until(until)));
+            }
+            lead.land(Landing::Uncacheable);
+            let verdict = Verdict::Miss(fetch.why);
+            let told = Told::fetched(verdict, answer.head.status, Some(Err(reason)));
+            return Reply::passed(answer, &journey.head, &told, &journey.key);
+        }
+    };
+    let head = clean(&answer.head, now);
+    let vary = VaryKey::of(&head.fields, &journey.head.fields);
+    let (filling, source) = Filling::new(WINDOW_BYTES);
+    let shared = Arc::new(Shared { head, vary, source, length: answer.length, terms });
+    let reply = shared_reply(&journey, &shared, Verdict::Miss(fetch.why));
+    // What must be validated for each visitor is nothing for those who waited.
+    let answers_waiters = shared.terms.answers_waiters();
+    lead.announce(match answers_waiters {
+        true => Landing::Shared(shared.clone()),
+        false => Landing::Uncacheable,
+    });
+    let carrier = Carrier {
+        server: journey.server.clone(),
+        site: journey.site.clone(),
+        key: journey.key.clone(),
+        hash: fetch.hash,
+        writes: fetch.writes,
+    };
+    let carry = carrier.carry(lead, shared, filling, answer.body, answer.length);
+    task::spawn_counted(&journey.server.counters.panics, carry);
+    // The head is ours to write, so nothing can have failed yet.
+    reply.unwrap_or_else(|| Reply::failed(&OriginError::Reset("nothing came".into()), &journey.key))
+}
+
+/// The head as it is stored; one without a date gets that of its arrival (RFC 9110 §6.6.1).
+fn clean(head: &ResponseHead, now: Now) -> ResponseHead {
+    let mut fields = policy::clean_for_store(head);
+    if !fields.has(Name::Date) {
+        let mut date = Vec::new();
+        policy::date::write(&mut date, now.unix_seconds());
+        fields.put(Name::Date, date);
+    }
+    ResponseHead { status: head.status, fields }
+}
+
+/// The largest body that the store would take.
+fn object_bytes_max(server: &Server) -> u64 {
+    (server.store.limit() / 8) as u64
+}
+
+/// The reply of one who reads along; `None` when the beginning is gone already.
+fn shared_reply(journey: &Journey, shared: &Shared, verdict: Verdict) -> Option<Reply> {
+    let body = read_along(shared.source.reader()?);
+    let age_seconds = policy::age_seconds(&shared.terms, journey.now().ticks_ms);
+    let told = Told::fetched(verdict, shared.head.status, Some(Ok(())));
+    let (head, length) = (&shared.head, shared.length);
+    Some(Reply::shared(head, age_seconds, body, length, &journey.head, &told, &journey.key))
+}
+
+fn read_along(reader: Reader<BodyError>) -> Body {
+    let pieces = stream::unfold(reader, |mut reader| async move {
+        let piece = reader.next().await?;
+        Some((piece.map(http_body::Frame::data).map_err(broken), reader))
+    });
+    StreamBody::new(pieces).boxed_unsync()
+}
+
+fn broken(error: store::Broken<BodyError>) -> BodyError {
+    match error {
+        store::Broken::Failed(error) => error,
+        store::Broken::Abandoned => BodyError::Ours("the fetch was given up".into()),
+    }
+}
+
+/// Takes a landing if this request selects what landed.
+pub(crate) fn board(journey: &Journey, landing: Landing, stale: Option<&Page>) -> Option<Reply> {
+    let _ = stale;
+    match landing {
+        Landing::Page { page, verdict } => {
+            if !page.answers(&journey.head.fields) {
+                return None;
+            }
+            Some(stored_reply(journey, page, verdict, None))
+        }
+        Landing::Shared(shared) => {
+            let mine = shared.vary.as_ref().is_none_or(|vary| vary.matches(&journey.head.fields));
+            let verdict = Verdict::Collapsed;
+            if mine { shared_reply(journey, &shared, verdict) } else { None }
+        }
+        Landing::Uncacheable => None,
+        Landing::Failed(error) => Some(Reply::failed(&error, &journey.key)),
+    }
+}
+
+/// Carries a body into the store while everybody reads it.
+struct Carrier {
+    server: Arc<Server>,
+    site: Arc<Site>,
+    key: Vec<u8>,
+    hash: u64,
+    writes: u64,
+}
+
+impl Carrier {
+    async fn carry(
+        self,
+        lead: Lead<Landing>,
+        shared: Arc<Shared>,
+        mut filling: Filling<BodyError>,
+        mut body: Body,
+        length: Option<u64>,
+    ) {
+        let limit = object_bytes_max(&self.server);
+        let mut reservation = self.server.store.reserve(0).ok();
+        let mut taken = 0u64;
+        while let Some(frame) = body.frame().await {
+            let data = match frame {
+                Ok(frame) => match frame.into_data() {
+                    Ok(data) => data,
+                    Err(_trailers) => continue,
+                },
+                Err(error) => {
+                    filling.fail(error);
+                    return;
+                }
+            };
+            taken += data.len() as u64;
+            let kept = taken <= limit
+                && reservation.as_mut().is_some_and(|held| held.grow(data.len()).is_ok());
+            if !kept && reservation.take().is_some() {
+                filling.give_up_keeping();
+            }
+            if filling.push(data).await.is_err() {
+                return;
+            }
+        }
+        if length.is_some_and(|length| length != taken) {
+            filling.fail(BodyError::Origin("it is not as long as announced".into()));
+            return;
+        }
+        let whole = filling.finish();
+        drop(reservation);
+        if let Some(whole) = whole {
+            self.store(&shared, whole);
+        }
+        drop(lead);
+    }
+
+    fn store(&self, shared: &Shared, body: Bytes) {
+        let vary = shared.vary.clone();
+        let page = Page::stored(&shared.head, &self.key, body, shared.terms, vary);
+        let key = Key { hash: self.hash, text: &self.key };
+        insert(&self.server, &self.site, &key, Arc::new(page), self.writes);
+    }
+}
+
+/// Stores a page unless the site was written to since its fetch began.
+fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page>, writes: u64) {
+    if site.writes() != writes {
+        return;
+    }
+    server.store.insert(key, page.clone());
+    if site.writes() != writes {
+        // A write came between the look and the insertion, and may have removed before we stored.
+        server.store.remove_if(key, |stored| std::ptr::eq(stored, &*page));
+    }
+}
+
+/// Fetches a newer page in the background, once, whoever asks meanwhile.
+pub(crate) fn refresh_behind(
+    server: &Arc<Server>,
+    site: &Arc<Site>,
+    head: &wire::RequestHead,
+    key: &[u8],
+    hash: u64,
+    page: &Arc<Page>,
+    peers: Peers,
+) {
+    let Some(stored) = page.as_stored() else { return };
+    if !stored.claim_refresh() {
+        return;
+    }
+    let mut head = head.clone();
+    head.method = http::Method::GET;
+    head.fields.remove(Name::Range);
+    head.fields.remove(Name::IfRange);
+    let journey = Journey::unattended(server, site, &head, key, peers);
+    let page = page.clone();
+    task::spawn_counted(&server.counters.panics, async move {
+        let claim = Claim(page.clone());
+        let flight = flight_key(&journey, hash);
+        if let store::Role::Leader(leader) = journey.server.flights.join(&flight.key()) {
+            drop(lead(journey, hash, leader, Some(page), MissReason::Expired).await);
+        }
+        drop(claim);
+    });
+}
+
+/// Gives a claim to refresh back, also when the task that has it panics.
+struct Claim(Arc<Page>);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(stored) = self.0.as_stored() {
+            stored.refreshed();
+        }
+    }
+}

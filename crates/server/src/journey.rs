@@ -1,0 +1,107 @@
+//! What a request takes along when it can't be answered at once.
+//!
+//! A journey owns everything it needs, so that it outlives the connection's
+//! buffers and can be finished in the background.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use base::Now;
+use http::Method;
+use http_body_util::BodyExt;
+use origin::Call;
+use tokio::sync::mpsc;
+use wire::h1::Length;
+use wire::{Body, RequestHead, ResponseHead};
+
+use crate::Server;
+use crate::site::Site;
+use crate::upload::Upload;
+
+/// Both ends of the visitor's connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peers {
+    pub(crate) peer: SocketAddr,
+    pub(crate) local: SocketAddr,
+}
+
+/// A request on its way to the origin, or to somebody who is already there.
+pub(crate) struct Journey {
+    pub(crate) server: Arc<Server>,
+    pub(crate) site: Arc<Site>,
+    pub(crate) head: RequestHead,
+    pub(crate) key: Vec<u8>,
+    pub(crate) peers: Peers,
+    length: Length,
+    body: Option<Body>,
+    early: Option<mpsc::Sender<ResponseHead>>,
+}
+
+impl Journey {
+    #[allow(clippy::too_many_arguments, reason = "it is the one place where all of it meets")]
+    pub(crate) fn new(
+        server: Arc<Server>,
+        site: Arc<Site>,
+        head: RequestHead,
+        key: Vec<u8>,
+        length: Length,
+        upload: Upload,
+        peers: Peers,
+        early: Option<mpsc::Sender<ResponseHead>>,
+    ) -> Self {
+        let body = (length != Length::None).then(|| upload.boxed_unsync());
+        Self { server, site, head, key, peers, length, body, early }
+    }
+
+    pub(crate) fn method(&self) -> &Method {
+        &self.head.method
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        self.server.clock.now()
+    }
+
+    /// The same errand without a visitor waiting for it: a refresh in the background.
+    pub(crate) fn unattended(
+        server: &Arc<Server>,
+        site: &Arc<Site>,
+        head: &RequestHead,
+        key: &[u8],
+        peers: Peers,
+    ) -> Self {
+        Self {
+            server: server.clone(),
+            site: site.clone(),
+            head: head.clone(),
+            key: key.to_vec(),
+            peers,
+            length: Length::None,
+            body: None,
+            early: None,
+        }
+    }
+
+    /// The request as the origin shall see it. The body can be taken only once.
+    pub(crate) fn call(&mut self) -> Call {
+        let mut head = self.head.clone();
+        head.fields = policy::to_origin(&self.head, self.peers.peer.ip(), "http");
+        let early = self.early.take().map(|sender| {
+            // Hints are worth nothing late, so what finds the channel full is dropped.
+            let relay = move |hints: ResponseHead| drop(sender.try_send(hints));
+            Box::new(relay) as origin::EarlySink
+        });
+        Call {
+            head,
+            body: self.body.take(),
+            body_length: match self.length {
+                Length::None => Some(0),
+                Length::Known(bytes) => Some(bytes),
+                Length::Chunked => None,
+            },
+            peer: self.peers.peer,
+            local: self.peers.local,
+            scheme: "http",
+            early,
+        }
+    }
+}

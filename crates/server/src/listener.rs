@@ -1,0 +1,156 @@
+//! Listening: one thread a core, each with its own socket and its own runtime.
+//!
+//! The kernel spreads connections over the sockets (SO_REUSEPORT); a connection
+//! stays on the thread that accepted it, so nothing is shared on its way but the
+//! store.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Shutdown, task};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::TcpListener;
+
+use crate::Server;
+use crate::connection::Connection;
+use crate::watch::SWEEP_INTERVAL_MS;
+
+/// Connections that the kernel holds for us while we are busy.
+const BACKLOG: i32 = 4096;
+/// How often a closing server looks whether it is done.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// How long to leave `accept` alone when it fails for want of descriptors or memory.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A bound address, not yet served.
+#[derive(Debug)]
+pub struct Listener {
+    socket: std::net::TcpListener,
+}
+
+impl Listener {
+    /// Binds an address. Several listeners of this process may share it.
+    ///
+    /// # Errors
+    /// What the system says: in use, not ours, not allowed.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(true)?;
+        // Accepted sockets inherit this on Linux, which saves a call a connection.
+        socket.set_tcp_nodelay(true)?;
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(Self { socket: socket.into() })
+    }
+
+    /// Whether a process other than ours listens here already.
+    ///
+    /// Sharing a port is allowed to any process of the same user, so a second Wick
+    /// would silently take half of the first one's visitors.
+    ///
+    /// # Errors
+    /// The address is taken, or what else the system says.
+    pub fn probe(address: SocketAddr) -> io::Result<()> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(1)
+    }
+
+    /// The address with the port that the system chose for port 0.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Accepts and serves until the signal to stop, then lets answers in flight finish.
+    ///
+    /// # Errors
+    /// The socket can't be registered with this thread's runtime.
+    pub async fn serve(self, server: Arc<Server>, shutdown: Shutdown) -> io::Result<()> {
+        let listener = TcpListener::from_std(self.socket)?;
+        let address = listener.local_addr()?;
+        let stop = shutdown.begun();
+        tokio::pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = &mut stop => return Ok(()),
+            };
+            match accepted {
+                Ok((io, peer)) => {
+                    if server.watches.len() >= server.limits.connections_max {
+                        server.counters.connections_refused.bump();
+                        continue;
+                    }
+                    // Only a socket bound to all addresses must be asked which one was meant.
+                    let local = match address.ip().is_unspecified() {
+                        true => io.local_addr().unwrap_or(address),
+                        false => address,
+                    };
+                    let connection = Connection::new(server.clone(), io, peer, local);
+                    task::spawn_counted(&server.counters.panics, connection.run());
+                }
+                Err(error) if is_transient(&error) => {}
+                Err(_) => {
+                    server.counters.accept_failures.bump();
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// A connection that was gone before we took it is nobody's failure.
+fn is_transient(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    )
+}
+
+impl Server {
+    /// Waits until the last connection is gone.
+    pub async fn drained(&self) {
+        while self.watches.len() > 0 {
+            tokio::time::sleep(DRAIN_INTERVAL).await;
+        }
+    }
+
+    /// Ends late connections, for as long as the server lives; on the signal to stop
+    /// also idle ones, and after the grace all.
+    pub async fn housekeeping(self: Arc<Self>, shutdown: Shutdown) {
+        let mut tick = tokio::time::interval(Duration::from_millis(SWEEP_INTERVAL_MS));
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while !shutdown.has_begun() {
+            tokio::select! {
+                _ = tick.tick() => {}
+                () = shutdown.begun() => {}
+            }
+            let late = self.watches.sweep(self.clock.now().ticks_ms, false);
+            self.counters.connections_late.add(late as u64);
+        }
+        self.begin_closing();
+        let deadline = self.clock.now().ticks_ms + self.limits.grace.as_millis() as u64;
+        let mut tick = tokio::time::interval(DRAIN_INTERVAL);
+        while self.watches.len() > 0 {
+            tick.tick().await;
+            let now = self.clock.now().ticks_ms;
+            self.watches.sweep(now, true);
+            if now >= deadline {
+                self.watches.end_all();
+            }
+        }
+    }
+}

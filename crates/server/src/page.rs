@@ -1,0 +1,140 @@
+//! A stored response, kept the way it goes out: head rendered, body in one piece.
+//!
+//! Rendering happens once, when the page is stored, so that a hit copies one
+//! block of bytes and adds `Age` and `Cache-Status`. What is asked rarely (a
+//! range, a validation) parses the head again.
+//! Invariant: the head ends before the fields that differ from hit to hit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use policy::{Terms, VaryKey};
+use store::{Resident, allocated_bytes};
+use wire::{Fields, ResponseHead};
+
+use crate::render;
+
+/// What is kept under a key: a response, or the memory that there can be none.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) kind: Kind,
+    vary: Option<VaryKey>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// A whole response.
+    Stored(Stored),
+    /// This URL's answers can't be shared: nobody shall wait for anybody.
+    PassUntil {
+        /// When to try again.
+        ticks_ms: u64,
+    },
+}
+
+/// A whole response with what was decided about it.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) status: u16,
+    /// Status line, fields and `Content-Length`, ready for the wire; behind them the
+    /// key as `Cache-Status` shows it.
+    text: Box<[u8]>,
+    head_bytes: usize,
+    pub(crate) body: Bytes,
+    pub(crate) terms: Terms,
+    /// Set while somebody fetches a newer one in the background.
+    refreshing: AtomicBool,
+}
+
+impl Page {
+    /// A page of a cleaned head and a whole body.
+    pub(crate) fn stored(
+        head: &ResponseHead,
+        key: &[u8],
+        body: Bytes,
+        terms: Terms,
+        vary: Option<VaryKey>,
+    ) -> Self {
+        let mut text = render::stored_head(head, body.len());
+        let head_bytes = text.len();
+        policy::cache_status::write_key(&mut text, key);
+        let stored = Stored {
+            status: head.status,
+            text: text.into_boxed_slice(),
+            head_bytes,
+            body,
+            terms,
+            refreshing: AtomicBool::new(false),
+        };
+        Self { kind: Kind::Stored(stored), vary }
+    }
+
+    /// The memory that answers under this key are nobody else's.
+    pub(crate) fn pass_until(ticks_ms: u64) -> Self {
+        Self { kind: Kind::PassUntil { ticks_ms }, vary: None }
+    }
+
+    /// Whether a request with these fields selects this variant.
+    pub(crate) fn answers(&self, request: &Fields) -> bool {
+        self.vary.as_ref().is_none_or(|vary| vary.matches(request))
+    }
+
+    pub(crate) fn vary(&self) -> Option<&VaryKey> {
+        self.vary.as_ref()
+    }
+
+    pub(crate) fn as_stored(&self) -> Option<&Stored> {
+        match &self.kind {
+            Kind::Stored(stored) => Some(stored),
+            Kind::PassUntil { .. } => None,
+        }
+    }
+}
+
+impl Stored {
+    /// Status line and fields, without the empty line that ends a head.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.text[..self.head_bytes]
+    }
+
+    /// The `; key="…"` parameter for `Cache-Status`.
+    pub(crate) fn key_parameter(&self) -> &[u8] {
+        &self.text[self.head_bytes..]
+    }
+
+    /// The fields, parsed from the rendered head.
+    pub(crate) fn fields(&self) -> Fields {
+        let head = self.head();
+        let start = head.iter().position(|&b| b == b'\n').map_or(0, |at| at + 1);
+        // The head was rendered from valid fields, so this can't fail; an empty set is safe.
+        Fields::parse(&head[start..]).unwrap_or_default()
+    }
+
+    /// Claims the one refresh; whoever gets `true` must call [`Stored::refreshed`].
+    pub(crate) fn claim_refresh(&self) -> bool {
+        !self.refreshing.swap(true, Ordering::AcqRel)
+    }
+
+    /// Gives the claim back, whatever came of it.
+    pub(crate) fn refreshed(&self) {
+        self.refreshing.store(false, Ordering::Release);
+    }
+}
+
+impl Resident for Page {
+    fn weight(&self) -> usize {
+        let own = allocated_bytes(size_of::<Self>() + 2 * size_of::<usize>());
+        let vary = self.vary.as_ref().map_or(0, |vary| allocated_bytes(vary.bytes()));
+        let stored = self.as_stored().map_or(0, |stored| {
+            allocated_bytes(stored.text.len()) + allocated_bytes(stored.body.len()) + BYTES_OVERHEAD
+        });
+        own + vary + stored
+    }
+
+    fn replaces(&self, older: &Self) -> bool {
+        self.vary == older.vary || matches!(self.kind, Kind::PassUntil { .. })
+    }
+}
+
+/// What a shared `Bytes` allocates beside its data.
+const BYTES_OVERHEAD: usize = 48;

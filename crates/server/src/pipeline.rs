@@ -1,0 +1,191 @@
+//! The road of a request, on one page.
+//!
+//! ```text
+//! request → plan → find → judge → serve                             (depart: never waits)
+//!                             ↘ join a flight | pass | fetch → admit → store → serve   (travel)
+//! ```
+//!
+//! Branches live here; the stations ([`policy`], the store, [`fetch`], [`serve_stored`])
+//! do one thing each and do not choose. Every way off the road bears a [`Verdict`].
+
+use std::sync::Arc;
+
+use base::Now;
+use policy::{Judgement, MissReason, PassReason, Plan, Verdict};
+use store::{Key, Role};
+use wire::RequestHead;
+
+use crate::Server;
+use crate::fetch::{self, Landing};
+use crate::journey::{Journey, Peers};
+use crate::page::{Kind, Page};
+use crate::reply::Reply;
+use crate::serve_stored;
+use crate::site::Site;
+
+/// How often a request joins another flight after the one it waited for came to nothing for it.
+const FLIGHTS_MAX: usize = 4;
+
+/// Where a request stands after the part of the road that never waits.
+pub(crate) enum Turn {
+    /// Answered.
+    Arrived(Reply),
+    /// The origin must be asked.
+    Onward(Errand),
+}
+
+/// What to ask the origin for, and what is in hand already.
+pub(crate) struct Errand {
+    pub(crate) site: Arc<Site>,
+    pub(crate) hash: u64,
+    pub(crate) task: Task,
+}
+
+/// Why the origin is asked.
+pub(crate) enum Task {
+    /// For this visitor alone.
+    Pass(PassReason),
+    /// For everybody: nothing usable is stored.
+    Fill(MissReason),
+    /// For everybody: what is stored must be asked about.
+    Validate { page: Arc<Page>, why: MissReason },
+}
+
+/// The part of the road that never waits and, on a hit, allocates nothing.
+pub(crate) fn depart(
+    server: &Arc<Server>,
+    head: &RequestHead,
+    has_body: bool,
+    now: Now,
+    key_text: &mut Vec<u8>,
+    peers: Peers,
+) -> Turn {
+    let Some(site) = server.sites.find(&head.host) else {
+        return Turn::Arrived(Reply::refused(policy::RefuseReason::HostUnknown));
+    };
+    key_text.clear();
+    policy::write_primary_key(key_text, "http", &head.host, &head.target);
+    let hash = xxhash_rust::xxh3::xxh3_64(key_text);
+    let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task });
+    match policy::plan(head, has_body) {
+        Plan::Lookup if site.caches => {}
+        Plan::Lookup => return onward(Task::Pass(PassReason::Off)),
+        Plan::Pass(reason) => return onward(Task::Pass(reason)),
+        Plan::Refuse(reason) => return Turn::Arrived(Reply::refused(reason)),
+    }
+    let key = Key { hash, text: key_text };
+    match look(server, site, head, now, &key) {
+        Found::Fresh { page, ttl_ms } => {
+            let shown = serve_stored::Shown { verdict: Verdict::Hit, ttl_ms, origin_status: None };
+            Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
+        }
+        Found::StaleButServable { page, ttl_ms, reason } => {
+            fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
+            let verdict = Verdict::Stale(reason);
+            let shown = serve_stored::Shown { verdict, ttl_ms, origin_status: None };
+            Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
+        }
+        Found::MustNotAsk => Turn::Arrived(Reply::only_if_cached(key_text)),
+        // A part is never stored, and the whole may be huge: the origin is asked for just it.
+        Found::Ask(Task::Fill(_)) if policy::wants_part(&head.fields) => {
+            onward(Task::Pass(PassReason::Range))
+        }
+        Found::Ask(Task::Fill(_)) if head.method == http::Method::HEAD => {
+            onward(Task::Pass(PassReason::Head))
+        }
+        Found::Ask(task) => onward(task),
+    }
+}
+
+/// What the store has for a request.
+pub(crate) enum Found {
+    Fresh { page: Arc<Page>, ttl_ms: i64 },
+    StaleButServable { page: Arc<Page>, ttl_ms: i64, reason: policy::StaleReason },
+    /// The client wants nothing that is not here.
+    MustNotAsk,
+    Ask(Task),
+}
+
+/// Looks a request up and judges what is found.
+pub(crate) fn look(
+    server: &Server,
+    site: &Site,
+    head: &RequestHead,
+    now: Now,
+    key: &Key<'_>,
+) -> Found {
+    let Some(page) = server.store.find(key, |page| page.answers(&head.fields)) else {
+        if policy::is_only_if_cached(&head.fields) {
+            return Found::MustNotAsk;
+        }
+        let others = server.store.variants(key) > 0;
+        let reason = if others { MissReason::VaryMiss } else { MissReason::UriMiss };
+        return Found::Ask(Task::Fill(reason));
+    };
+    let stored = match &page.kind {
+        Kind::Stored(stored) => stored,
+        Kind::PassUntil { ticks_ms } if now.ticks_ms < *ticks_ms => {
+            return Found::Ask(Task::Pass(PassReason::Remembered));
+        }
+        Kind::PassUntil { .. } => return Found::Ask(Task::Fill(MissReason::UriMiss)),
+    };
+    match policy::judge(&stored.terms, &head.fields, now.ticks_ms, &site.rules) {
+        Judgement::Fresh { ttl_ms } => Found::Fresh { page, ttl_ms },
+        Judgement::StaleButServable { ttl_ms, reason } => {
+            Found::StaleButServable { page, ttl_ms, reason }
+        }
+        Judgement::Validate { why, .. } => Found::Ask(Task::Validate { page, why }),
+        Judgement::OnlyIfCached => Found::MustNotAsk,
+        Judgement::Pass(reason) => Found::Ask(Task::Pass(reason)),
+    }
+}
+
+/// The part of the road that waits: for somebody else's fetch, or for the origin.
+pub(crate) async fn travel(journey: Journey, errand: Errand) -> Reply {
+    let Errand { hash, mut task, site: _ } = errand;
+    for _ in 0..FLIGHTS_MAX {
+        let (stale, why) = match task {
+            Task::Pass(reason) => return fetch::pass(journey, hash, reason).await,
+            Task::Fill(why) => (None, why),
+            Task::Validate { page, why } => (Some(page), why),
+        };
+        let flight = fetch::flight_key(&journey, hash);
+        let wait = match journey.server.flights.join(&flight.key()) {
+            Role::Leader(lead) => {
+                // Somebody may have landed between our look-up and our joining.
+                return match look_again(&journey, hash) {
+                    Some(reply) => reply,
+                    None => fetch::lead(journey, hash, lead, stale, why).await,
+                };
+            }
+            Role::Waiter(wait) => wait,
+        };
+        match wait.outcome().await {
+            Some(Landing::Uncacheable) => {
+                return fetch::pass(journey, hash, PassReason::Uncacheable).await;
+            }
+            Some(landing) => match fetch::board(&journey, landing, stale.as_deref()) {
+                Some(reply) => return reply,
+                // It was another variant: look up what this request selects.
+                None => task = Task::Fill(MissReason::VaryMiss),
+            },
+            // The leader was lost on its way; somebody has to go again.
+            None => task = stale.map_or(Task::Fill(why), |page| Task::Validate { page, why }),
+        }
+    }
+    fetch::pass(journey, hash, PassReason::Uncacheable).await
+}
+
+/// A second look for one who was about to lead, in case the page has come meanwhile.
+fn look_again(journey: &Journey, hash: u64) -> Option<Reply> {
+    let key = Key { hash, text: &journey.key };
+    let now = journey.now();
+    match look(&journey.server, &journey.site, &journey.head, now, &key) {
+        Found::Fresh { page, ttl_ms } => {
+            let verdict = Verdict::Collapsed;
+            let shown = serve_stored::Shown { verdict, ttl_ms, origin_status: None };
+            Some(serve_stored::reply(page, &journey.head, &journey.key, now, shown))
+        }
+        _ => None,
+    }
+}

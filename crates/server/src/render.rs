@@ -1,0 +1,145 @@
+//! Replies as bytes: status line, fields, the empty line.
+//!
+//! A stored head is copied as it lies; only `Age`, `Cache-Status` and
+//! `Connection` are written anew.
+
+use base::Now;
+use policy::cache_status;
+use wire::{Name, ResponseHead, Version};
+
+use crate::reply::{Head, Payload, Reply};
+
+/// What the client's version and wishes mean for the connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Persistence {
+    /// Whether another request may follow.
+    pub(crate) wanted: bool,
+    pub(crate) version: Version,
+}
+
+/// Appends everything up to the body.
+pub(crate) fn head(out: &mut Vec<u8>, reply: &Reply, persistence: Persistence, now: Now) {
+    match &reply.head {
+        Head::Stored { page, age_seconds, ttl_seconds, origin_status } => {
+            if let Some(stored) = page.as_stored() {
+                out.extend_from_slice(stored.head());
+                out.extend_from_slice(b"age: ");
+                number(out, *age_seconds);
+                out.extend_from_slice(b"\r\ncache-status: ");
+                cache_status::write(out, reply.verdict, Some(*ttl_seconds), *origin_status);
+                out.extend_from_slice(stored.key_parameter());
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+        Head::Ready(ready) => {
+            status_line(out, ready.status);
+            ready.fields.render(out);
+            if !ready.fields.has(Name::Date) {
+                out.extend_from_slice(b"date: ");
+                policy::date::write(out, now.unix_seconds());
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+    let open_ended = matches!(reply.payload, Payload::Stream { length: None, .. });
+    if open_ended && persistence.version == Version::Http11 {
+        out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+    }
+    match (persistence.wanted, persistence.version) {
+        (false, Version::Http11) => out.extend_from_slice(b"connection: close\r\n"),
+        (true, Version::Http10) if !open_ended => {
+            out.extend_from_slice(b"connection: keep-alive\r\n");
+        }
+        _ => {}
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A head as it is stored: without the empty line, with the length of its body.
+pub(crate) fn stored_head(head: &ResponseHead, body_bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(head.fields.bytes() + 256);
+    status_line(&mut out, head.status);
+    head.fields.render(&mut out);
+    if bears_length(head.status) {
+        out.extend_from_slice(b"content-length: ");
+        number(&mut out, body_bytes as u64);
+        out.extend_from_slice(b"\r\n");
+    }
+    out
+}
+
+/// Whether an answer with this status tells how long its body is (RFC 9110 §8.6).
+pub(crate) fn bears_length(status: u16) -> bool {
+    !matches!(status, 100..200 | 204 | 304)
+}
+
+/// An interim answer, whole.
+pub(crate) fn interim(out: &mut Vec<u8>, head: &ResponseHead) {
+    status_line(out, head.status);
+    head.fields.render(out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The line before a chunk's data.
+pub(crate) fn chunk_size(out: &mut Vec<u8>, bytes: usize) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = (usize::BITS - bytes.leading_zeros()).div_ceil(4).max(1);
+    for place in (0..digits).rev() {
+        out.push(DIGITS[(bytes >> (4 * place)) & 15]);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn status_line(out: &mut Vec<u8>, status: u16) {
+    if status == 200 {
+        out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+        return;
+    }
+    out.extend_from_slice(b"HTTP/1.1 ");
+    number(out, u64::from(status));
+    out.push(b' ');
+    let phrase = http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
+    out.extend_from_slice(phrase.unwrap_or("Status").as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Writes a number in decimal digits.
+pub(crate) fn number(out: &mut Vec<u8>, value: u64) {
+    let mut digits = [0u8; 20];
+    let (mut at, mut rest) = (digits.len(), value);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_chunk_sizes_are_written_without_leading_zeros() {
+        for (value, decimal, hex) in
+            [(0usize, "0", "0"), (9, "9", "9"), (16, "16", "10"), (255, "255", "ff"), (4096, "4096", "1000")]
+        {
+            let (mut out, mut chunk) = (Vec::new(), Vec::new());
+            number(&mut out, value as u64);
+            chunk_size(&mut chunk, value);
+            assert_eq!(out, decimal.as_bytes());
+            assert_eq!(chunk, format!("{hex}\r\n").into_bytes());
+        }
+    }
+
+    #[test]
+    fn an_unknown_status_still_has_a_phrase() {
+        let mut out = Vec::new();
+        status_line(&mut out, 599);
+        status_line(&mut out, 404);
+        assert_eq!(out, b"HTTP/1.1 599 Status\r\nHTTP/1.1 404 Not Found\r\n");
+    }
+}

@@ -1,0 +1,256 @@
+//! What goes back to the visitor, and why.
+//!
+//! A reply is finished: nothing behind it decides any more. Its [`Verdict`] is
+//! the same value that the log, the counters and `Cache-Status` show.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Method;
+use origin::{Answer, OriginError};
+use policy::{Conditional, FailReason, NoStore, RefuseReason, Selection, Verdict, cache_status};
+use wire::h1::HeadError;
+use wire::{Body, Fields, Name, RequestHead, ResponseHead};
+
+use crate::page::Page;
+use crate::{parts, render};
+
+/// An answer with the reason for it.
+pub(crate) struct Reply {
+    pub(crate) verdict: Verdict,
+    pub(crate) head: Head,
+    pub(crate) payload: Payload,
+}
+
+/// Where a reply's status line and fields come from.
+pub(crate) enum Head {
+    /// As they lie in the store; `Age` and `Cache-Status` are added while writing.
+    Stored {
+        page: Arc<Page>,
+        age_seconds: u64,
+        ttl_seconds: i64,
+        /// The status that the origin gave when it was asked about this page just now.
+        origin_status: Option<u16>,
+    },
+    /// Ready to be written, `Cache-Status` included.
+    Ready(ResponseHead),
+}
+
+/// The bytes behind a head.
+pub(crate) enum Payload {
+    /// Nothing: HEAD, 204, 304.
+    None,
+    /// All of it.
+    Whole(Bytes),
+    /// Several pieces, as in a multipart answer.
+    Parts(Vec<Bytes>),
+    /// As it comes.
+    Stream {
+        body: Body,
+        /// Bytes promised by `Content-Length`, if any were.
+        length: Option<u64>,
+    },
+}
+
+impl Reply {
+    /// A request that could not be read; the connection closes behind it.
+    pub(crate) fn unreadable(error: HeadError) -> Self {
+        let verdict = Verdict::Refused(RefuseReason::BadFraming);
+        Self::own(error.status(), verdict, &error.to_string(), &[])
+    }
+
+    /// A request that was read, and is not served.
+    pub(crate) fn refused(reason: RefuseReason) -> Self {
+        Self::own(reason.status(), Verdict::Refused(reason), reason.sentence(), &[])
+    }
+
+    /// The client wanted only what is stored, and it is not (RFC 9111 §5.2.1.7).
+    pub(crate) fn only_if_cached(key: &[u8]) -> Self {
+        let verdict = Verdict::Failed(FailReason::OnlyIfCached);
+        Self::own(504, verdict, "Nothing is stored that could answer this request.", key)
+    }
+
+    /// No answer came from the origin.
+    pub(crate) fn failed(error: &OriginError, key: &[u8]) -> Self {
+        let status = error.status();
+        let sentence = match status {
+            503 => "The site is busy at the moment; please try again in a few seconds.",
+            504 => "The site did not answer in time; please try again later.",
+            502 => "The site can't be reached at the moment; please try again later.",
+            413 => "What you sent is larger than this site accepts.",
+            403 => "This path is not served.",
+            400 => "The request can't be understood.",
+            _ => "The site has a fault; please try again later.",
+        };
+        let mut reply = Self::own(status, failure_verdict(error), sentence, key);
+        if let (Some(seconds), Head::Ready(head)) = (error.retry_after_seconds(), &mut reply.head) {
+            head.fields.put(Name::RetryAfter, seconds.to_string());
+        }
+        reply
+    }
+
+    /// The origin's answer, for this visitor alone.
+    pub(crate) fn passed(answer: Answer, request: &RequestHead, told: &Told, key: &[u8]) -> Self {
+        let Answer { head, body, length, file } = answer;
+        let mut fields = policy::to_client(&head.fields);
+        let is_head = request.method == Method::HEAD;
+        let is_reading = is_head || request.method == Method::GET;
+        let mut status = head.status;
+        let mut payload = match length {
+            Some(0) => Payload::None,
+            length => Payload::Stream { body, length },
+        };
+        if !is_head {
+            set_length(&mut fields, status, length);
+        }
+        if is_reading && status == 200 {
+            if policy::evaluate(&request.fields, status, &fields) == Conditional::NotModified {
+                fields = policy::not_modified_fields(&fields);
+                (status, payload) = (304, Payload::None);
+            } else if let Some(file) = file.filter(|_| !is_head) {
+                match policy::range::select(&request.fields, &fields, file.length) {
+                    Selection::Partial(range) => {
+                        parts::one_part(&mut fields, &range, file.length);
+                        let (first, end) = (*range.start(), range.end() + 1);
+                        let length = Some(end - first);
+                        payload = Payload::Stream { body: file.body(first, end), length };
+                        status = 206;
+                    }
+                    Selection::Unsatisfiable => {
+                        payload = parts::unsatisfiable(&mut fields, file.length);
+                        status = 416;
+                    }
+                    // Several parts of a file may be refused by sending the whole.
+                    Selection::Full | Selection::Several(_) => {}
+                }
+            }
+        }
+        Self::ready(status, fields, payload, is_head, told, key)
+    }
+
+    /// An answer that several visitors read while it comes; `fields` are those that are stored.
+    pub(crate) fn shared(
+        head: &ResponseHead,
+        age_seconds: u64,
+        body: Body,
+        length: Option<u64>,
+        request: &RequestHead,
+        told: &Told,
+        key: &[u8],
+    ) -> Self {
+        let (mut status, mut fields) = (head.status, head.fields.clone());
+        let mut payload = Payload::Stream { body, length };
+        set_length(&mut fields, status, length);
+        if policy::evaluate(&request.fields, status, &fields) == Conditional::NotModified {
+            fields = policy::not_modified_fields(&fields);
+            (status, payload) = (304, Payload::None);
+        }
+        fields.set(Name::Age, age_seconds.to_string());
+        Self::ready(status, fields, payload, request.method == Method::HEAD, told, key)
+    }
+
+    fn ready(
+        status: u16,
+        mut fields: Fields,
+        payload: Payload,
+        is_head: bool,
+        told: &Told,
+        key: &[u8],
+    ) -> Self {
+        told.write(&mut fields, key);
+        let bodyless = is_head || !render::bears_length(status);
+        let payload = if bodyless { Payload::None } else { payload };
+        let head = Head::Ready(ResponseHead { status, fields });
+        Self { verdict: told.verdict, head, payload }
+    }
+
+    /// A short page of our own.
+    fn own(status: u16, verdict: Verdict, sentence: &str, key: &[u8]) -> Self {
+        let phrase = http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
+        let title = phrase.unwrap_or("Error");
+        let text = format!(
+            "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{status} {title}</title>\n\
+             <h1>{title}</h1>\n<p>{sentence}</p>\n"
+        );
+        let mut fields = Fields::new();
+        fields.put(Name::ContentType, "text/html; charset=utf-8");
+        fields.put(Name::ContentLength, text.len().to_string());
+        fields.put(Name::CacheControl, "no-store");
+        let told = Told { verdict, ttl_seconds: None, origin_status: None, stored: None };
+        told.write(&mut fields, key);
+        let head = Head::Ready(ResponseHead { status, fields });
+        Self { verdict, head, payload: Payload::Whole(Bytes::from(text)) }
+    }
+
+    /// The status that the visitor gets.
+    pub(crate) fn status(&self) -> u16 {
+        match &self.head {
+            Head::Stored { page, .. } => page.as_stored().map_or(500, |stored| stored.status),
+            Head::Ready(ready) => ready.status,
+        }
+    }
+
+    /// The same answer to HEAD: fields as for GET, no body.
+    pub(crate) fn without_body(self) -> Self {
+        Self { payload: Payload::None, ..self }
+    }
+}
+
+/// What `Cache-Status` says about an answer that is not a plain hit.
+pub(crate) struct Told {
+    pub(crate) verdict: Verdict,
+    pub(crate) ttl_seconds: Option<i64>,
+    pub(crate) origin_status: Option<u16>,
+    /// Whether the answer is stored, and if not, why.
+    pub(crate) stored: Option<Result<(), NoStore>>,
+}
+
+impl Told {
+    /// An answer that the origin gave just now.
+    pub(crate) fn fetched(
+        verdict: Verdict,
+        origin_status: u16,
+        stored: Option<Result<(), NoStore>>,
+    ) -> Self {
+        Self { verdict, ttl_seconds: None, origin_status: Some(origin_status), stored }
+    }
+
+    /// Appends our member; those of caches nearer to the origin stay before it (RFC 9211 §2).
+    pub(crate) fn write(&self, fields: &mut Fields, key: &[u8]) {
+        let mut text = Vec::with_capacity(128);
+        cache_status::write(&mut text, self.verdict, self.ttl_seconds, self.origin_status);
+        match self.stored {
+            Some(Ok(())) => cache_status::write_stored(&mut text),
+            Some(Err(reason)) => cache_status::write_not_stored(&mut text, reason),
+            None => {}
+        }
+        if !key.is_empty() {
+            cache_status::write_key(&mut text, key);
+        }
+        fields.put(Name::CacheStatus, text);
+    }
+}
+
+fn failure_verdict(error: &OriginError) -> Verdict {
+    Verdict::Failed(match error {
+        OriginError::Forbidden(_) => return Verdict::Refused(RefuseReason::PathForbidden),
+        OriginError::Unreachable(_) => FailReason::OriginUnreachable,
+        OriginError::ConnectTimeout { .. } | OriginError::FirstByteTimeout { .. } => {
+            FailReason::OriginTimeout
+        }
+        OriginError::Reset(_) => FailReason::OriginReset,
+        OriginError::Malformed(_) => FailReason::OriginMalformed,
+        OriginError::Upgrade => FailReason::OriginUpgrade,
+        OriginError::QueueFull { .. } | OriginError::QueueTimeout { .. } => FailReason::QueueFull,
+        OriginError::Unsendable(_) | OriginError::Client(_) => FailReason::ClientBody,
+        OriginError::Ours(_) => FailReason::Internal,
+    })
+}
+
+/// Makes `Content-Length` say what we know, whatever the origin said.
+fn set_length(fields: &mut Fields, status: u16, length: Option<u64>) {
+    fields.remove(Name::ContentLength);
+    if let Some(length) = length.filter(|_| render::bears_length(status)) {
+        fields.put(Name::ContentLength, length.to_string());
+    }
+}

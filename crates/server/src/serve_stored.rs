@@ -1,0 +1,102 @@
+//! A stored page as this request wants it: whole, its head only, a part of it, or
+//! the news that the client's copy is still good.
+
+use std::sync::Arc;
+
+use base::Now;
+use http::Method;
+use policy::{Conditional, Selection, Verdict};
+use wire::{Fields, Name, RequestHead, ResponseHead};
+
+use crate::page::{Page, Stored};
+use crate::parts;
+use crate::reply::{Head, Payload, Reply, Told};
+
+/// How a stored page came to be served.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) verdict: Verdict,
+    pub(crate) ttl_ms: i64,
+    /// The status that the origin gave, if it was asked just now.
+    pub(crate) origin_status: Option<u16>,
+}
+
+/// The reply to a request that selects `page`.
+pub(crate) fn reply(
+    page: Arc<Page>,
+    request: &RequestHead,
+    key: &[u8],
+    now: Now,
+    shown: Shown,
+) -> Reply {
+    if is_special(&request.fields)
+        && let Some(stored) = page.as_stored()
+        && let Some(reply) = special(stored, request, key, now, shown)
+    {
+        return reply;
+    }
+    let is_head = request.method == Method::HEAD;
+    let body = page.as_stored().map(|stored| stored.body.clone()).filter(|body| !body.is_empty());
+    let payload = match body {
+        Some(body) if !is_head => Payload::Whole(body),
+        _ => Payload::None,
+    };
+    let age_seconds =
+        page.as_stored().map_or(0, |stored| policy::age_seconds(&stored.terms, now.ticks_ms));
+    let head = Head::Stored {
+        page,
+        age_seconds,
+        ttl_seconds: whole_seconds(shown.ttl_ms),
+        origin_status: shown.origin_status,
+    };
+    Reply { verdict: shown.verdict, head, payload }
+}
+
+/// Whether a request may want anything but the whole page; three masks.
+fn is_special(fields: &Fields) -> bool {
+    fields.has(Name::IfNoneMatch) || fields.has(Name::IfModifiedSince) || fields.has(Name::Range)
+}
+
+/// The reply to a conditional or range request, unless it wants the whole after all.
+fn special(
+    stored: &Stored,
+    request: &RequestHead,
+    key: &[u8],
+    now: Now,
+    shown: Shown,
+) -> Option<Reply> {
+    let mut fields = stored.fields();
+    let total = stored.body.len() as u64;
+    let is_head = request.method == Method::HEAD;
+    let (status, payload) = match policy::evaluate(&request.fields, stored.status, &fields) {
+        Conditional::NotModified => {
+            fields = policy::not_modified_fields(&fields);
+            (304, Payload::None)
+        }
+        Conditional::Full if stored.status == 200 && !is_head => {
+            match policy::range::select(&request.fields, &fields, total) {
+                Selection::Full => return None,
+                selection => parts::of_memory(selection, &mut fields, &stored.body),
+            }
+        }
+        Conditional::Full => return None,
+    };
+    fields.put(Name::Age, policy::age_seconds(&stored.terms, now.ticks_ms).to_string());
+    let told = Told {
+        verdict: shown.verdict,
+        ttl_seconds: Some(whole_seconds(shown.ttl_ms)),
+        origin_status: shown.origin_status,
+        stored: None,
+    };
+    told.write(&mut fields, key);
+    Some(Reply {
+        verdict: shown.verdict,
+        head: Head::Ready(ResponseHead { status, fields }),
+        payload,
+    })
+}
+
+/// Whole seconds, rounded towards the past: a page with 0.9 s left has `ttl=0`.
+pub(crate) fn whole_seconds(ms: i64) -> i64 {
+    ms.div_euclid(1000)
+}

@@ -1,0 +1,71 @@
+//! The sites of a server, found by host.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use origin::Origin;
+use policy::Rules;
+
+use crate::config::SiteConfig;
+
+/// One site at work.
+pub(crate) struct Site {
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) rules: Rules,
+    pub(crate) caches: bool,
+    /// Unsafe requests that changed something; a fetch during which it moved is not stored.
+    writes: AtomicU64,
+}
+
+impl Site {
+    /// The number of writes so far; read it before a fetch begins.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    /// Counts a write; call it before what it made stale is removed from the store.
+    pub(crate) fn note_write(&self) {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Which site answers for which host.
+pub(crate) struct Sites {
+    named: HashMap<String, Arc<Site>>,
+    any: Option<Arc<Site>>,
+}
+
+impl Sites {
+    /// Makes sites of their settings; of two that claim one host the first has it.
+    pub(crate) fn new(configs: Vec<SiteConfig>) -> Self {
+        let mut sites = Self { named: HashMap::new(), any: None };
+        for config in configs {
+            let site = Arc::new(Site {
+                origin: config.origin,
+                rules: config.rules,
+                caches: config.caches,
+                writes: AtomicU64::new(0),
+            });
+            if config.hosts.is_empty() {
+                sites.any.get_or_insert_with(|| site.clone());
+            }
+            for host in config.hosts {
+                sites.named.entry(host.to_ascii_lowercase()).or_insert_with(|| site.clone());
+            }
+        }
+        sites
+    }
+
+    /// The site for a Host, with its port or, failing that, without.
+    pub(crate) fn find(&self, host: &str) -> Option<&Arc<Site>> {
+        if self.named.is_empty() {
+            return self.any.as_ref();
+        }
+        let name = host.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
+        self.named
+            .get(host)
+            .or_else(|| name.and_then(|(name, _)| self.named.get(name)))
+            .or(self.any.as_ref())
+    }
+}

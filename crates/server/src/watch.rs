@@ -1,0 +1,143 @@
+//! Deadlines of connections, without a timer a request.
+//!
+//! A connection writes its deadline into a cell; one housekeeping task looks over
+//! all cells twice a second and wakes those that are late. Setting a deadline is
+//! one store, where a timer would be a lock and a walk through a wheel.
+//! Invariant: a watch that fired stays fired; its connection must end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
+use slab::Slab;
+
+/// How often deadlines are looked at; also how late they may be noticed.
+pub(crate) const SWEEP_INTERVAL_MS: u64 = 500;
+
+/// The deadline of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// 0: none.
+    deadline_ticks_ms: AtomicU64,
+    /// Between two requests: may be closed at any time without loss.
+    idle: AtomicBool,
+    fired: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl Watch {
+    /// From now on the connection must show progress before `ticks_ms`.
+    pub(crate) fn set(&self, ticks_ms: u64) {
+        self.deadline_ticks_ms.store(ticks_ms, Ordering::Relaxed);
+    }
+
+    /// No deadline: somebody else (the origin's time-outs) watches over this phase.
+    pub(crate) fn clear(&self) {
+        self.set(0);
+    }
+
+    /// Marks the connection as waiting for a request, or as busy with one.
+    pub(crate) fn set_idle(&self, idle: bool) {
+        self.idle.store(idle, Ordering::Relaxed);
+    }
+
+    /// Ready once the connection must end.
+    pub(crate) fn poll_fired(&self, context: &Context<'_>) -> Poll<()> {
+        if self.fired.load(Ordering::Relaxed) {
+            return Poll::Ready(());
+        }
+        self.waker.register(context.waker());
+        if self.fired.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn fire(&self) {
+        self.fired.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+}
+
+/// The deadlines of all connections of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    slots: Mutex<Slab<Arc<Watch>>>,
+}
+
+impl Watches {
+    /// Enters a connection; it leaves when the returned place is dropped.
+    pub(crate) fn enter(self: &Arc<Self>) -> Place {
+        let watch = Arc::new(Watch::default());
+        let slot = self.slots.lock().insert(watch.clone());
+        Place { watch, slot, watches: self.clone() }
+    }
+
+    /// How many connections there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.lock().len()
+    }
+
+    /// Ends what is late; when `closing`, also what is idle. Returns how many it ended.
+    pub(crate) fn sweep(&self, ticks_ms: u64, closing: bool) -> usize {
+        let late = |watch: &Watch| {
+            let deadline = watch.deadline_ticks_ms.load(Ordering::Relaxed);
+            (deadline != 0 && deadline <= ticks_ms)
+                || (closing && watch.idle.load(Ordering::Relaxed))
+        };
+        let slots = self.slots.lock();
+        slots.iter().filter(|(_, watch)| late(watch)).map(|(_, watch)| watch.fire()).count()
+    }
+
+    /// Ends every connection.
+    pub(crate) fn end_all(&self) {
+        self.slots.lock().iter().for_each(|(_, watch)| watch.fire());
+    }
+}
+
+/// A connection's place among the watched.
+#[derive(Debug)]
+pub(crate) struct Place {
+    watch: Arc<Watch>,
+    slot: usize,
+    watches: Arc<Watches>,
+}
+
+impl std::ops::Deref for Place {
+    type Target = Watch;
+    fn deref(&self) -> &Watch {
+        &self.watch
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.watches.slots.lock().remove(self.slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fired(watch: &Watch) -> bool {
+        watch.poll_fired(&Context::from_waker(std::task::Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn only_the_late_are_ended_and_the_idle_when_closing() {
+        let watches = Arc::new(Watches::default());
+        let (late, busy, idle) = (watches.enter(), watches.enter(), watches.enter());
+        late.set(100);
+        busy.set(101);
+        idle.set_idle(true);
+        assert_eq!(watches.sweep(100, false), 1);
+        assert!(fired(&late) && !fired(&busy) && !fired(&idle));
+        drop(late);
+        assert_eq!(watches.sweep(100, true), 1);
+        assert!(!fired(&busy) && fired(&idle));
+        watches.end_all();
+        assert!(fired(&busy));
+        drop((busy, idle));
+        assert_eq!(watches.len(), 0);
+    }
+}

@@ -1,0 +1,108 @@
+//! The command line, as a person types it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use base::amount;
+use clap::{Args, Parser, Subcommand};
+
+/// Makes an ordinary dynamic site fast on one small machine.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What Wick can be told to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve a site: a folder with PHP or plain files in it, or an http:// origin.
+    Serve(Serve),
+    /// Show a small PHP site before and behind Wick, with the numbers, then keep serving it.
+    Demo(Demo),
+    /// Read a settings file and say what it means, without serving.
+    Check(Check),
+}
+
+/// `wick serve`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Serve {
+    /// A folder with a site in it, or an origin such as http://127.0.0.1:3000; may be left
+    /// out when the settings file names sites.
+    pub(crate) site: Option<String>,
+    /// Address to listen on; may be given several times [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// The most memory that the cache may make the process use [default: 64M].
+    #[arg(long, value_name = "SIZE", value_parser = read_bytes)]
+    pub(crate) memory: Option<u64>,
+    /// A settings file; what is said on the command line wins over it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where Wick keeps what it must not lose [default: /var/lib/wick for root, else the
+    /// user's state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// A php-fpm that runs already, as unix:PATH or tcp:HOST:PORT, instead of our own.
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) php: Option<String>,
+    /// Serving threads [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
+    /// Write a line for each answer to this file, or to standard error for "-".
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access_log: Option<PathBuf>,
+}
+
+/// `wick demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// The folder of the PHP site to show.
+    #[arg(default_value = "specimens/board")]
+    pub(crate) site: PathBuf,
+    /// Address to listen on.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Seconds that each of the two measurements takes.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub(crate) seconds: u64,
+    /// Stop after the measurement instead of serving on.
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+/// `wick check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The settings file.
+    pub(crate) config: PathBuf,
+}
+
+fn read_bytes(text: &str) -> Result<u64, amount::AmountError> {
+    amount::parse_bytes(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_serve_line_is_read() {
+        let line = "wick serve /srv/site --listen 127.0.0.1:1 --memory 128M --threads 2";
+        let arguments = Arguments::try_parse_from(line.split(' ')).expect("a right line");
+        let Command::Serve(serve) = arguments.command else { panic!("serve was asked for") };
+        assert_eq!(serve.memory, Some(128 << 20));
+        assert_eq!(serve.listen.len(), 1);
+        let wrong = Arguments::try_parse_from(["wick", "serve", "x", "--memory", "much"]);
+        assert!(wrong.expect_err("no size").to_string().contains("write a number with K, M or G"));
+    }
+}

@@ -1,0 +1,238 @@
+//! What will be run: the command line and the settings file made into decisions.
+//!
+//! Flags win over the file, the file over the defaults. Nothing is started or opened
+//! here, so that `wick check` can tell the same story.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use policy::Rules;
+use server::Limits;
+
+use crate::arguments::Serve;
+use crate::settings::{self, LimitSettings, Seconds, Settings, SettingsError, SiteSettings};
+
+/// Memory for the cache when nobody says otherwise.
+const MEMORY_BYTES: u64 = 64 << 20;
+
+/// Everything that was decided.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) listen: Vec<SocketAddr>,
+    pub(crate) memory_bytes: u64,
+    pub(crate) threads: usize,
+    pub(crate) state: PathBuf,
+    pub(crate) access_log: Option<PathBuf>,
+    pub(crate) limits: Limits,
+    pub(crate) sites: Vec<SitePlan>,
+}
+
+/// One site, and where it comes from.
+#[derive(Debug)]
+pub(crate) struct SitePlan {
+    pub(crate) hosts: Vec<String>,
+    pub(crate) source: Source,
+    pub(crate) php: Option<String>,
+    pub(crate) php_children: Option<u32>,
+    /// Variables for our own php-fpm's scripts.
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) rules: Rules,
+    pub(crate) timeouts: origin::Timeouts,
+}
+
+/// SITE, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A folder.
+    Folder(PathBuf),
+    /// An HTTP origin.
+    Http(String),
+}
+
+/// A plan that can't be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlanError {
+    /// The settings file is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Neither the command line nor the file names a site.
+    #[error(
+        "there is no site to serve: name a folder or an origin, as in \
+         \"wick serve /var/www/site\" or \"wick serve http://127.0.0.1:3000\""
+    )]
+    NoSite,
+    /// A `[[site]]` without `origin`.
+    #[error("site number {0} in the settings file has no origin: add origin = \"/folder\" or \"http://…\"")]
+    NoOrigin(usize),
+    /// Two sites that both answer for any host.
+    #[error("more than one site has no hosts: give all of them but one hosts = [\"name\"]")]
+    TwoForAnyHost,
+}
+
+impl Plan {
+    /// One site, everything else by default.
+    pub(crate) fn for_site(site: SitePlan, listen: SocketAddr, state: PathBuf) -> Self {
+        Self {
+            listen: vec![listen],
+            memory_bytes: MEMORY_BYTES,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            state,
+            access_log: None,
+            limits: Limits::default(),
+            sites: vec![site],
+        }
+    }
+
+    /// Reads the settings file, if one is named, and decides.
+    pub(crate) fn of(serve: &Serve) -> Result<Self, PlanError> {
+        let settings = match &serve.config {
+            Some(path) => settings::read(path)?,
+            None => Settings::default(),
+        };
+        let mut sites = Vec::new();
+        if let Some(site) = &serve.site {
+            let chosen = SiteSettings { php: serve.php.clone(), ..SiteSettings::default() };
+            sites.push(SitePlan::of(site, &chosen));
+        } else {
+            for (at, site) in settings.site.iter().enumerate() {
+                let source = site.origin.as_deref().ok_or(PlanError::NoOrigin(at + 1))?;
+                sites.push(SitePlan::of(source, site));
+            }
+        }
+        if sites.is_empty() {
+            return Err(PlanError::NoSite);
+        }
+        if sites.iter().filter(|site| site.hosts.is_empty()).count() > 1 {
+            return Err(PlanError::TwoForAnyHost);
+        }
+        let written = settings.listen.as_ref().map(|listen| listen.to_vec()).unwrap_or_default();
+        let default = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))];
+        let listen = [serve.listen.clone(), written, default];
+        let threads = serve.threads.map(usize::from).or(settings.threads);
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            listen: listen.into_iter().find(|list| !list.is_empty()).unwrap_or_default(),
+            memory_bytes: serve
+                .memory
+                .or(settings.memory.map(|bytes| bytes.0))
+                .unwrap_or(MEMORY_BYTES),
+            threads: threads.unwrap_or_else(cores).clamp(1, 256),
+            state: serve.state.clone().or(settings.state).unwrap_or_else(default_state),
+            access_log: serve.access_log.clone().or(settings.access_log),
+            limits: limits(&settings.limits),
+            sites,
+        })
+    }
+}
+
+impl SitePlan {
+    /// A site by what was typed for SITE and what was written about it.
+    pub(crate) fn of(source: &str, site: &SiteSettings) -> Self {
+        let mut rules = Rules {
+            stale_while_revalidate_seconds: site.stale_while_revalidate.map(whole_seconds),
+            stale_if_error_seconds: site.stale_if_error.map(whole_seconds),
+            ..Rules::default()
+        };
+        set(&mut rules.heuristic, site.heuristic);
+        set(&mut rules.heuristic_seconds_max, site.heuristic_max.map(whole_seconds));
+        set(&mut rules.negative_seconds_max, site.negative_max.map(whole_seconds));
+        set(&mut rules.pass_memory_seconds, site.pass_memory.map(whole_seconds));
+        let mut timeouts = origin::Timeouts::default();
+        set(&mut timeouts.connect, site.connect_timeout.map(|time| time.0));
+        set(&mut timeouts.first_byte, site.first_byte_timeout.map(|time| time.0));
+        set(&mut timeouts.idle, site.origin_idle_timeout.map(|time| time.0));
+        Self {
+            hosts: site.hosts.clone(),
+            source: Source::of(source),
+            php: site.php.clone(),
+            php_children: site.php_children,
+            environment: Vec::new(),
+            rules,
+            timeouts,
+        }
+    }
+}
+
+impl Source {
+    fn of(text: &str) -> Self {
+        if text.contains("://") {
+            Self::Http(text.to_owned())
+        } else {
+            Self::Folder(PathBuf::from(text))
+        }
+    }
+}
+
+fn limits(written: &LimitSettings) -> Limits {
+    let mut limits = Limits::default();
+    set(&mut limits.head_bytes_max, written.head.map(|bytes| bytes.0 as usize));
+    set(&mut limits.body_bytes_max, written.body.map(|bytes| bytes.0));
+    set(&mut limits.head_timeout, written.head_timeout.map(|time| time.0));
+    set(&mut limits.idle_timeout, written.idle_timeout.map(|time| time.0));
+    set(&mut limits.body_timeout, written.body_timeout.map(|time| time.0));
+    set(&mut limits.write_timeout, written.write_timeout.map(|time| time.0));
+    set(&mut limits.connections_max, written.connections);
+    set(&mut limits.grace, written.grace.map(|time| time.0));
+    limits
+}
+
+/// Takes what the owner wrote, if anything.
+fn set<T>(place: &mut T, written: Option<T>) {
+    if let Some(value) = written {
+        *place = value;
+    }
+}
+
+fn whole_seconds(time: Seconds) -> u32 {
+    u32::try_from(time.0.as_secs()).unwrap_or(u32::MAX)
+}
+
+/// Root's state is the machine's; everybody else's is their own.
+fn default_state() -> PathBuf {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| {
+        use std::os::unix::fs::MetadataExt;
+        own.uid() == 0
+    });
+    if is_root {
+        return PathBuf::from("/var/lib/wick");
+    }
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    match (variable("XDG_STATE_HOME"), variable("HOME")) {
+        (Some(state), _) => Path::new(&state).join("wick"),
+        (None, Some(home)) => Path::new(&home).join(".local/state/wick"),
+        (None, None) => std::env::temp_dir().join("wick"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(file: &str, serve: Serve) -> Result<Plan, PlanError> {
+        let folder = tempfile::tempdir().expect("a folder for the settings");
+        let path = folder.path().join("wick.toml");
+        std::fs::write(&path, file).expect("the settings are written");
+        Plan::of(&Serve { config: Some(path), ..serve })
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_the_file_over_the_defaults() {
+        let file = "memory = \"10M\"\nthreads = 3\n[[site]]\norigin = \"http://a:1\"\n";
+        let made = plan(file, Serve { memory: Some(5), ..Serve::default() }).expect("a good plan");
+        assert_eq!((made.memory_bytes, made.threads), (5, 3));
+        assert_eq!(made.listen, ["127.0.0.1:8080".parse().expect("an address")]);
+        assert_eq!(made.sites[0].source, Source::Http("http://a:1".into()));
+        let site = Serve { site: Some("/srv".into()), ..Serve::default() };
+        let made = plan(file, site).expect("a good plan");
+        assert_eq!(made.sites[0].source, Source::Folder("/srv".into()));
+    }
+
+    #[test]
+    fn a_plan_without_a_site_or_with_an_unclear_one_says_what_to_do() {
+        let told = |file: &str| plan(file, Serve::default()).expect_err("no plan").to_string();
+        assert!(told("").contains("wick serve /var/www/site"));
+        assert!(told("[[site]]\nhosts = [\"a\"]\n").contains("site number 1"));
+        let two = "[[site]]\norigin = \"/a\"\n[[site]]\norigin = \"/b\"\n";
+        assert!(told(two).contains("more than one site has no hosts"));
+    }
+}

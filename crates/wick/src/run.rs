@@ -1,0 +1,239 @@
+//! `wick serve`: from a plan to a running server, and back.
+//!
+//! The main thread keeps the house (php-fpm, deadlines, memory, signals); each
+//! serving thread has a runtime of its own. The order of stopping is the order of
+//! starting turned round: listeners, answers in flight, PHP.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use base::{Clock, Counter, Shutdown};
+use server::{Listener, Server, ServerConfig};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::{Check, Serve};
+use crate::plan::{Plan, PlanError, Source};
+use crate::sites::{self, SiteError, Started};
+use crate::{announce, log, memory};
+
+/// Why Wick stops before it serves; each message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    /// There is no plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A site can't be served.
+    #[error(transparent)]
+    Site(#[from] SiteError),
+    /// An address can't be listened on.
+    #[error("{}", explain_listen(*.0, .1))]
+    Listen(SocketAddr, io::Error),
+    /// The access log can't be opened.
+    #[error("can't write the access log {0}: {1}; name a file in a folder that this user may write to")]
+    AccessLog(String, io::Error),
+    /// The system refuses what every process needs.
+    #[error("the system refuses {0}: {1}")]
+    System(&'static str, io::Error),
+}
+
+fn explain_listen(address: SocketAddr, error: &io::Error) -> String {
+    let port = address.port();
+    match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "something listens on {address} already: stop it (\"ss -ltnp sport = :{port}\" names it), \
+             or choose another address with --listen"
+        ),
+        io::ErrorKind::PermissionDenied => format!(
+            "this user may not listen on port {port}: run as root, or choose a port above 1023 with --listen"
+        ),
+        io::ErrorKind::AddrNotAvailable => format!(
+            "{} is not an address of this machine: choose another with --listen",
+            address.ip()
+        ),
+        _ => format!("can't listen on {address}: {error}"),
+    }
+}
+
+/// Serves until it is told to stop.
+pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
+    let plan = Plan::of(arguments)?;
+    let runtime = single_threaded()?;
+    runtime.block_on(async {
+        let mut running = Running::start(plan, true).await?;
+        announce::start(&running.plan, &running.addresses, &running.found);
+        stop_signal().await?;
+        println!("\nStopping: answers in flight may finish (Ctrl-C again ends them).");
+        running.stop().await;
+        announce::stop(&running.server, running.log_lost.read());
+        Ok(())
+    })
+}
+
+/// Says what a settings file means.
+pub(crate) fn check(arguments: &Check) -> Result<(), RunError> {
+    let plan = Plan::of(&Serve { config: Some(arguments.config.clone()), ..Serve::default() })?;
+    for site in &plan.sites {
+        let hosts = if site.hosts.is_empty() { "any host".into() } else { site.hosts.join(", ") };
+        let source = match &site.source {
+            Source::Folder(folder) => folder.display().to_string(),
+            Source::Http(origin) => origin.clone(),
+        };
+        println!("{hosts}: {source}");
+        sites::check(site)?;
+    }
+    println!("{} is in order.", arguments.config.display());
+    Ok(())
+}
+
+/// A server at work.
+pub(crate) struct Running {
+    pub(crate) plan: Plan,
+    pub(crate) server: Arc<Server>,
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) found: Vec<String>,
+    /// Lines that the access log could not take.
+    pub(crate) log_lost: Arc<Counter>,
+    started: Vec<Started>,
+    threads: Vec<JoinHandle<()>>,
+    shutdown: Shutdown,
+    housekeeping: tokio::task::JoinHandle<()>,
+}
+
+impl Running {
+    /// Starts everything a plan names; what was started is stopped again if the rest fails.
+    /// `caches` is false only for comparison.
+    pub(crate) async fn start(plan: Plan, caches: bool) -> Result<Self, RunError> {
+        let shutdown = Shutdown::default();
+        for &address in &plan.listen {
+            Listener::probe(address).map_err(|error| RunError::Listen(address, error))?;
+        }
+        let (access, log_lost) = match &plan.access_log {
+            Some(path) => {
+                let failed = |error| RunError::AccessLog(path.display().to_string(), error);
+                let (sink, lost) = log::open(path).map_err(failed)?;
+                (Some(sink), lost)
+            }
+            None => (None, Arc::default()),
+        };
+        let mut started = Vec::new();
+        for site in &plan.sites {
+            match Started::start(site, &plan.state, caches).await {
+                Ok(site) => started.push(site),
+                Err(error) => {
+                    stop_all(&mut started).await;
+                    return Err(error.into());
+                }
+            }
+        }
+        let found = started.iter().flat_map(|site| site.found.clone()).collect();
+        let config = ServerConfig {
+            sites: started.iter().map(|site| site.config.clone()).collect(),
+            memory_bytes: plan.memory_bytes,
+            limits: plan.limits.clone(),
+            access,
+        };
+        let server = Server::new(config, Clock::machine());
+        let listening = listen(&plan, &server, &shutdown);
+        let (addresses, threads) = match listening {
+            Ok(listening) => listening,
+            Err(error) => {
+                shutdown.begin();
+                stop_all(&mut started).await;
+                return Err(error);
+            }
+        };
+        let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
+        tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
+        Ok(Self { plan, server, addresses, found, log_lost, started, threads, shutdown, housekeeping })
+    }
+
+    /// Stops listening, lets answers in flight finish, then stops PHP.
+    pub(crate) async fn stop(&mut self) {
+        self.shutdown.begin();
+        tokio::select! {
+            _ = &mut self.housekeeping => {}
+            _ = stop_signal() => self.server.end_connections(),
+        }
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                eprintln!("wick: a serving thread panicked; please report it");
+            }
+        }
+        stop_all(&mut self.started).await;
+    }
+}
+
+async fn stop_all(started: &mut Vec<Started>) {
+    for site in started.drain(..) {
+        site.stop().await;
+    }
+}
+
+/// Binds every address once a thread and starts the threads.
+fn listen(
+    plan: &Plan,
+    server: &Arc<Server>,
+    shutdown: &Shutdown,
+) -> Result<(Vec<SocketAddr>, Vec<JoinHandle<()>>), RunError> {
+    let mut addresses = Vec::new();
+    let mut by_thread: Vec<Vec<Listener>> = (0..plan.threads).map(|_| Vec::new()).collect();
+    for &wanted in &plan.listen {
+        let mut address = wanted;
+        for listeners in &mut by_thread {
+            let failed = |error| RunError::Listen(wanted, error);
+            let listener = Listener::bind(address).map_err(failed)?;
+            // Port 0 is chosen by the first socket; the others must share it.
+            address = listener.address().map_err(failed)?;
+            listeners.push(listener);
+        }
+        addresses.push(address);
+    }
+    let mut threads = Vec::new();
+    for (number, listeners) in by_thread.into_iter().enumerate() {
+        let (server, shutdown) = (server.clone(), shutdown.clone());
+        let runtime = single_threaded()?;
+        let thread = std::thread::Builder::new()
+            .name(format!("serve-{number}"))
+            .spawn(move || runtime.block_on(serve_all(listeners, server, shutdown)))
+            .map_err(|error| RunError::System("a thread", error))?;
+        threads.push(thread);
+    }
+    Ok((addresses, threads))
+}
+
+/// One thread's work.
+async fn serve_all(listeners: Vec<Listener>, server: Arc<Server>, shutdown: Shutdown) {
+    let serving = listeners.into_iter().map(|listener| {
+        let (server, shutdown) = (server.clone(), shutdown.clone());
+        async move {
+            if let Err(error) = listener.serve(server, shutdown).await {
+                eprintln!("wick: a listener failed: {error}");
+            }
+        }
+    });
+    futures_util::future::join_all(serving).await;
+    server.drained().await;
+}
+
+pub(crate) fn single_threaded() -> Result<Runtime, RunError> {
+    Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(16)
+        .build()
+        .map_err(|error| RunError::System("a runtime", error))
+}
+
+/// Waits for Ctrl-C or a polite kill.
+pub(crate) async fn stop_signal() -> Result<(), RunError> {
+    let hear = |kind| signal(kind).map_err(|error| RunError::System("signals", error));
+    let (mut interrupt, mut terminate) =
+        (hear(SignalKind::interrupt())?, hear(SignalKind::terminate())?);
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}

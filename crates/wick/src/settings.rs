@@ -1,0 +1,259 @@
+//! `wick.toml`: what the owner wrote.
+//!
+//! Every field is optional and every default is good; a key that does not exist
+//! is an error with its line, its column and the nearest name that does.
+//! What the server runs on is made from this in [`crate::serve`].
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer};
+
+/// The whole file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// Addresses to listen on; one, or a list. Default: `127.0.0.1:8080`.
+    pub(crate) listen: Option<OneOrMany<SocketAddr>>,
+    /// The most that the cache may make the process use. Default: `64M`.
+    pub(crate) memory: Option<Bytes>,
+    /// Where Wick keeps what it must not lose.
+    pub(crate) state: Option<PathBuf>,
+    /// Serving threads. Default: one for each core.
+    pub(crate) threads: Option<usize>,
+    /// A line for each answer goes to this file, or to standard error for `"-"`.
+    pub(crate) access_log: Option<PathBuf>,
+    /// Bounds on what a client may do.
+    pub(crate) limits: LimitSettings,
+    /// The sites, in order.
+    pub(crate) site: Vec<SiteSettings>,
+}
+
+/// `[limits]`: bounds on what one client may take.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct LimitSettings {
+    /// The largest request head. Default: `64K`.
+    pub(crate) head: Option<Bytes>,
+    /// The largest request body. Default: `1G`.
+    pub(crate) body: Option<Bytes>,
+    /// Time for a whole request head. Default: `15s`.
+    pub(crate) head_timeout: Option<Seconds>,
+    /// How long a connection may wait for its next request. Default: `60s`.
+    pub(crate) idle_timeout: Option<Seconds>,
+    /// How long a request body may pause. Default: `30s`.
+    pub(crate) body_timeout: Option<Seconds>,
+    /// How long a client may take nothing of its answer. Default: `60s`.
+    pub(crate) write_timeout: Option<Seconds>,
+    /// Connections at one time. Default: `20000`.
+    pub(crate) connections: Option<usize>,
+    /// How long answers in flight may take at a stop. Default: `30s`.
+    pub(crate) grace: Option<Seconds>,
+}
+
+/// One `[[site]]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SiteSettings {
+    /// Host names that this site answers for. Default: any.
+    pub(crate) hosts: Vec<String>,
+    /// A folder, or an `http://` origin.
+    pub(crate) origin: Option<String>,
+    /// A running php-fpm instead of our own: `unix:PATH` or `tcp:HOST:PORT`.
+    pub(crate) php: Option<String>,
+    /// Children of our own php-fpm. Default: fitted to memory.
+    pub(crate) php_children: Option<u32>,
+    /// How long a stale page may be served while a new one is fetched.
+    pub(crate) stale_while_revalidate: Option<Seconds>,
+    /// How long a stale page may be served while the origin fails.
+    pub(crate) stale_if_error: Option<Seconds>,
+    /// Whether a page without a lifetime gets one from its age. Default: `true`.
+    pub(crate) heuristic: Option<bool>,
+    /// The longest such lifetime. Default: `1h`.
+    pub(crate) heuristic_max: Option<Seconds>,
+    /// The longest that an error page is kept. Default: see the manual.
+    pub(crate) negative_max: Option<Seconds>,
+    /// How long it is remembered that a URL's answers can't be shared. Default: `2m`.
+    pub(crate) pass_memory: Option<Seconds>,
+    /// Time for a connection to the origin. Default: `5s`.
+    pub(crate) connect_timeout: Option<Seconds>,
+    /// Time for the origin's first byte. Default: `60s`.
+    pub(crate) first_byte_timeout: Option<Seconds>,
+    /// How long the origin may pause in the middle of an answer. Default: `60s`.
+    pub(crate) origin_idle_timeout: Option<Seconds>,
+}
+
+/// A size: `"64M"`, or a number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub u64);
+
+/// A duration: `"30s"`, or a number of seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seconds(pub Duration);
+
+/// One value or a list of them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "expected an address such as \"127.0.0.1:8080\", or a list of them")]
+pub(crate) enum OneOrMany<T> {
+    /// `listen = "a"`.
+    One(T),
+    /// `listen = ["a", "b"]`.
+    Many(Vec<T>),
+}
+
+impl<T: Clone> OneOrMany<T> {
+    /// All of them.
+    pub(crate) fn to_vec(&self) -> Vec<T> {
+        match self {
+            Self::One(one) => vec![one.clone()],
+            Self::Many(many) => many.clone(),
+        }
+    }
+}
+
+/// A settings file that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsError {
+    /// It can't be read.
+    #[error("can't read {path}: {source}; name a file that this user may read")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It says something that Wick doesn't understand.
+    #[error("{path}:{line}:{column}: {what}")]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// One sentence.
+        what: String,
+    },
+}
+
+/// Reads and checks a settings file.
+pub(crate) fn read(path: &Path) -> Result<Settings, SettingsError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
+    parse(&text, path)
+}
+
+/// Checks the text of a settings file; `path` is for messages.
+pub(crate) fn parse(text: &str, path: &Path) -> Result<Settings, SettingsError> {
+    toml::from_str(text).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        let before = &text[..offset.min(text.len())];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        SettingsError::Wrong {
+            path: path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            what: explain(error.message()),
+        }
+    })
+}
+
+/// Turns "unknown field `x`, expected one of `a`, `b`" into a hint a person can use.
+fn explain(message: &str) -> String {
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let [unknown, known @ ..] = names.as_slice() else { return message.to_owned() };
+    if !message.starts_with("unknown field") || known.is_empty() {
+        return message.to_owned();
+    }
+    let nearest = known.iter().max_by(|a, b| {
+        let closeness = |name: &&&str| strsim::jaro_winkler(unknown, name);
+        closeness(a).total_cmp(&closeness(b))
+    });
+    match nearest {
+        Some(name) => format!("there is no setting \"{unknown}\" here; did you mean \"{name}\"?"),
+        None => message.to_owned(),
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        amount(deserializer, "a size such as \"64M\"", base::amount::parse_bytes).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        amount(deserializer, "a duration such as \"30s\"", base::amount::parse_duration).map(Self)
+    }
+}
+
+/// Reads a string or a whole number with one of the floor's readers.
+fn amount<'de, D: Deserializer<'de>, T, E: fmt::Display>(
+    deserializer: D,
+    expected: &'static str,
+    read: fn(&str) -> Result<T, E>,
+) -> Result<T, D::Error> {
+    struct Reader<T, E> {
+        expected: &'static str,
+        read: fn(&str) -> Result<T, E>,
+    }
+    impl<T, E: fmt::Display> de::Visitor<'_> for Reader<T, E> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.expected)
+        }
+        fn visit_str<F: de::Error>(self, text: &str) -> Result<T, F> {
+            (self.read)(text).map_err(de::Error::custom)
+        }
+        fn visit_i64<F: de::Error>(self, number: i64) -> Result<T, F> {
+            (self.read)(&number.to_string()).map_err(de::Error::custom)
+        }
+    }
+    deserializer.deserialize_any(Reader { expected, read })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        parse(text, Path::new("wick.toml")).expect_err("the settings are wrong").to_string()
+    }
+
+    #[test]
+    fn a_full_file_is_read() {
+        let settings = parse(
+            "listen = [\"127.0.0.1:1\", \"[::1]:2\"]\nmemory = \"128M\"\n[limits]\nbody = 1024\n\
+             [[site]]\nhosts = [\"a\"]\norigin = \"http://127.0.0.1:3000\"\nstale_if_error = \"1h\"\n",
+            Path::new("wick.toml"),
+        )
+        .expect("the settings are right");
+        assert_eq!(settings.listen.map(|listen| listen.to_vec().len()), Some(2));
+        assert_eq!(settings.memory, Some(Bytes(128 << 20)));
+        assert_eq!(settings.limits.body, Some(Bytes(1024)));
+        assert_eq!(settings.site[0].stale_if_error, Some(Seconds(Duration::from_secs(3600))));
+    }
+
+    #[test]
+    fn an_unknown_key_is_told_with_its_place_and_the_nearest_name() {
+        assert_eq!(
+            wrong("memory = \"1M\"\n\nlisten_on = \"x\"\n"),
+            "wick.toml:3:1: there is no setting \"listen_on\" here; did you mean \"listen\"?"
+        );
+        assert_eq!(
+            wrong("[[site]]\n  stale_if_eror = \"1h\"\n"),
+            "wick.toml:2:3: there is no setting \"stale_if_eror\" here; did you mean \"stale_if_error\"?"
+        );
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_with_its_place_and_what_is_wanted() {
+        assert!(wrong("memory = \"lots\"\n").contains("wick.toml:1:10: \"lots\" is not a size"));
+        assert!(wrong("listen = \"8080\"\n").contains("expected an address such as"));
+        assert!(wrong("memory = true\n").contains("a size such as \"64M\""));
+        assert!(wrong("memory = \n").starts_with("wick.toml:1:"));
+    }
+}

@@ -1,0 +1,212 @@
+//! Sites at work: what SITE turns out to be, and the PHP that it needs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use origin::{
+    AddressError, FilesOrigin, Fpm, FpmError, FpmOptions, HttpOptions, HttpOrigin, Origin,
+    PhpAddressError, PhpOptions, PhpOrigin,
+};
+use server::SiteConfig;
+
+use crate::plan::{SitePlan, Source};
+
+/// How deep PHP is looked for in a folder: apps keep an index.php at the top.
+const PHP_DEPTH_MAX: usize = 2;
+/// How many names are looked at before a folder is taken for one without PHP.
+const PHP_NAMES_MAX: usize = 10_000;
+
+/// Why a site can't be served; each message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SiteError {
+    /// The folder can't be used.
+    #[error("can't serve {0}: {1}")]
+    Folder(PathBuf, String),
+    /// The origin's address is wrong.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// PHP's address is wrong.
+    #[error(transparent)]
+    PhpAddress(#[from] PhpAddressError),
+    /// php-fpm can't be started.
+    #[error(transparent)]
+    Fpm(#[from] FpmError),
+}
+
+/// A site whose origin is ready.
+pub(crate) struct Started {
+    pub(crate) config: SiteConfig,
+    /// What was found, for the person at the terminal.
+    pub(crate) found: Vec<String>,
+    fpm: Option<Fpm>,
+}
+
+/// What is in a folder.
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    Php,
+    Plain,
+}
+
+impl Started {
+    /// Makes a site's origin, starting php-fpm if it needs one.
+    pub(crate) async fn start(plan: &SitePlan, state: &Path, caches: bool) -> Result<Self, SiteError> {
+        let (origin, found, fpm) = match &plan.source {
+            Source::Http(address) => {
+                let options = HttpOptions { timeouts: plan.timeouts, ..HttpOptions::default() };
+                let origin = HttpOrigin::parse_with(address, options)?;
+                (Origin::Http(origin), vec![format!("origin    {address}")], None)
+            }
+            Source::Folder(folder) => {
+                let folder = readable(folder)?;
+                match look(&folder)? {
+                    Content::Plain => {
+                        let found = format!("files     {} (no PHP in it)", folder.display());
+                        (Origin::Files(FilesOrigin::new(folder)), vec![found], None)
+                    }
+                    Content::Php => php(plan, &folder, state).await?,
+                }
+            }
+        };
+        let mut config = SiteConfig::new(origin);
+        config.hosts = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        config.rules = plan.rules.clone();
+        config.caches = caches;
+        Ok(Self { config, found, fpm })
+    }
+
+    /// Stops what was started for the site.
+    pub(crate) async fn stop(self) {
+        if let Some(fpm) = self.fpm {
+            fpm.stop().await;
+        }
+    }
+}
+
+/// A folder with PHP in it: by a php-fpm that is named, or by our own.
+async fn php(
+    plan: &SitePlan,
+    folder: &Path,
+    state: &Path,
+) -> Result<(Origin, Vec<String>, Option<Fpm>), SiteError> {
+    let site = format!("php       {}", folder.display());
+    if let Some(address) = &plan.php {
+        let dial = PhpOrigin::parse_address(address)?;
+        let options = PhpOptions { timeouts: plan.timeouts, ..PhpOptions::default() };
+        let found = vec![site, format!("php-fpm   {address} (not ours)")];
+        return Ok((Origin::Php(PhpOrigin::new(folder, dial, options)), found, None));
+    }
+    let run_folder = state.join("php").join(folder_name(folder));
+    let mut options = FpmOptions::new(folder, run_folder);
+    options.children = plan.php_children.map(|children| children as usize);
+    options.environment = plan.environment.clone();
+    let fpm = Fpm::start(options).await?;
+    let php = PhpOptions { timeouts: plan.timeouts, ..PhpOptions::for_children(fpm.children()) };
+    let origin = PhpOrigin::new(folder, fpm.dial(), php);
+    let program = fpm.program().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let user = fpm.user().map_or_else(String::new, |user| format!(", running as {user}"));
+    let ours = format!("php-fpm   {program} (ours, up to {} children{user})", fpm.children());
+    let found = vec![site, ours];
+    Ok((Origin::Php(origin), found, Some(fpm)))
+}
+
+/// Whether a site could be started, without starting it.
+pub(crate) fn check(plan: &SitePlan) -> Result<(), SiteError> {
+    match &plan.source {
+        Source::Http(address) => drop(HttpOrigin::parse(address)?),
+        Source::Folder(folder) => drop(look(&readable(folder)?)?),
+    }
+    if let Some(address) = &plan.php {
+        PhpOrigin::parse_address(address)?;
+    }
+    Ok(())
+}
+
+/// The folder's real path, if it is a folder that we may look into.
+fn readable(folder: &Path) -> Result<PathBuf, SiteError> {
+    let wrong = |why: &str| SiteError::Folder(folder.to_owned(), why.to_owned());
+    let real = fs::canonicalize(folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            wrong("there is no such folder; is the path right? (an origin begins with http://)")
+        }
+        _ => wrong(&format!("{error}; let this user read it")),
+    })?;
+    if !real.is_dir() {
+        return Err(wrong("it is a file; name the folder that it is in"));
+    }
+    Ok(real)
+}
+
+/// What kind of site is in a folder.
+fn look(folder: &Path) -> Result<Content, SiteError> {
+    let wrong = |why: String| SiteError::Folder(folder.to_owned(), why);
+    let mut names = PHP_NAMES_MAX;
+    let is_empty = fs::read_dir(folder)
+        .map_err(|error| wrong(format!("{error}; let this user read it")))?
+        .next()
+        .is_none();
+    if is_empty {
+        return Err(wrong("the folder is empty; put the site into it first".into()));
+    }
+    let has_php = has_php(folder, PHP_DEPTH_MAX, &mut names);
+    Ok(if has_php { Content::Php } else { Content::Plain })
+}
+
+fn has_php(folder: &Path, depth: usize, names: &mut usize) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    let mut folders = Vec::new();
+    for entry in entries.flatten() {
+        *names = names.saturating_sub(1);
+        if *names == 0 {
+            return false;
+        }
+        let path = entry.path();
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("php")) {
+            return true;
+        }
+        if depth > 0 && path.is_dir() {
+            folders.push(path);
+        }
+    }
+    folders.iter().any(|folder| has_php(folder, depth - 1, names))
+}
+
+/// A folder's path as one name, so that two sites never share a run folder.
+fn folder_name(folder: &Path) -> String {
+    let text = folder.to_string_lossy();
+    let name: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let tail: String = name.chars().rev().take(40).collect::<String>().chars().rev().collect();
+    let sum = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{}-{sum:016x}", tail.trim_matches('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(folder: &Path) -> String {
+        readable(folder).and_then(|real| look(&real)).expect_err("not a site").to_string()
+    }
+
+    #[test]
+    fn what_a_folder_holds_is_found_out_and_what_is_wrong_is_said() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(told(folder.path()).contains("the folder is empty"));
+        assert!(told(&folder.path().join("x")).contains("no such folder"));
+        fs::write(folder.path().join("index.html"), "x").expect("a file");
+        assert!(told(&folder.path().join("index.html")).contains("it is a file"));
+        assert_eq!(look(folder.path()).expect("a site"), Content::Plain);
+        fs::create_dir(folder.path().join("app")).expect("a folder");
+        fs::write(folder.path().join("app/index.php"), "x").expect("a file");
+        assert_eq!(look(folder.path()).expect("a site"), Content::Php);
+    }
+
+    #[test]
+    fn two_folders_never_share_a_name() {
+        let (one, two) = (folder_name(Path::new("/a/b")), folder_name(Path::new("/a-b")));
+        assert!(one != two && one.starts_with("a-b-"));
+    }
+}
