@@ -1,0 +1,117 @@
+"""The command line that all measurements share."""
+
+import argparse
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rig import machine, report, scope, servers
+
+
+@dataclass
+class Options:
+    """What a measurement has to know."""
+
+    wick: Path | None
+    built_here: bool
+    quick: bool
+    rounds: int
+    seconds: int
+    perf: bool
+    server_cores: set
+    visitor_cores: set
+    shared_cores: set
+
+
+def main(title, measurements):
+    """Runs `measurements` (name, function) one after the other, prints their report,
+    and ends with 0 if every target was met, 1 if not, 130 if interrupted."""
+    sys.exit(_main(title, measurements, writes_readme=False))
+
+
+def main_all(title, measurements):
+    """The same; unless quick, the table in README.md becomes this run's."""
+    sys.exit(_main(title, measurements, writes_readme=True))
+
+
+def _main(title, measurements, writes_readme):
+    try:
+        options = _options(title)
+        found = _measure(measurements, options)
+        facts = [_conditions(options), *machine.facts(), *_wick_version(options)]
+        text = found.markdown(facts)
+        print(text)
+        if writes_readme and (options.quick or not options.built_here):
+            report.progress("not a whole measurement of this checkout: README.md is left as it is")
+        elif writes_readme:
+            report.write_between_markers(servers.BENCH / "README.md", text)
+            report.progress("written into bench/README.md")
+        return 0 if found.good else 1
+    except KeyboardInterrupt:
+        print("interrupted; everything is stopped", file=sys.stderr)
+        return 130
+    except scope.Void as why:
+        print(f"void: {why}", file=sys.stderr)
+        return 1
+
+
+def _measure(measurements, options):
+    """A measurement that is void does not keep the others from being made."""
+    found = report.Report()
+    for name, measure in measurements:
+        report.progress(f"{name} …")
+        try:
+            found.add(measure(options))
+        except scope.Void as why:
+            report.progress(f"void: {why}")
+            found.void(name, why)
+    return found
+
+
+def _options(title):
+    parser = argparse.ArgumentParser(description=title)
+    parser.add_argument("--quick", action="store_true", help="shows that it works; measures nothing")
+    parser.add_argument("--rounds", type=int, help="rounds of each server (default 5, quick 1)")
+    parser.add_argument("--seconds", type=int, help="seconds a turn (default 5, quick 1)")
+    parser.add_argument("--wick", type=Path, help="the binary (default: built from this checkout)")
+    parser.add_argument("--no-wick", action="store_true", help="the peers alone")
+    parser.add_argument("--perf", action="store_true", help="hits: where Wick's CPU time goes")
+    given = parser.parse_args()
+    server, visitors, shared = machine.cores()
+    return Options(
+        wick=None if given.no_wick else (given.wick or _built_wick()),
+        built_here=not (given.no_wick or given.wick),
+        quick=given.quick,
+        rounds=given.rounds or (1 if given.quick else 5),
+        seconds=given.seconds or (1 if given.quick else 5),
+        perf=given.perf,
+        server_cores=server,
+        visitor_cores=visitors,
+        shared_cores=shared,
+    )
+
+
+def _built_wick():
+    """Wick as this checkout has it now: an old binary would measure the past."""
+    report.progress("building wick …")
+    command = [machine.program("cargo"), "build", "--release", "--locked", "-p", "wick"]
+    if subprocess.run(command, cwd=servers.REPOSITORY, check=False).returncode != 0:
+        raise scope.Void("wick does not build; --no-wick measures the peers alone")
+    return servers.REPOSITORY / "target" / "release" / "wick"
+
+
+def _conditions(options):
+    kind = "**quick run, not a measurement**; " if options.quick else ""
+    return (
+        f"{kind}{options.rounds} rounds of {options.seconds} s; "
+        "server on one core, visitors on another, unless said otherwise"
+    )
+
+
+def _wick_version(options):
+    if not options.built_here:
+        return [f"wick: {options.wick}"] if options.wick else []
+    command = ["git", "-C", servers.REPOSITORY, "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [f"wick at {done.stdout.strip()}"] if done.returncode == 0 else []

@@ -1,0 +1,37 @@
+"""CPU time of a page from memory when every request brings its own connection."""
+
+from rig import contest, report, scope, servers, visit
+
+CONCURRENCY = 50
+BODY_BYTES = 9435
+
+
+def measure(options):
+    """Wick, nginx's fastcgi_cache, Varnish and the bare loop under ab without -k."""
+    requests = 2_000 if options.quick else 50_000
+    path = f"/page.php?size={BODY_BYTES}"
+    found = report.Report()
+    with scope.Scope() as here:
+        cores = options.server_cores
+        site = servers.php(here, cores)
+        nginx = servers.nginx_php(here, cores, site, cached=True)
+        behind = servers.nginx_php(here, cores, site, cached=False, name="behind")
+        varnish = servers.varnish(here, cores, behind)
+        socket = site.socket("wick")
+        wick = servers.wick(here, cores, options.wick, site.site, "256M", php_socket=socket)
+        caches = [server for server in (wick, nginx, varnish) if server]
+        visit.warm(caches, path, BODY_BYTES, site.count)
+        before = site.count()
+        held = contest.hold(
+            [*caches, servers.bare(here, cores, BODY_BYTES)],
+            lambda server: visit.ab(
+                server, path, BODY_BYTES, requests, CONCURRENCY, options.visitor_cores
+            ),
+            options.rounds,
+        )
+        if site.count() != before:
+            raise scope.Void("PHP ran while only caches were asked")
+        found.tables.append(held.table(f"A connection a request, {BODY_BYTES:,} bytes"))
+        ratio = held.ratio("Wick", "nginx", "cpu_microseconds") if wick else None
+        found.judge("hits with a connection each, a CPU-second, Wick : nginx", ratio, 1.2)
+    return found
