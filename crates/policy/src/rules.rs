@@ -1,0 +1,39 @@
+//! What the site's owner decided; every field has a default that needs no thought.
+
+/// The owner's rules for one site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// How long a stale response may be served while one visitor's request refreshes it,
+    /// for responses that don't say it themselves. None: only what the response says.
+    pub stale_while_revalidate_seconds: Option<u32>,
+    /// How long a stale response may stand in for a failing origin, for responses that
+    /// don't say it themselves. None: only what the response says.
+    pub stale_if_error_seconds: Option<u32>,
+    /// Whether a response that says nothing about freshness may be kept for a tenth of
+    /// its age at the time (RFC 9111 §4.2.2). Only responses to strangers are: no Cookie,
+    /// no Authorization, no query.
+    pub heuristic: bool,
+    /// The longest that such a guess may be.
+    pub heuristic_seconds_max: u32,
+    /// The longest that an error is kept, whatever it says itself. An error is kept only
+    /// if it says how long; a minute bounds how long a repaired page stays broken.
+    pub negative_seconds_max: u32,
+    /// How long it is remembered that a key's answers can't be shared.
+    pub pass_memory_seconds: u32,
+    /// Query parameters that don't choose the page, such as `utm_source`.
+    pub key_ignores_query: Vec<String>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            stale_while_revalidate_seconds: None,
+            stale_if_error_seconds: None,
+            heuristic: true,
+            heuristic_seconds_max: 3600,
+            negative_seconds_max: 60,
+            pass_memory_seconds: 120,
+            key_ignores_query: Vec::new(),
+        }
+    }
+}
