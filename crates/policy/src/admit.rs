@@ -143,7 +143,7 @@ fn is_cacheable_by_default(status: u16) -> bool {
 /// one visitor's broken request take the page away from everybody.
 fn is_storable(status: u16) -> bool {
     match status {
-        304 | 305 | 306 => false,
+        304..=306 => false,
         400..=499 => matches!(status, 404 | 405 | 410 | 414 | 451),
         _ => (200..=599).contains(&status),
     }

@@ -19,12 +19,11 @@ pub fn clean_for_store(response: &ResponseHead) -> Fields {
     let has_qualified = directives.private_fields || directives.no_cache_fields;
     let mut kept = all.clone();
     kept.retain(|known, name, _| {
-        let of_this_answer =
-            matches!(known, Some(Name::Age | Name::ContentLength | Name::SetCookie));
-        !of_this_answer
-            && !hops::is_of_one_hop(known, name)
-            && !hops::is_named(all, name)
-            && !(has_qualified && is_qualified(all, name))
+        let goes = matches!(known, Some(Name::Age | Name::ContentLength | Name::SetCookie))
+            || hops::is_of_one_hop(known, name)
+            || hops::is_named(all, name)
+            || (has_qualified && is_qualified(all, name));
+        !goes
     });
     kept
 }

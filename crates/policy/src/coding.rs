@@ -79,15 +79,14 @@ impl<'a> CodingSet<'a> {
 
 /// A member's coding, and whether its weight is zero.
 fn weigh(member: &[u8]) -> (&[u8], bool) {
-    let mut parts = member.split(|&b| b == b';').map(trim);
-    let coding = parts.next().unwrap_or_default();
-    let refused = parts.any(|parameter| {
+    let Some(semicolon) = member.iter().position(|&b| b == b';') else { return (member, false) };
+    let refused = member[semicolon + 1..].split(|&b| b == b';').map(trim).any(|parameter| {
         let weight = parameter.strip_prefix(b"q=").or_else(|| parameter.strip_prefix(b"Q="));
         weight.is_some_and(|weight| {
             weight.starts_with(b"0") && weight.iter().all(|&b| b == b'0' || b == b'.')
         })
     });
-    (coding, refused)
+    (trim(&member[..semicolon]), refused)
 }
 
 #[cfg(test)]

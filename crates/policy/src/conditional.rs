@@ -92,19 +92,18 @@ pub fn strip_conditionals(request: &mut Fields) {
 pub fn not_modified_fields(stored: &Fields) -> Fields {
     let mut fields = stored.clone();
     let has_tag = stored.has(Name::Etag);
-    fields.retain(|known, _, _| {
-        !matches!(
-            known,
-            Some(
-                Name::AcceptRanges
-                    | Name::ContentDisposition
-                    | Name::ContentEncoding
-                    | Name::ContentLanguage
-                    | Name::ContentLength
-                    | Name::ContentRange
-                    | Name::ContentType
-            )
-        ) && !(has_tag && known == Some(Name::LastModified))
+    fields.retain(|known, _, _| match known {
+        Some(
+            Name::AcceptRanges
+            | Name::ContentDisposition
+            | Name::ContentEncoding
+            | Name::ContentLanguage
+            | Name::ContentLength
+            | Name::ContentRange
+            | Name::ContentType,
+        ) => false,
+        Some(Name::LastModified) => !has_tag,
+        _ => true,
     });
     fields
 }

@@ -20,12 +20,13 @@ pub fn to_origin(head: &RequestHead, peer: IpAddr, scheme: &str) -> Fields {
     let reads = matches!(head.method, Method::GET | Method::HEAD);
     let mut fields = head.fields.clone();
     fields.retain(|known, name, _| {
-        !hops::is_of_one_hop(known, name)
-            && !matches!(known, Some(Name::ContentLength | Name::Expect | Name::Host))
-            && !hops::is_named(&head.fields, name)
-            && !is_claim(name)
-            && !is_ambiguous(name)
-            && !(reads && is_method_override(name))
+        let stays_here = hops::is_of_one_hop(known, name)
+            || matches!(known, Some(Name::ContentLength | Name::Expect | Name::Host))
+            || hops::is_named(&head.fields, name)
+            || is_claim(name)
+            || is_ambiguous(name)
+            || (reads && is_method_override(name));
+        !stays_here
     });
     fields.put(Name::Host, &head.host);
     if head.fields.has(Name::Te) && head.fields.has_member(Name::Te, "trailers") {

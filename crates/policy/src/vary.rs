@@ -59,6 +59,9 @@ impl VaryKey {
         if names.is_empty() {
             return None;
         }
+        if names.iter().any(|name| is_star(name)) {
+            names = vec![b"*".to_vec()];
+        }
         let mut text = Vec::new();
         for name in &names {
             push_entry(&mut text, name, request);
@@ -70,7 +73,7 @@ impl VaryKey {
     /// unless the request names a coding that hardly anybody has heard of.
     #[must_use]
     pub fn matches(&self, request: &Fields) -> bool {
-        self.entries().all(|(name, value)| !is_star(name) && selects(name, value, request))
+        self.entries().all(|(name, value)| name != b"*" && selects(name, value, request))
     }
 
     /// Whether the same field names select.
