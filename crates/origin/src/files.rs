@@ -28,8 +28,7 @@ impl FilesOrigin {
     /// The files below `root`.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        let layout =
-            Layout { root: root.into(), runs_php: false, upload_folders: Vec::new() };
+        let layout = Layout { root: root.into(), runs_php: false, upload_folders: Vec::new() };
         Self { layout, counters: Arc::default() }
     }
 
@@ -55,8 +54,7 @@ impl FilesOrigin {
     }
 
     fn answer(&self, head: &RequestHead) -> Result<Answer, OriginError> {
-        let target =
-            script::resolve(&SitePath::parse(head.path())?, &self.layout, &kind_of)?;
+        let target = script::resolve(&SitePath::parse(head.path())?, &self.layout, &kind_of)?;
         match target {
             Target::File(file) => serve(&file, head),
             Target::Slash(path) => Ok(redirect(path, head)),

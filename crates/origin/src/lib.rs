@@ -59,6 +59,16 @@ impl Origin {
         }
     }
 
+    /// Closes unused connections and keeps none from now on, for a stop in good order:
+    /// a php-fpm that is asked to finish waits for those who hold its children.
+    pub fn retire(&self) {
+        match self {
+            Self::Http(origin) => origin.retire(),
+            Self::Php(origin) => origin.retire(),
+            Self::Files(_) => {}
+        }
+    }
+
     /// What has happened so far, for the dashboard.
     #[must_use]
     pub fn counters(&self) -> &Counters {

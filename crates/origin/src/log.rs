@@ -60,8 +60,9 @@ impl Log {
         let skipped = {
             let mut window = self.window.lock();
             let now = Instant::now();
-            let is_new =
-                window.start.is_none_or(|start| now.duration_since(start) >= Duration::from_secs(1));
+            let is_new = window
+                .start
+                .is_none_or(|start| now.duration_since(start) >= Duration::from_secs(1));
             if is_new {
                 window.start = Some(now);
                 window.lines = 0;
@@ -91,7 +92,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_flood_is_cut_and_the_cut_is_said_once_it_ebbs() {
         let lines = Arc::new(Mutex::new(Vec::new()));
-        let sink = { let lines = lines.clone(); Arc::new(move |line: &str| lines.lock().push(line.to_owned())) };
+        let sink = {
+            let lines = lines.clone();
+            Arc::new(move |line: &str| lines.lock().push(line.to_owned()))
+        };
         let log = Log::new(sink, Arc::default());
         (0..60).for_each(|number| log.text("php", format!("line {number}\r\n\n").as_bytes()));
         assert_eq!(lines.lock().len(), 50);

@@ -53,7 +53,8 @@ impl SitePath {
 /// A dot name deeper down may be a page's name (an article called `.NET`), so it
 /// is refused only where a file of that name exists: [`is_dot_name`].
 fn refuse_dot_files(segments: &[Vec<u8>]) -> Result<(), Refusal> {
-    const ALWAYS: [&[u8]; 7] = [b".ht", b".git", b".svn", b".hg", b".env", b".user.ini", b".DS_Store"];
+    const ALWAYS: [&[u8]; 7] =
+        [b".ht", b".git", b".svn", b".hg", b".env", b".user.ini", b".DS_Store"];
     for (at, segment) in segments.iter().enumerate() {
         let is_top = at == 0 && is_dot_name(segment, true);
         if is_top || ALWAYS.iter().any(|prefix| segment.starts_with(prefix)) {

@@ -24,6 +24,7 @@ struct Idle<C> {
     /// Oldest first.
     connections: Vec<Kept<C>>,
     is_watched: bool,
+    is_closed: bool,
 }
 
 struct Kept<C> {
@@ -41,7 +42,7 @@ impl<C> Clone for Pool<C> {
 impl<C: Send + 'static> Pool<C> {
     /// A pool that keeps an unused connection for `keep`.
     pub(crate) fn new(keep: Duration) -> Self {
-        let idle = Idle { connections: Vec::new(), is_watched: false };
+        let idle = Idle { connections: Vec::new(), is_watched: false, is_closed: false };
         Self { inner: Arc::new(Inner { keep, idle: Mutex::new(idle) }) }
     }
 
@@ -68,11 +69,21 @@ impl<C: Send + 'static> Pool<C> {
         }
         let kept = Kept { connection, since: Instant::now(), thread: thread::current().id() };
         let mut idle = self.inner.idle.lock();
+        if idle.is_closed {
+            return;
+        }
         idle.connections.push(kept);
         if !idle.is_watched {
             idle.is_watched = true;
             drop(tokio::spawn(watch(Arc::downgrade(&self.inner))));
         }
+    }
+
+    /// Closes what lies here and keeps nothing from now on.
+    pub(crate) fn close(&self) {
+        let mut idle = self.inner.idle.lock();
+        idle.is_closed = true;
+        idle.connections.clear();
     }
 
     /// How many lie here.
@@ -137,6 +148,16 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(3)).await;
             assert_eq!(Arc::strong_count(&connection), 1);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_pool_keeps_nothing() {
+        let pool = Pool::new(Duration::from_secs(5));
+        let connection = Arc::new(());
+        pool.put(connection.clone());
+        pool.close();
+        pool.put(connection.clone());
+        assert_eq!((pool.len(), Arc::strong_count(&connection)), (0, 1));
     }
 
     #[tokio::test(start_paused = true)]

@@ -207,11 +207,9 @@ impl Search<'_> {
 /// Whether a file holds PHP that its owner means to be run, not read: other endings
 /// that servers run, and copies that editors and people leave behind.
 fn holds_source(name: &[u8]) -> bool {
-    const ENDINGS: [&str; 11] = [
-        "php", "php3", "php4", "php5", "php7", "php8", "phtml", "pht", "phar", "phps", "inc",
-    ];
-    const COPIES: [&str; 9] =
-        ["bak", "old", "orig", "save", "swp", "swo", "tmp", "dist", "copy"];
+    const ENDINGS: [&str; 11] =
+        ["php", "php3", "php4", "php5", "php7", "php8", "phtml", "pht", "phar", "phps", "inc"];
+    const COPIES: [&str; 9] = ["bak", "old", "orig", "save", "swp", "swo", "tmp", "dist", "copy"];
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
     let mut endings = name.rsplit('.');
     let last = endings.next().unwrap_or_default();

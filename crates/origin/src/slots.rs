@@ -77,7 +77,6 @@ impl Slots {
             }
         }
     }
-
 }
 
 #[cfg(test)]

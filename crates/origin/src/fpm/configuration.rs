@@ -5,6 +5,7 @@
 //! so that can't stand in the pool's section and goes on the command line.
 
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -95,7 +96,8 @@ impl Plan {
         // Lines go to standard error, which Wick reads.
         text.push_str("error_log = /proc/self/fd/2\nlog_level = notice\n");
         text.push_str("daemonize = no\nsystemd_interval = 0\n");
-        text.push_str("process_control_timeout = 10s\n\n[wick]\n");
+        let _ =
+            writeln!(text, "process_control_timeout = 10s\n\n[{}]", pool_name(&self.run_folder));
         let user = self.user.iter().map(|user| format!("user = {user}\n"));
         text.extend(user);
         let _ = writeln!(text, "listen = {}", self.socket().display());
@@ -110,8 +112,8 @@ impl Plan {
         text.push_str("security.limit_extensions = .php\nclear_env = yes\n");
         text.push_str("env[PATH] = /usr/local/bin:/usr/bin:/bin\n");
         for (name, value) in &self.environment {
-            let is_name = !name.is_empty()
-                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            let is_name =
+                !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
             let is_value = !value.contains(['"', '\n', '\r', '\0', '$', '\\']);
             if !is_name || !is_value {
                 return Err(FpmError::Variable(name.clone()));
@@ -127,6 +129,14 @@ impl Plan {
 /// The configuration file's place, by which a left-over master is known as ours.
 pub(crate) fn configuration_file(run_folder: &Path) -> PathBuf {
     run_folder.join("php-fpm.conf")
+}
+
+/// The pool's name, which its children bear in the list of processes: another for
+/// each run folder, so that no Wick takes another's children for its own.
+pub(crate) fn pool_name(run_folder: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    run_folder.hash(&mut hasher);
+    format!("wick-{:016x}", hasher.finish())
 }
 
 /// Makes the run folder, for our user alone, and gives its absolute path.
@@ -214,7 +224,8 @@ mod tests {
     #[test]
     fn scripts_run_as_the_sites_owner_and_never_as_root() {
         let passwd = "root:x:0:0::/root:/bin/sh\nwww-data:x:33:33::/:\nann:x:1000:1000::/:\n";
-        for (owner, user) in [(1000, "ann"), (0, "www-data"), (4711, "www-data"), (33, "www-data")] {
+        for (owner, user) in [(1000, "ann"), (0, "www-data"), (4711, "www-data"), (33, "www-data")]
+        {
             assert_eq!(choose_user(passwd, owner), user);
         }
         assert_eq!(choose_user("root:x:0:0::/root:/bin/sh\n", 0), "nobody");

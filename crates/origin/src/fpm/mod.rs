@@ -171,7 +171,8 @@ impl Fpm {
         self.process.id()
     }
 
-    /// Lets running requests finish, for a few seconds, and ends php-fpm.
+    /// Lets running requests finish, for a few seconds, and ends php-fpm. Retire the
+    /// origin first ([`crate::Origin::retire`]): it waits for kept connections as well.
     pub async fn stop(mut self) {
         self.stop.begin();
         if let Some(task) = self.task.take() {

@@ -77,7 +77,8 @@ pub(crate) struct Supervisor {
 impl Supervisor {
     /// Launches php-fpm and waits until its socket accepts.
     pub(crate) async fn launch(&mut self) -> Result<Child, FpmError> {
-        let failed = |reason: String| FpmError::Start { program: self.plan.program.clone(), reason };
+        let failed =
+            |reason: String| FpmError::Start { program: self.plan.program.clone(), reason };
         // Or the first connection would be to the socket of the one before.
         let _ = std::fs::remove_file(self.plan.socket());
         let mut child = Command::new(&self.plan.program)
@@ -93,7 +94,8 @@ impl Supervisor {
         self.process.set(id);
         let file = left_over::id_file(&self.plan.run_folder);
         if let Err(error) = std::fs::write(&file, id.to_string()) {
-            self.log.text("wick", format!("{} can't be written: {error}", file.display()).as_bytes());
+            self.log
+                .text("wick", format!("{} can't be written: {error}", file.display()).as_bytes());
         }
         let last_words = Arc::new(Mutex::new(String::new()));
         if let Some(stderr) = child.stderr.take() {
@@ -138,7 +140,8 @@ impl Supervisor {
                 };
                 // Children outlive a master that was killed, and hold on to the socket.
                 self.process.kill();
-                self.log.text("wick", format!("php-fpm ended ({ended}); starting it again").as_bytes());
+                self.log
+                    .text("wick", format!("php-fpm ended ({ended}); starting it again").as_bytes());
             }
             if since.elapsed() >= HEALTHY {
                 pause = FIRST_PAUSE;

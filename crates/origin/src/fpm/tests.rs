@@ -92,7 +92,15 @@ fn call(line: &str, content_type: &str, body: Option<Body>) -> Call {
         ..RequestHead::default()
     };
     let address = "127.0.0.1:8080".parse().expect("an address");
-    Call { head, body, body_length: None, peer: address, local: address, scheme: "http", early: None }
+    Call {
+        head,
+        body,
+        body_length: None,
+        peer: address,
+        local: address,
+        scheme: "http",
+        early: None,
+    }
 }
 
 async fn ask_with(origin: &PhpOrigin, call: Call) -> Result<String, OriginError> {
@@ -141,6 +149,7 @@ async fn scripts_run_and_find_what_they_expect() {
     let settings = ask(&origin, "GET /index.php/ini").await;
     assert!(settings.starts_with("200 on 1") || settings.starts_with("200 on 2"), "{settings}");
     assert!(settings.ends_with(" 64M 65M"), "{settings}");
+    origin.retire();
     fpm.stop().await;
 }
 
@@ -151,7 +160,8 @@ async fn bodies_small_and_large_arrive_whole() {
     let echo = call("POST /index.php/echo", "text/odd", Some(body::full("small")));
     assert_eq!(ask_with(&origin, echo).await, Ok("200 text/odd small".to_owned()));
     let file = vec![b'f'; 20 << 20];
-    let mut form = b"--cut\r\nContent-Disposition: form-data; name=file; filename=f\r\n\r\n".to_vec();
+    let mut form =
+        b"--cut\r\nContent-Disposition: form-data; name=file; filename=f\r\n\r\n".to_vec();
     form.extend_from_slice(&file);
     form.extend_from_slice(b"\r\n--cut--\r\n");
     let kind = "multipart/form-data; boundary=cut";
@@ -160,6 +170,7 @@ async fn bodies_small_and_large_arrive_whole() {
     let seen = format!("200 0 {} {}", file.len(), "8fb5d7a4aea4815b63027af0ab569766");
     assert_eq!(ask_with(&origin, upload).await, Ok(seen));
     assert_eq!(origin.counters().spooled_bodies.read(), 1);
+    origin.retire();
     fpm.stop().await;
 }
 
@@ -173,6 +184,7 @@ async fn complaints_reach_the_log_and_a_script_that_dies_is_an_error_of_the_orig
     assert!(matches!(died, Err(OriginError::Reset(_))), "{died:?}");
     assert_eq!(ask(&origin, "GET /").await, "200 hello ");
     assert_eq!(fpm.restarts(), 0);
+    origin.retire();
     fpm.stop().await;
 }
 
@@ -188,6 +200,7 @@ async fn a_crashed_php_fpm_is_started_again_and_visitors_wait_for_it() {
     assert_eq!(ask(&origin, "GET /?name=again").await, "200 hello again");
     assert_eq!(fpm.restarts(), 1);
     assert_ne!(fpm.process_id(), Some(first));
+    origin.retire();
     fpm.stop().await;
 }
 
@@ -203,6 +216,7 @@ async fn php_fpm_goes_with_us_however_we_go() {
     let Some((fpm, origin)) = site.start().await else { return };
     assert_eq!(ask(&origin, "GET /").await, "200 hello ");
     let group = fpm.process_id().expect("it runs");
+    origin.retire();
     fpm.stop().await;
     until("a farewell", || !is_running(group)).await;
     assert!(!site.run.path().join("php-fpm.sock").exists());
@@ -229,6 +243,7 @@ async fn what_a_killed_wick_left_behind_is_ended_at_the_next_start() {
     let (fpm, origin) = site.start().await.expect("it started before");
     until("the left-over's end", || !is_running(group)).await;
     assert_eq!(ask(&origin, "GET /").await, "200 hello ");
+    origin.retire();
     fpm.stop().await;
 }
 
@@ -239,7 +254,8 @@ async fn what_keeps_php_fpm_from_starting_is_said_with_its_cure() {
     let error = Fpm::start(failing).await.err().expect("false is no php-fpm").to_string();
     assert!(error.starts_with("/bin/false did not start: it ended with exit status: 1"), "{error}");
     let long = site.run.path().join("x".repeat(120));
-    let failing = FpmOptions { run_folder: long, program: Some("/bin/false".into()), ..site.options() };
+    let failing =
+        FpmOptions { run_folder: long, program: Some("/bin/false".into()), ..site.options() };
     let error = Fpm::start(failing).await.err().expect("the path is too long").to_string();
     assert!(error.ends_with("choose another with --state"), "{error}");
     assert!(FpmError::Missing.to_string().contains("apt-get install php-fpm"));

@@ -104,6 +104,10 @@ impl HttpOrigin {
         }
     }
 
+    pub(crate) fn retire(&self) {
+        self.pool.close();
+    }
+
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -330,3 +334,6 @@ pub(crate) fn is_idempotent(method: &Method) -> bool {
 pub(crate) fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
 }
+
+#[cfg(test)]
+mod tests;

@@ -147,7 +147,10 @@ mod tests {
         }
         for name in absent {
             let start = format!("{name}=");
-            assert!(!environment.iter().any(|l| l.starts_with(&start)), "{name} in {environment:#?}");
+            assert!(
+                !environment.iter().any(|l| l.starts_with(&start)),
+                "{name} in {environment:#?}"
+            );
         }
     }
 

@@ -11,7 +11,9 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use wire::fastcgi::{Kind, Record, RecordError, RecordReader, close_stream, write_begin, write_stream};
+use wire::fastcgi::{
+    Kind, Record, RecordError, RecordReader, close_stream, write_begin, write_stream,
+};
 
 use super::spool::Stored;
 use crate::dial::Stream;
@@ -61,7 +63,12 @@ pub(crate) enum Step {
 
 impl Exchange {
     /// Prepares a request; nothing is sent before the first step.
-    pub(crate) fn new(connection: Connection, environment: &[u8], body: Stored, keep: bool) -> Self {
+    pub(crate) fn new(
+        connection: Connection,
+        environment: &[u8],
+        body: Stored,
+        keep: bool,
+    ) -> Self {
         let mut unsent = Vec::with_capacity(environment.len() + 64);
         write_begin(&mut unsent, keep);
         write_stream(&mut unsent, Kind::Params, environment);

@@ -115,11 +115,7 @@ impl PhpOrigin {
         let root = std::path::absolute(root.as_ref()).unwrap_or_else(|_| root.as_ref().into());
         let counters = Arc::new(Counters::default());
         Self {
-            layout: Layout {
-                root,
-                runs_php: true,
-                upload_folders: options.upload_folders.clone(),
-            },
+            layout: Layout { root, runs_php: true, upload_folders: options.upload_folders.clone() },
             dial,
             slots: Slots::new(options.limits, counters.clone()),
             pool: Pool::new(options.keep),
@@ -141,6 +137,10 @@ impl PhpOrigin {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.layout.root
+    }
+
+    pub(crate) fn retire(&self) {
+        self.pool.close();
     }
 
     pub(crate) fn counters(&self) -> &Counters {

@@ -128,8 +128,8 @@ impl Pump {
             Some(Ok(Step::Wrote)) => Ok((Bytes::new(), Progress::Going)),
             Some(Ok(Step::Read)) => {
                 let mut piece = Vec::new();
-                let progress = drain(&mut self.exchange, &self.log, &mut piece)
-                    .map_err(BodyError::Origin)?;
+                let progress =
+                    drain(&mut self.exchange, &self.log, &mut piece).map_err(BodyError::Origin)?;
                 Ok((piece.into(), progress))
             }
         }

@@ -45,7 +45,9 @@ impl SendFolders {
             OriginError::Malformed(format!("{} {value:?}: {what}", name.as_str()))
         };
         let path = match name {
-            Name::XAccelRedirect => self.accel_path(root, value).ok_or_else(|| wrong("no usable path"))?,
+            Name::XAccelRedirect => {
+                self.accel_path(root, value).ok_or_else(|| wrong("no usable path"))?
+            }
             _ => PathBuf::from(OsStr::from_bytes(value)),
         };
         if !path.is_absolute() {

@@ -29,8 +29,7 @@ pub struct Spool {
 impl Default for Spool {
     fn default() -> Self {
         let shared_memory = PathBuf::from("/dev/shm");
-        let folder =
-            if shared_memory.is_dir() { shared_memory } else { std::env::temp_dir() };
+        let folder = if shared_memory.is_dir() { shared_memory } else { std::env::temp_dir() };
         Self { memory_bytes: 64 * 1024, limit_bytes: 1 << 30, folder }
     }
 }

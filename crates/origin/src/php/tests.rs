@@ -148,7 +148,15 @@ fn call(line: &str, body: Option<Body>) -> Call {
         ..RequestHead::default()
     };
     let address = "127.0.0.1:80".parse().expect("an address");
-    Call { head, body, body_length: None, peer: address, local: address, scheme: "http", early: None }
+    Call {
+        head,
+        body,
+        body_length: None,
+        peer: address,
+        local: address,
+        scheme: "http",
+        early: None,
+    }
 }
 
 impl Bench {
@@ -343,7 +351,11 @@ async fn an_answer_that_comes_before_the_request_was_read_is_no_deadlock() {
         theirs
     });
     let bench = Bench {
-        origin: PhpOrigin::new(bench(Vec::new(), |_| {}).folder.keep(), dial, PhpOptions::for_children(1)),
+        origin: PhpOrigin::new(
+            bench(Vec::new(), |_| {}).folder.keep(),
+            dial,
+            PhpOptions::for_children(1),
+        ),
         ..bench(Vec::new(), |_| {})
     };
     let body = wire::body::full(vec![b'y'; 500_000]);
@@ -358,8 +370,7 @@ async fn an_answer_that_comes_before_the_request_was_read_is_no_deadlock() {
 #[tokio::test(start_paused = true)]
 async fn with_all_children_busy_requests_queue_and_the_queue_is_bounded() {
     let busy = || vec![vec![Act::Silence]];
-    let limits =
-        SlotLimits { slots: 1, queue: 1, queue_timeout: Duration::from_secs(10) };
+    let limits = SlotLimits { slots: 1, queue: 1, queue_timeout: Duration::from_secs(10) };
     let bench = Arc::new(bench(vec![busy(), busy()], |options| options.limits = limits));
     let first = tokio::spawn({
         let bench = bench.clone();
