@@ -21,6 +21,15 @@ pub struct Scene {
     pub steps: Vec<Step>,
 }
 
+impl Scene {
+    /// How long it waits in all.
+    #[must_use]
+    pub fn waits(&self) -> Duration {
+        let time = |step: &Step| if let Deed::Wait(time) = step.deed { time } else { Duration::ZERO };
+        self.steps.iter().map(time).fold(Duration::ZERO, Duration::saturating_add)
+    }
+}
+
 /// A place in a scene file, both counted from one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {

@@ -124,7 +124,7 @@ impl SimulatedOrigin {
     }
 
     /// Serves one connection until either side ends it.
-    pub async fn serve(self, io: AnyStream) {
+    pub(crate) async fn serve(self, io: AnyStream) {
         let mut line = Line { io, input: Vec::new(), world: self.0.world.clone() };
         let ended = tokio::select! {
             biased;
@@ -232,7 +232,7 @@ impl SimulatedOrigin {
                         line.write_body(body, *end).await?;
                     }
                 }
-                Stage::More(body) if is_head => drop(body),
+                Stage::More(_) if is_head => {}
                 Stage::More(body) => {
                     self.0.world.tell("origin", &format!("goes on {}", shown(body)));
                     line.write_body(body, ending).await?;

@@ -6,10 +6,10 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::TcpStream;
 
 /// What a pipe in memory holds in each direction before its writer must wait.
-pub const PIPE_BYTES: usize = 64 << 10;
+pub(crate) const PIPE_BYTES: usize = 64 << 10;
 
 /// A connection that can also be broken.
-pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
     /// From now on closing is breaking: the other side sees an error, where the
     /// medium knows one.
     fn break_on_close(&self);
@@ -29,4 +29,4 @@ impl Stream for TcpStream {
 }
 
 /// Any connection.
-pub type AnyStream = Box<dyn Stream>;
+pub(crate) type AnyStream = Box<dyn Stream>;

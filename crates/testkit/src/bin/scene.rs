@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use testkit::{OriginPort, SceneFile, play};
@@ -19,6 +20,9 @@ struct Arguments {
     /// Plays scenes with `site` settings too: the running server was given them.
     #[arg(long)]
     with_settings: bool,
+    /// Leaves out scenes that would wait for longer than this in real time.
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = base::amount::parse_duration)]
+    longest_wait: Duration,
     /// Tells the story of scenes that pass as well.
     #[arg(long)]
     story: bool,
@@ -86,7 +90,11 @@ fn outcome(arguments: &Arguments, file: &SceneFile) -> Outcome {
             if !scene.settings.is_empty() && !arguments.with_settings {
                 return Outcome::Skipped("it has settings; --with-settings plays it".into());
             }
-            let runtime = match tokio::runtime::Runtime::new() {
+            if scene.waits() > arguments.longest_wait {
+                return Outcome::Skipped(format!("it waits for {:?}", scene.waits()));
+            }
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            let runtime = match builder.enable_all().build() {
                 Ok(runtime) => runtime,
                 Err(error) => return Outcome::Failed(error.to_string()),
             };
