@@ -199,6 +199,7 @@ async fn a_crashed_php_fpm_is_started_again_and_visitors_wait_for_it() {
     until("a restart", || fpm.process_id().is_none_or(|id| id != first)).await;
     assert_eq!(ask(&origin, "GET /?name=again").await, "200 hello again");
     assert_eq!(fpm.restarts(), 1);
+    until("the end of its children", || !is_running(first)).await;
     assert_ne!(fpm.process_id(), Some(first));
     origin.retire();
     fpm.stop().await;

@@ -387,13 +387,18 @@ async fn with_all_children_busy_requests_queue_and_the_queue_is_bounded() {
 
 #[tokio::test(start_paused = true)]
 async fn dropping_a_body_stops_the_script_and_frees_its_child() {
-    let endless: Vec<Act> =
-        std::iter::once(out("A: b\n\n")).chain((0..5000).map(|_| out("more"))).collect();
-    let limits = SlotLimits { slots: 1, queue: 1, queue_timeout: Duration::from_secs(10) };
-    let bench = bench(vec![vec![endless], vec![page("next")]], |options| options.limits = limits);
-    let answer = bench.origin.send(call("GET /", None)).await.expect("a head comes");
-    drop(answer);
-    assert_eq!(bench.ask("GET /").await, "200 next");
+    let begun = || std::iter::once(out("A: b\n\n"));
+    let talkative: Vec<Act> = begun().chain((0..5000).map(|_| out("more"))).collect();
+    let silent: Vec<Act> = begun().chain([Act::Silence]).collect();
+    for script in [talkative, silent] {
+        // Shorter than the time after which a silent script is given up anyway.
+        let limits = SlotLimits { slots: 1, queue: 1, queue_timeout: Duration::from_secs(10) };
+        let script = vec![vec![script], vec![page("next")]];
+        let bench = bench(script, |options| options.limits = limits);
+        let answer = bench.origin.send(call("GET /", None)).await.expect("a head comes");
+        drop(answer);
+        assert_eq!(bench.ask("GET /").await, "200 next");
+    }
 }
 
 #[tokio::test(start_paused = true)]
