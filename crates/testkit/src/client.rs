@@ -38,7 +38,7 @@ impl Client {
             Act::Request { count, request, method, target } => {
                 self.connect(at, subject, *count).await?;
                 let bytes = render_request(&self.world, method, target, request);
-                self.send(&bytes, method).await;
+                self.send(&bytes, Some(method)).await;
             }
             Act::Send(bytes) => {
                 self.connect(at, subject, 1).await?;
@@ -46,9 +46,8 @@ impl Client {
                 let text = text.replace(crate::dates::HOST, &self.world.host);
                 // What is not text is sent as it is.
                 let bytes = if text.contains('\u{fffd}') { bytes.clone() } else { text.into() };
-                let method = bytes.split(|&b| b == b' ').next().unwrap_or_default();
-                let method = if method == b"HEAD" { "HEAD" } else { "GET" };
-                self.send(&bytes, method).await;
+                let method = begun_method(&bytes);
+                self.send(&bytes, method.as_deref()).await;
             }
             Act::Receive if self.connections.is_empty() => {
                 let message = format!("{} has no connection to listen on", self.name);
@@ -94,11 +93,11 @@ impl Client {
         Ok(())
     }
 
-    async fn send(&mut self, bytes: &[u8], method: &str) {
+    async fn send(&mut self, bytes: &[u8], method: Option<&str>) {
         let many = if self.connections.len() > 1 { "all send" } else { "sends" };
         self.world.tell(&self.name, &format!("{many} {}", shown(bytes)));
         for connection in &mut self.connections {
-            connection.methods.push_back(method.to_owned());
+            connection.methods.extend(method.map(str::to_owned));
             if !connection.send(bytes).await {
                 self.world.tell(&self.name, "could not send all of it");
             }
@@ -215,6 +214,14 @@ impl Client {
         }
         None
     }
+}
+
+/// The method of the request that these bytes begin; none if they go on with one.
+fn begun_method(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let (method, _) = text.trim_start().split_once(' ')?;
+    let is_method = !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase());
+    is_method.then(|| method.to_owned())
 }
 
 fn judge_message(

@@ -114,7 +114,10 @@ async fn play(
     for step in &scene.steps {
         let result = take_step(world, origin, subject, &mut clients, step).await;
         // What went wrong at the origin is nearer to the cause than what a client saw of it.
-        if let Some(failure) = origin.failure() {
+        if let Some(mut failure) = origin.failure() {
+            if failure.at == Position::default() {
+                failure.at = step.at;
+            }
             return Err(failure);
         }
         result?;
@@ -171,3 +174,7 @@ async fn take_step(
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "play_tests.rs"]
+mod tests;

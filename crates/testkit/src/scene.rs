@@ -25,7 +25,8 @@ impl Scene {
     /// How long it waits in all.
     #[must_use]
     pub fn waits(&self) -> Duration {
-        let time = |step: &Step| if let Deed::Wait(time) = step.deed { time } else { Duration::ZERO };
+        let time =
+            |step: &Step| if let Deed::Wait(time) = step.deed { time } else { Duration::ZERO };
         self.steps.iter().map(time).fold(Duration::ZERO, Duration::saturating_add)
     }
 }

@@ -174,11 +174,8 @@ impl SimulatedOrigin {
         });
         let Some(index) = found else {
             let message = format!("the origin was asked, and nothing says so: {}", request.line);
-            let mut failure = Failure::new(Position::default(), message);
-            if let Some((exchange, _)) = script.lines.last() {
-                failure.at = exchange.at;
-            }
-            script.failures.push(failure);
+            // No line is at fault: the driver knows which one was being acted out.
+            script.failures.push(Failure::new(Position::default(), message));
             return None;
         };
         script.lines[index].1 = Use::Underway;
