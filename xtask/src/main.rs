@@ -4,6 +4,7 @@
 //! module of its name. A step that fails does not stop the others, so that one
 //! run tells everything that is wrong.
 
+mod fuzz;
 mod layers;
 mod licences;
 mod metadata;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::metadata::Metadata;
-use crate::{layers, licences, tidy};
+use crate::{fuzz, layers, licences, tidy};
 
 /// One thing that must hold before a change lands.
 pub(crate) struct Step {
@@ -25,7 +25,11 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "clippy", about: "no warning anywhere", run: clippy },
     Step { name: "tests", about: "unit and integration tests", run: tests },
     Step { name: "scenes", about: "HTTP behaviour, one file a scene", run: scenes },
-    Step { name: "fuzz", about: "each target for a minute ([--seconds N] [TARGET…])", run: fuzz },
+    Step {
+        name: "fuzz",
+        about: "each target for a minute ([--seconds N] [TARGET…])",
+        run: fuzz::run,
+    },
 ];
 
 /// The folder of the workspace.
@@ -62,10 +66,6 @@ fn scenes(rest: &[String]) -> Result<(), String> {
     cargo(["test", "--package", "testkit", "--locked"], rest)
 }
 
-fn fuzz(rest: &[String]) -> Result<(), String> {
-    execute(Command::new(root().join("fuzz/run")).args(rest))
-}
-
 fn report(findings: Vec<String>) -> Result<(), String> {
     if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
 }
@@ -76,7 +76,7 @@ fn cargo<const N: usize>(words: [&str; N], rest: &[String]) -> Result<(), String
 }
 
 /// Runs a command in the workspace's folder, its output going where ours goes.
-fn execute(command: &mut Command) -> Result<(), String> {
+pub(crate) fn execute(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_owned();
     let words: Vec<&OsStr> = command.get_args().collect();
     println!("    {}", [&[name.as_os_str()], &words[..]].concat().join(OsStr::new(" ")).display());

@@ -1,0 +1,32 @@
+//! Fuzz targets: each takes any bytes and asserts what must hold for all of them.
+//!
+//! A target is a plain function, so that the same body runs under the fuzzer
+//! (`cargo xtask fuzz`) and over its corpus in the tests. A corpus lies in
+//! `fuzz/corpus/NAME/`, one input a file; what once broke a target stays there.
+
+mod cuts;
+mod sections;
+mod targets;
+
+/// One target.
+pub struct Target {
+    /// Its name, which is also its corpus's.
+    pub name: &'static str,
+    /// Panics if what it promises does not hold for this input.
+    pub body: fn(&[u8]),
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    Target { name: "admission", body: targets::admission::run },
+    Target { name: "cache_control", body: targets::cache_control::run },
+    Target { name: "date", body: targets::date::run },
+    Target { name: "fastcgi_head", body: targets::fastcgi::run_head },
+    Target { name: "fastcgi_params", body: targets::fastcgi::run_params },
+    Target { name: "fastcgi_record", body: targets::fastcgi::run_records },
+    Target { name: "range", body: targets::range::run },
+    Target { name: "request", body: targets::request::run },
+    Target { name: "scene", body: targets::scene::run },
+    Target { name: "targeted", body: targets::targeted::run },
+    Target { name: "vary", body: targets::vary::run },
+];

@@ -1,0 +1,11 @@
+//! The targets, by what they read.
+
+pub(crate) mod admission;
+pub(crate) mod cache_control;
+pub(crate) mod date;
+pub(crate) mod fastcgi;
+pub(crate) mod range;
+pub(crate) mod request;
+pub(crate) mod scene;
+pub(crate) mod targeted;
+pub(crate) mod vary;

@@ -1,0 +1,241 @@
+//! `cargo xtask fuzz [--seconds N] [TARGET…]`: the targets of `fuzz/` under libFuzzer.
+//!
+//! The code is instrumented by the stable compiler: the flags below are what libFuzzer
+//! needs, and since nothing of ours is `unsafe`, the sanitizers that ask for a nightly
+//! compiler would have nothing to find. What the fuzzer learns is kept in
+//! `target/fuzz-found/`, so that the next run starts from there; the corpora that are
+//! part of the repository are only read. An input that breaks a target is named, and
+//! belongs into its corpus once the fault is mended.
+//! Invariant: an input longer than [`INPUT_BYTES_MAX`] or a run longer than
+//! [`HANG_SECONDS`] does not occur, respectively is a fault.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread::available_parallelism;
+
+use crate::steps::{execute, root};
+
+const SECONDS: u32 = 60;
+const INPUT_BYTES_MAX: u32 = 16 << 10;
+const HANG_SECONDS: u32 = 10;
+const MEMORY_MEBIBYTES_MAX: u32 = 1024;
+
+/// Counters for each edge, and what comparisons compare, so that the fuzzer can aim.
+const INSTRUMENTED: &[&str] = &[
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+];
+
+/// Builds the fuzzer and gives each target its time, as many at once as there are cores.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let wish = Wish::read(arguments, &known_targets()?)?;
+    let fuzzer = build()?;
+    let cores = available_parallelism().map_or(1, usize::from);
+    let mut faults = Vec::new();
+    for group in wish.targets.chunks(cores) {
+        let started: Vec<_> = group
+            .iter()
+            .map(|target| (target, Run::start(&fuzzer, target, wish.seconds)))
+            .collect();
+        for (target, run) in started {
+            match run.and_then(Run::finish) {
+                Ok(summary) => println!("    {target:<16} {summary}"),
+                Err(fault) => faults.push(format!("{target}: {fault}")),
+            }
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Wish {
+    seconds: u32,
+    targets: Vec<String>,
+}
+
+impl Wish {
+    fn read(arguments: &[String], known: &[String]) -> Result<Self, String> {
+        let mut wish = Self { seconds: SECONDS, targets: Vec::new() };
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            if word == "--seconds" {
+                let number = words.next().and_then(|number| number.parse().ok());
+                wish.seconds =
+                    number.filter(|&number| number > 0).ok_or("--seconds needs a number")?;
+            } else if known.contains(word) {
+                wish.targets.push(word.clone());
+            } else {
+                return Err(format!("no target is called {word}; there are {}", known.join(", ")));
+            }
+        }
+        if wish.targets.is_empty() {
+            wish.targets = known.to_vec();
+        }
+        Ok(wish)
+    }
+}
+
+/// A test of the `fuzz` crate sees to it that targets and corpora have the same names.
+fn known_targets() -> Result<Vec<String>, String> {
+    let folder = root().join("fuzz/corpus");
+    let entries = std::fs::read_dir(&folder)
+        .map_err(|error| format!("{} can't be read: {error}", folder.display()))?;
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+fn build() -> Result<PathBuf, String> {
+    let target = host_triple()?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    // With a target named, the flags reach neither build scripts nor macros.
+    command
+        .args(["build", "--locked", "--profile", "fuzz", "--package", "fuzz"])
+        .args(["--features", "guided", "--bin", "guided", "--target", &target])
+        .args(["--target-dir", "target/fuzzing"])
+        .env("RUSTFLAGS", INSTRUMENTED.join(" "));
+    execute(&mut command)?;
+    Ok(root().join("target/fuzzing").join(target).join("fuzz/guided"))
+}
+
+fn host_triple() -> Result<String, String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc)
+        .arg("-vV")
+        .output()
+        .map_err(|error| format!("rustc can't be started: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| "rustc does not tell its host".to_owned())
+}
+
+/// One target at work.
+struct Run {
+    child: Child,
+    log: PathBuf,
+    found: PathBuf,
+}
+
+impl Run {
+    fn start(fuzzer: &Path, target: &str, seconds: u32) -> Result<Self, String> {
+        let found = folder("fuzz-found", target)?;
+        let faults = folder("fuzz-faults", target)?;
+        let log = root().join("target/fuzz-faults").join(format!("{target}.log"));
+        let unwritable = |error| format!("{} can't be written: {error}", log.display());
+        let output = std::fs::File::create(&log).map_err(unwritable)?;
+        let child = Command::new(fuzzer)
+            .env("FUZZ_TARGET", target)
+            .arg(&found)
+            .arg(root().join("fuzz/corpus").join(target))
+            .arg(format!("-artifact_prefix={}/", faults.display()))
+            .arg(format!("-max_total_time={seconds}"))
+            .arg(format!("-max_len={INPUT_BYTES_MAX}"))
+            .arg(format!("-timeout={HANG_SECONDS}"))
+            .arg(format!("-rss_limit_mb={MEMORY_MEBIBYTES_MAX}"))
+            .arg("-print_final_stats=1")
+            .stdout(output.try_clone().map_err(unwritable)?)
+            .stderr(output)
+            .spawn()
+            .map_err(|error| format!("{} can't be started: {error}", fuzzer.display()))?;
+        Ok(Self { child, log, found })
+    }
+
+    /// Waits, and tells how many inputs were tried and how many are worth keeping.
+    fn finish(mut self) -> Result<String, String> {
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        let log = std::fs::read(&self.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        if !status.success() {
+            return Err(format!("{}\n    the whole story: {}", fault(&log), self.log.display()));
+        }
+        let tried = statistic(&log, "stat::number_of_executed_units:");
+        let Some(tried) = tried.filter(|&tried| tried > 0) else {
+            return Err(format!("not a single input was tried; see {}", self.log.display()));
+        };
+        let kept = std::fs::read_dir(&self.found).map_or(0, Iterator::count);
+        Ok(format!("{tried:>10} inputs tried, {kept:>5} kept"))
+    }
+}
+
+fn folder(kind: &str, target: &str) -> Result<PathBuf, String> {
+    let folder = root().join("target").join(kind).join(target);
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("{} can't be made: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+fn statistic(log: &str, name: &str) -> Option<u64> {
+    log.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+}
+
+/// The lines of libFuzzer's output that say what broke and on which input.
+fn fault(log: &str) -> String {
+    const TELLING: &[&str] = &["panicked at", "ERROR: libFuzzer", "Test unit written to"];
+    let lines: Vec<&str> = log.lines().collect();
+    let mut telling = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if TELLING.iter().any(|word| line.contains(word)) {
+            telling.push(*line);
+            // What a panic says stands on the lines after its place.
+            if line.contains("panicked at") {
+                telling.extend(lines[at + 1..].iter().take(3).take_while(|l| !l.contains("stack")));
+            }
+        }
+    }
+    if telling.is_empty() {
+        telling.extend(&lines[lines.len().saturating_sub(10)..]);
+    }
+    telling.join("\n    ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_command_line_says_which_targets_and_how_long() {
+        let check = |line: &str, expected: Result<(u32, &str), &str>| {
+            let found = Wish::read(&words(line), &words("range vary"));
+            let expected = expected
+                .map(|(seconds, targets)| Wish { seconds, targets: words(targets) })
+                .map_err(str::to_owned);
+            assert_eq!(found, expected, "{line}");
+        };
+        check("", Ok((60, "range vary")));
+        check("--seconds 5", Ok((5, "range vary")));
+        check("vary --seconds 5", Ok((5, "vary")));
+        check("--seconds", Err("--seconds needs a number"));
+        check("--seconds 0", Err("--seconds needs a number"));
+        check("rang", Err("no target is called rang; there are range, vary"));
+    }
+
+    #[test]
+    fn a_fault_is_told_by_its_place_its_words_and_its_input() {
+        let log = "INFO: seed 1\nthread 'a' panicked at fuzz/src/x.rs:3:4:\nassertion failed\n\
+                   stack backtrace:\n   0: x\n==1== ERROR: libFuzzer: deadly signal\nMS: 2\n\
+                   Test unit written to ./crash-1\n";
+        let told = fault(log);
+        for word in ["x.rs:3:4", "assertion failed", "deadly signal", "crash-1"] {
+            assert!(told.contains(word), "{told}");
+        }
+        assert!(!told.contains("0: x"), "{told}");
+        assert!(fault("clang: not found\n").contains("clang"));
+    }
+
+    #[test]
+    fn statistics_are_read_by_name() {
+        let log = "stat::number_of_executed_units: 123\nstat::average_exec_per_sec: 4\n";
+        assert_eq!(statistic(log, "stat::number_of_executed_units:"), Some(123));
+        assert_eq!(statistic(log, "stat::other:"), None);
+    }
+}
