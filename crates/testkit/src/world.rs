@@ -25,7 +25,7 @@ const STEP_MIN: Duration = Duration::from_millis(50);
 /// How long a running server may take for anything.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A running server is taken to be quiet when no byte has moved for so long.
-const QUIET: Duration = Duration::from_millis(150);
+const QUIET: Duration = Duration::from_millis(60);
 
 /// The time in which a scene plays. Clones are the same one.
 #[derive(Clone, Debug)]
