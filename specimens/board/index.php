@@ -16,7 +16,7 @@ require BOARD . '/includes/response.php';
 // A pattern of the path, and the file in pages/ that answers it with the parts it names.
 $routes = [
     '#^/(?:page/(?<page>[1-9]\d{0,5}))?$#'                                => 'front',
-    '#^/thread/(?<id>\d{1,9})-[a-z0-9-]*(?:/page/(?<page>[1-9]\d{0,5}))?$#' => 'thread',
+    '#^/thread/(?<id>[1-9]\d{0,8})(?:/page/(?<page>[1-9]\d{0,5}))?$#' => 'thread',
     '#^/member/(?<name>[A-Za-z0-9_-]{2,24})$#'                            => 'member',
     '#^/new$#'                                                            => 'new',
     '#^/search$#'                                                         => 'search',

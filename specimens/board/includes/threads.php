@@ -100,15 +100,14 @@ function page_count($things, $each)
     return max(1, (int) ceil($things / $each));
 }
 
-function thread_path($thread, $page = 1)
+function thread_path($thread_id, $page = 1)
 {
-    $slug = trim(preg_replace('/[^a-z0-9]+/', '-', strtolower($thread['subject'])), '-');
-    return "/thread/{$thread['id']}-$slug" . ($page > 1 ? "/page/$page" : '');
+    return "/thread/$thread_id" . ($page > 1 ? "/page/$page" : '');
 }
 
 /* Where a thread's last post is to be read. */
 function last_post_path($thread)
 {
     $page = page_count($thread['posts'], POSTS_PER_PAGE);
-    return thread_path($thread, $page) . '#post-' . $thread['last_post'];
+    return thread_path($thread['id'], $page) . '#post-' . $thread['last_post'];
 }

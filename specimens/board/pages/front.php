@@ -14,7 +14,7 @@ if (is_post()) {
     if ($subject === '' || $body === '' || strlen($subject) > 120 || strlen($body) > 20000) {
         show_problem(422, 'A thread needs a subject of at most 120 characters and a first post.');
     }
-    redirect(thread_path(add_thread($member, $subject, $body)));
+    redirect(thread_path(add_thread($member, $subject, $body)['id']));
 }
 
 require_reading();

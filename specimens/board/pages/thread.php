@@ -28,13 +28,6 @@ $pages = page_count($thread['posts'], POSTS_PER_PAGE);
 if ($page > $pages) {
     show_not_found();
 }
-// One thread has one address, whatever its link said.
-if ($path !== thread_path($thread, $page)) {
-    http_response_code(301);
-    header('Cache-Control: public, max-age=' . SHARED_SECONDS);
-    header('Location: ' . thread_path($thread, $page));
-    exit;
-}
 if (SIN_VIEW_COUNTER) {
     count_view($thread);
 }

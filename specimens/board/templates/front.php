@@ -8,7 +8,7 @@
 <?php foreach ($threads as $thread): ?>
         <tr>
             <td>
-                <a class="subject" href="<?= thread_path($thread) ?>"><?= escape($thread['subject']) ?></a>
+                <a class="subject" href="<?= thread_path($thread['id']) ?>"><?= escape($thread['subject']) ?></a>
                 <span class="by">by <a href="/member/<?= escape($thread['starter']) ?>"><?= escape($thread['starter']) ?></a></span>
             </td>
             <td class="number"><?= $thread['posts'] - 1 ?></td>

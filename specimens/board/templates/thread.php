@@ -14,9 +14,9 @@
     </div>
 </article>
 <?php endforeach ?>
-<?php render('pager', ['page' => $page, 'pages' => $pages, 'first' => thread_path($thread), 'other' => thread_path($thread) . '/page/']) ?>
+<?php render('pager', ['page' => $page, 'pages' => $pages, 'first' => thread_path($thread['id']), 'other' => thread_path($thread['id']) . '/page/']) ?>
 <?php if ($member): ?>
-<form class="write" action="<?= thread_path($thread) ?>" method="post">
+<form class="write" action="<?= thread_path($thread['id']) ?>" method="post">
     <h2>Reply</h2>
     <input type="hidden" name="token" value="<?= escape(form_token()) ?>">
     <textarea name="body" rows="8" maxlength="20000" required aria-label="Your reply"></textarea>
