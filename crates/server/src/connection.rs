@@ -408,8 +408,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let mut waited = false;
             let written = poll_fn(|context| {
                 let slices = [IoSlice::new(head_left), IoSlice::new(body_left)];
-                let slices = if head_left.is_empty() { &slices[1..] } else { &slices[..] };
-                match Pin::new(&mut *io).poll_write_vectored(context, slices) {
+                let slices = match (head_left.is_empty(), body_left.is_empty()) {
+                    (true, _) => &slices[1..],
+                    (false, true) => &slices[..1],
+                    (false, false) => &slices[..],
+                };
+                let written = match slices {
+                    [one] => Pin::new(&mut *io).poll_write(context, one),
+                    both => Pin::new(&mut *io).poll_write_vectored(context, both),
+                };
+                match written {
                     Poll::Ready(result) => Poll::Ready(result.ok()),
                     Poll::Pending => {
                         if !waited {

@@ -18,6 +18,7 @@ mod render;
 mod reply;
 mod serve_stored;
 mod site;
+mod socket;
 mod upload;
 mod watch;
 

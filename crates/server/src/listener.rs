@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 
 use crate::Server;
 use crate::connection::Connection;
+use crate::socket;
 use crate::watch::SWEEP_INTERVAL_MS;
 
 /// Connections that the kernel holds for us while we are busy.
@@ -97,7 +98,7 @@ impl Listener {
                         true => io.local_addr().unwrap_or(address),
                         false => address,
                     };
-                    let connection = Connection::new(server.clone(), io, peer, local);
+                    let connection = Connection::new(server.clone(), socket::Socket(io), peer, local);
                     task::spawn_counted(&server.counters.panics, connection.run());
                 }
                 Err(error) if is_transient(&error) => {}
