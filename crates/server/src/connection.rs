@@ -21,7 +21,7 @@ use http_body_util::BodyExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use wire::h1::{Framing, HeadError, HeadLimits, Length, read_head};
-use wire::{BodyError, RequestHead, ResponseHead, Version};
+use wire::{BodyError, Name, RequestHead, ResponseHead, Version};
 
 use crate::Server;
 use crate::access::Begun;
@@ -164,26 +164,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut persistence = Persistence {
             wanted: framing.persistent && !self.server.is_closing(),
             version: self.head.version,
+            takes_trailers: self.head.fields.has_member(Name::Te, "trailers"),
         };
         let has_body = framing.length != Length::None;
         let peer = self.peers.peer.ip();
         self.line = self.server.access.as_ref().map(|_| Begun::of(&self.head, peer, now));
-        let turn = pipeline::depart(
-            &self.server,
-            &self.head,
-            has_body,
-            now,
-            &mut self.key,
-            self.peers,
-        );
+        let turn =
+            pipeline::depart(&self.server, &self.head, has_body, now, &mut self.key, self.peers);
         match turn {
             Turn::Arrived(reply) if !has_body => {
+                let is_head = self.head.method == Method::HEAD;
+                let reply = if is_head { reply.without_body() } else { reply };
                 let idle_ms = self.server.limits.idle_timeout.as_millis() as u64;
                 self.place.set(now.ticks_ms + idle_ms);
                 self.send(reply, None, persistence, now).await?;
                 Ok(persistence.wanted)
             }
             Turn::Arrived(reply) => {
+                let is_head = self.head.method == Method::HEAD;
+                let reply = if is_head { reply.without_body() } else { reply };
                 persistence.wanted = false;
                 self.send(reply, None, persistence, now).await?;
                 self.linger().await;
@@ -224,6 +223,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ) -> Result<Reply, End> {
         loop {
             if let Some(reply) = poll_once(travel.as_mut()).await {
+                // Hints may have come together with the answer.
+                while let Ok(hints) = early.try_recv() {
+                    self.relay(&hints).await?;
+                }
                 return Ok(reply);
             }
             if expects_continue && !pump.is_over() && pump.is_wanted() {
@@ -235,15 +238,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let pumping = !pump.is_over() && pump.is_wanted();
             tokio::select! {
                 biased;
+                Some(hints) = early.recv() => self.relay(&hints).await?,
                 reply = &mut travel => return Ok(reply),
-                Some(hints) = early.recv() => {
-                    self.output.clear();
-                    render::interim(&mut self.output, &hints);
-                    self.write_out(&[]).await?;
-                }
                 () = self.pump_once(pump), if pumping => {}
             }
         }
+    }
+
+    /// Sends an interim answer.
+    async fn relay(&mut self, hints: &ResponseHead) -> Result<(), End> {
+        self.output.clear();
+        render::interim(&mut self.output, hints);
+        self.write_out(&[]).await
     }
 
     /// One step of the request's body: a piece handed over, or more bytes read.
@@ -323,7 +329,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         persistence: Persistence,
     ) -> Result<bool, End> {
         let chunked = length.is_none() && persistence.version == Version::Http11;
-        let mut left = length;
+        let (mut left, mut trailers) = (length, None);
         loop {
             let frame = match poll_once(body.frame()).await {
                 Some(frame) => frame,
@@ -337,16 +343,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             match frame {
                 None => break,
                 Some(Err(_)) => return Err(End::Closed),
-                Some(Ok(frame)) => {
-                    let Ok(data) = frame.into_data() else { continue };
-                    if !self.write_piece(&data, chunked, &mut left).await? {
-                        return Err(End::Closed);
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => {
+                        if !self.write_piece(&data, chunked, &mut left).await? {
+                            return Err(End::Closed);
+                        }
                     }
-                }
+                    Err(frame) => trailers = frame.into_trailers().ok(),
+                },
             }
         }
         if chunked {
-            self.output.extend_from_slice(b"0\r\n\r\n");
+            let trailers = trailers.filter(|_| persistence.takes_trailers);
+            render::last_chunk(&mut self.output, trailers.as_ref());
         }
         self.write_out(&[]).await?;
         let in_step = left.is_none_or(|left| left == 0) && (length.is_some() || chunked);
@@ -441,7 +450,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Tells the client why its request can't be read, and closes.
     async fn refuse(&mut self, error: HeadError) {
         let now = self.server.clock.now();
-        let persistence = Persistence { wanted: false, version: Version::Http11 };
+        let persistence =
+            Persistence { wanted: false, version: Version::Http11, takes_trailers: false };
         if self.send(Reply::unreadable(error), None, persistence, now).await.is_ok() {
             self.linger().await;
         }

@@ -14,13 +14,16 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use origin::{Answer, OriginError};
-use policy::{Admission, MissReason, NoStore, PassReason, StaleReason, Terms, VaryKey, Verdict};
+use policy::{
+    Admission, Judgement, MissReason, NoStore, PassReason, StaleReason, Terms, VaryKey, Verdict,
+};
 use store::{Filling, Key, Lead, Reader, Source};
 use wire::{Body, BodyError, Name, ResponseHead};
 
 use crate::Server;
 use crate::journey::{Journey, Peers};
 use crate::page::{Page, Stored};
+use crate::pipeline;
 use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
 use crate::site::Site;
@@ -38,7 +41,7 @@ pub(crate) enum Landing {
     /// Nobody else's business.
     Uncacheable,
     /// No answer.
-    Failed(OriginError),
+    Failed { status: u16, error: OriginError },
 }
 
 /// An answer that many read while it comes.
@@ -62,14 +65,22 @@ impl FlightKey {
     }
 }
 
-/// Requests that select different variants fly separately, once it is known what tells them apart.
-pub(crate) fn flight_key(journey: &Journey, hash: u64) -> FlightKey {
-    let newest = journey.server.store.newest(&Key { hash, text: &journey.key });
+/// What is appended to a key for what was learned from visitors who show who they are.
+pub(crate) const CREDENTIALS: &[u8] = b" credentials";
+
+/// Whoever may end with the same answer flies together. Apart fly: requests that select
+/// different variants, once it is known what tells them apart; those who show who they
+/// are and those who don't; and those who came before a write and after it.
+pub(crate) fn flight_key(journey: &Journey, hash: u64, selection: Option<&VaryKey>) -> FlightKey {
     let mut text = journey.key.clone();
-    if let Some(vary) = newest.as_ref().and_then(|page| page.vary()) {
+    text.extend_from_slice(&journey.site.writes().to_le_bytes());
+    text.push(u8::from(journey.bears_credentials()));
+    let newest = journey.server.store.newest(&Key { hash, text: &journey.key });
+    let known = newest.as_ref().and_then(|page| page.vary());
+    if let Some(vary) = selection.or(known) {
         vary.write_selection(&journey.head.fields, &mut text);
     }
-    FlightKey { hash: xxhash_rust::xxh3::xxh3_64(&text), text }
+    FlightKey { hash: pipeline::hash(&text), text }
 }
 
 /// Asks the origin for this visitor alone.
@@ -88,12 +99,22 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
             policy::admit(&journey.head, &answer.head, request_ticks_ms, now, &journey.site.rules);
         if matches!(admission, Admission::Store(_)) && answer.file.is_none() {
             // It has become shareable: the next request shall try.
-            let key = Key { hash, text: &journey.key };
-            journey.server.store.remove_if(&key, |page| page.as_stored().is_none());
+            with_marker_key(&journey, hash, |key| {
+                journey.server.store.remove_if(key, |page| page.as_stored().is_none())
+            });
         }
     }
     let told = Told::fetched(Verdict::Pass(reason), answer.head.status, None);
     Reply::passed(answer, &journey.head, &told, &journey.key)
+}
+
+/// Calls `use_key` with the key under which it is remembered that nobody shall wait here.
+fn with_marker_key<R>(journey: &Journey, hash: u64, use_key: impl FnOnce(&Key<'_>) -> R) -> R {
+    if !journey.bears_credentials() {
+        return use_key(&Key { hash, text: &journey.key });
+    }
+    let text = [&journey.key, CREDENTIALS].concat();
+    use_key(&Key { hash: pipeline::hash(&text), text: &text })
 }
 
 /// An unsafe request that succeeded makes what it wrote to unusable (RFC 9111 §4.4).
@@ -108,8 +129,9 @@ fn sweep_written(journey: &Journey, answer: &ResponseHead) {
     let mut text = Vec::new();
     for target in targets {
         text.clear();
-        policy::write_primary_key(&mut text, "http", &journey.head.host, &target);
-        journey.server.store.remove(&Key { hash: xxhash_rust::xxh3::xxh3_64(&text), text: &text });
+        let ignored = &journey.site.rules.key_ignores_query;
+        policy::write_key_without(&mut text, "http", &journey.head.host, &target, ignored);
+        journey.server.store.remove(&Key { hash: pipeline::hash(&text), text: &text });
     }
 }
 
@@ -126,6 +148,7 @@ pub(crate) async fn lead(
     let mut call = journey.call();
     let stored = stale.as_deref().and_then(Page::as_stored);
     policy::strip_conditionals(&mut call.head.fields);
+    policy::strip_range(&mut call.head.fields);
     if let Some(stored) = stored {
         policy::add_validators(&mut call.head.fields, &stored.fields());
     }
@@ -133,12 +156,15 @@ pub(crate) async fn lead(
     let answer = match journey.site.origin.send(call).await {
         Ok(answer) => answer,
         Err(error) => {
-            let served = stale.filter(|page| may_serve_on_error(&journey, page));
+            let served = stale.clone().filter(|page| may_serve_on_error(&journey, page));
             return match served {
                 Some(page) => serve_on_error(&journey, lead, page, error.status()),
                 None => {
-                    lead.land(Landing::Failed(error.clone()));
-                    Reply::failed(&error, &journey.key)
+                    // What must be validated, and can't be, is 504 (RFC 9111 §5.2.2.2).
+                    let must = stored.is_some_and(|stored| stored.terms.must_revalidate);
+                    let status = if must { 504 } else { error.status() };
+                    lead.land(Landing::Failed { status, error: error.clone() });
+                    Reply::failed_with(status, &error, &journey.key)
                 }
             };
         }
@@ -150,8 +176,8 @@ pub(crate) async fn lead(
     }
     let fetch = Fetch { hash, request_ticks_ms, writes, why };
     match (stored, answer.head.status) {
-        (Some(stored), 304) => freshen(journey, lead, stored, &answer.head, &fetch),
-        _ => take_in(journey, lead, answer, &fetch),
+        (Some(stored), 304) => freshen(&journey, lead, stored, &answer.head, &fetch),
+        _ => take_in(journey, lead, answer, &fetch, stored.is_some()),
     }
 }
 
@@ -166,7 +192,12 @@ struct Fetch {
 fn may_serve_on_error(journey: &Journey, page: &Page) -> bool {
     page.as_stored().is_some_and(|stored| {
         let ticks_ms = journey.now().ticks_ms;
-        policy::may_serve_on_error(&stored.terms, &journey.head.fields, ticks_ms, &journey.site.rules)
+        policy::may_serve_on_error(
+            &stored.terms,
+            &journey.head.fields,
+            ticks_ms,
+            &journey.site.rules,
+        )
     })
 }
 
@@ -183,15 +214,19 @@ fn stored_reply(
     origin_status: Option<u16>,
 ) -> Reply {
     let now = journey.now();
-    let ttl_ms = page
-        .as_stored()
-        .map_or(0, |stored| policy::ttl_ms(&stored.terms, now.ticks_ms));
-    serve_stored::reply(page, &journey.head, &journey.key, now, Shown { verdict, ttl_ms, origin_status })
+    let ttl_ms = page.as_stored().map_or(0, |stored| policy::ttl_ms(&stored.terms, now.ticks_ms));
+    serve_stored::reply(
+        page,
+        &journey.head,
+        &journey.key,
+        now,
+        Shown { verdict, ttl_ms, origin_status },
+    )
 }
 
 /// The origin says that what we have is still good.
 fn freshen(
-    journey: Journey,
+    journey: &Journey,
     lead: Lead<Landing>,
     stored: &Stored,
     not_modified: &ResponseHead,
@@ -201,28 +236,40 @@ fn freshen(
     let head = ResponseHead { status: stored.status, fields };
     let now = journey.now();
     let rules = &journey.site.rules;
-    let admission = policy::admit(&journey.head, &head, fetch.request_ticks_ms, now, rules);
+    let key = Key { hash: fetch.hash, text: &journey.key };
     let body = stored.body.clone();
-    let (terms, keep) = match admission {
-        Admission::Store(terms) => (terms, true),
-        Admission::NoStore(_) => (Terms::expired(fetch.request_ticks_ms), false),
+    let terms = match policy::admit(&journey.head, &head, fetch.request_ticks_ms, now, rules) {
+        Admission::Store(terms) => terms,
+        Admission::NoStore(reason) => {
+            // Still good, but from now on for this visitor alone.
+            journey.server.store.remove(&key);
+            lead.land(Landing::Uncacheable);
+            let told = Told::fetched(Verdict::Revalidated, 304, Some(Err(reason)));
+            let length = Some(body.len() as u64);
+            let answer = Answer { head, body: wire::body::full(body), length, file: None };
+            return Reply::passed(answer, &journey.head, &told, &journey.key);
+        }
     };
     let vary = VaryKey::of(&head.fields, &journey.head.fields);
-    let clean = clean(&head, now);
-    let page = Arc::new(Page::stored(&clean, &journey.key, body, terms, vary));
-    let key = Key { hash: fetch.hash, text: &journey.key };
-    if keep {
-        insert(&journey.server, &journey.site, &key, page.clone(), fetch.writes);
-    } else {
-        journey.server.store.remove(&key);
-    }
+    let page = Page::stored(&clean(&head, now), &journey.key, body, terms, vary);
+    let page = Arc::new(page);
+    insert(&journey.server, &journey.site, &key, page.clone(), fetch.writes);
     let verdict = Verdict::Revalidated;
-    lead.land(Landing::Page { page: page.clone(), verdict });
-    stored_reply(&journey, page, verdict, Some(304))
+    lead.land(match terms.answers_waiters() {
+        true => Landing::Page { page: page.clone(), verdict },
+        false => Landing::Uncacheable,
+    });
+    stored_reply(journey, page, verdict, Some(304))
 }
 
 /// Judges a whole answer and sends it on its way.
-fn take_in(journey: Journey, lead: Lead<Landing>, answer: Answer, fetch: &Fetch) -> Reply {
+fn take_in(
+    journey: Journey,
+    lead: Lead<Landing>,
+    answer: Answer,
+    fetch: &Fetch,
+    has_stale: bool,
+) -> Reply {
     let now = journey.now();
     let rules = &journey.site.rules;
     let admission = match &answer.file {
@@ -238,10 +285,15 @@ fn take_in(journey: Journey, lead: Lead<Landing>, answer: Answer, fetch: &Fetch)
     let terms = match terms {
         Ok(terms) => terms,
         Err(reason) => {
-            if reason.is_of_the_response() {
+            // An origin in trouble says nothing about the page that it could not confirm.
+            let is_passing_trouble = has_stale && answer.head.status >= 500;
+            if reason.is_of_the_response() && !is_passing_trouble {
                 let until = now.ticks_ms + u64::from(rules.pass_memory_seconds) * 1000;
-                let key = Key { hash: fetch.hash, text: &journey.key };
-                journey.server.store.insert(&key, Arc::new(Page::pass_until(until)));
+                let vary = VaryKey::of(&answer.head.fields, &journey.head.fields);
+                let marker = Arc::new(Page::pass_until(until, vary));
+                with_marker_key(&journey, fetch.hash, |key| {
+                    journey.server.store.insert(key, marker)
+                });
             }
             lead.land(Landing::Uncacheable);
             let verdict = Verdict::Miss(fetch.why);
@@ -313,23 +365,59 @@ fn broken(error: store::Broken<BodyError>) -> BodyError {
     }
 }
 
-/// Takes a landing if this request selects what landed.
-pub(crate) fn board(journey: &Journey, landing: Landing, stale: Option<&Page>) -> Option<Reply> {
-    let _ = stale;
+/// What a landing is for one who waited for it.
+pub(crate) enum Boarding {
+    /// The answer.
+    Aboard(Box<Reply>),
+    /// Another variant's; this is what tells them apart.
+    OtherVariant(Option<VaryKey>),
+    /// Not for this visitor, who asks the origin himself.
+    Alone(PassReason),
+}
+
+/// Takes a landing if it answers this request and this visitor may have it.
+pub(crate) fn board(journey: &Journey, landing: Landing) -> Boarding {
     match landing {
         Landing::Page { page, verdict } => {
+            let Some(stored) = page.as_stored() else {
+                return Boarding::Alone(PassReason::Uncacheable);
+            };
             if !page.answers(&journey.head.fields) {
-                return None;
+                return Boarding::OtherVariant(page.vary().cloned());
             }
-            Some(stored_reply(journey, page, verdict, None))
+            if let Some(reason) = withheld(journey, &stored.terms) {
+                return Boarding::Alone(reason);
+            }
+            if matches!(verdict, Verdict::Stale(_)) && !may_serve_on_error(journey, &page) {
+                return Boarding::Alone(PassReason::Uncacheable);
+            }
+            Boarding::Aboard(Box::new(stored_reply(journey, page, verdict, None)))
         }
         Landing::Shared(shared) => {
-            let mine = shared.vary.as_ref().is_none_or(|vary| vary.matches(&journey.head.fields));
-            let verdict = Verdict::Collapsed;
-            if mine { shared_reply(journey, &shared, verdict) } else { None }
+            if shared.vary.as_ref().is_some_and(|vary| !vary.matches(&journey.head.fields)) {
+                return Boarding::OtherVariant(shared.vary.clone());
+            }
+            if let Some(reason) = withheld(journey, &shared.terms) {
+                return Boarding::Alone(reason);
+            }
+            match shared_reply(journey, &shared, Verdict::Collapsed) {
+                Some(reply) => Boarding::Aboard(Box::new(reply)),
+                None => Boarding::Alone(PassReason::Uncacheable),
+            }
         }
-        Landing::Uncacheable => None,
-        Landing::Failed(error) => Some(Reply::failed(&error, &journey.key)),
+        Landing::Uncacheable => Boarding::Alone(PassReason::Uncacheable),
+        Landing::Failed { status, error } => {
+            Boarding::Aboard(Box::new(Reply::failed_with(status, &error, &journey.key)))
+        }
+    }
+}
+
+/// Why a page must be kept from this visitor, if it must.
+fn withheld(journey: &Journey, terms: &Terms) -> Option<PassReason> {
+    let ticks_ms = journey.now().ticks_ms;
+    match policy::judge(terms, &journey.head.fields, ticks_ms, &journey.site.rules) {
+        Judgement::Pass(reason) => Some(reason),
+        _ => None,
     }
 }
 
@@ -429,7 +517,7 @@ pub(crate) fn refresh_behind(
     let page = page.clone();
     task::spawn_counted(&server.counters.panics, async move {
         let claim = Claim(page.clone());
-        let flight = flight_key(&journey, hash);
+        let flight = flight_key(&journey, hash, None);
         if let store::Role::Leader(leader) = journey.server.flights.join(&flight.key()) {
             drop(lead(journey, hash, leader, Some(page), MissReason::Expired).await);
         }

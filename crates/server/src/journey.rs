@@ -12,11 +12,16 @@ use http_body_util::BodyExt;
 use origin::Call;
 use tokio::sync::mpsc;
 use wire::h1::Length;
-use wire::{Body, RequestHead, ResponseHead};
+use wire::{Body, Fields, Name, RequestHead, ResponseHead};
 
 use crate::Server;
 use crate::site::Site;
 use crate::upload::Upload;
+
+/// Whether a request has a cookie or an authorization.
+pub(crate) fn bears_credentials(fields: &Fields) -> bool {
+    fields.has(Name::Cookie) || fields.has(Name::Authorization)
+}
 
 /// Both ends of the visitor's connection.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +56,12 @@ impl Journey {
     ) -> Self {
         let body = (length != Length::None).then(|| upload.boxed_unsync());
         Self { server, site, head, key, peers, length, body, early }
+    }
+
+    /// Whether the visitor shows who it is. Answers to such requests are often for one
+    /// person, so what they teach about a URL is kept apart from what strangers may expect.
+    pub(crate) fn bears_credentials(&self) -> bool {
+        bears_credentials(&self.head.fields)
     }
 
     pub(crate) fn method(&self) -> &Method {

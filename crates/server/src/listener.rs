@@ -98,7 +98,8 @@ impl Listener {
                         true => io.local_addr().unwrap_or(address),
                         false => address,
                     };
-                    let connection = Connection::new(server.clone(), socket::Socket(io), peer, local);
+                    let connection =
+                        Connection::new(server.clone(), socket::Socket(io), peer, local);
                     task::spawn_counted(&server.counters.panics, connection.run());
                 }
                 Err(error) if is_transient(&error) => {}

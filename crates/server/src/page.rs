@@ -69,9 +69,9 @@ impl Page {
         Self { kind: Kind::Stored(stored), vary }
     }
 
-    /// The memory that answers under this key are nobody else's.
-    pub(crate) fn pass_until(ticks_ms: u64) -> Self {
-        Self { kind: Kind::PassUntil { ticks_ms }, vary: None }
+    /// The memory that answers to requests that select this variant are nobody else's.
+    pub(crate) fn pass_until(ticks_ms: u64, vary: Option<VaryKey>) -> Self {
+        Self { kind: Kind::PassUntil { ticks_ms }, vary }
     }
 
     /// Whether a request with these fields selects this variant.
@@ -132,7 +132,7 @@ impl Resident for Page {
     }
 
     fn replaces(&self, older: &Self) -> bool {
-        self.vary == older.vary || matches!(self.kind, Kind::PassUntil { .. })
+        self.vary == older.vary
     }
 }
 

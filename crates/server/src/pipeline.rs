@@ -16,8 +16,8 @@ use store::{Key, Role};
 use wire::RequestHead;
 
 use crate::Server;
-use crate::fetch::{self, Landing};
-use crate::journey::{Journey, Peers};
+use crate::fetch::{self, Boarding, Landing};
+use crate::journey::{Journey, Peers, bears_credentials};
 use crate::page::{Kind, Page};
 use crate::reply::Reply;
 use crate::serve_stored;
@@ -64,8 +64,9 @@ pub(crate) fn depart(
         return Turn::Arrived(Reply::refused(policy::RefuseReason::HostUnknown));
     };
     key_text.clear();
-    policy::write_primary_key(key_text, "http", &head.host, &head.target);
-    let hash = xxhash_rust::xxh3::xxh3_64(key_text);
+    let ignored = &site.rules.key_ignores_query;
+    policy::write_key_without(key_text, "http", &head.host, &head.target, ignored);
+    let hash = hash(key_text);
     let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task });
     match policy::plan(head, has_body) {
         Plan::Lookup if site.caches => {}
@@ -86,6 +87,9 @@ pub(crate) fn depart(
             Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
         }
         Found::MustNotAsk => Turn::Arrived(Reply::only_if_cached(key_text)),
+        Found::Ask(Task::Fill(_)) if is_known_private(server, head, now, key_text) => {
+            onward(Task::Pass(PassReason::Remembered))
+        }
         // A part is never stored, and the whole may be huge: the origin is asked for just it.
         Found::Ask(Task::Fill(_)) if policy::wants_part(&head.fields) => {
             onward(Task::Pass(PassReason::Range))
@@ -97,10 +101,38 @@ pub(crate) fn depart(
     }
 }
 
+/// Whether it is remembered that this URL's answers to those who show who they are can't
+/// be shared. That says nothing about strangers, so it lies under a key of its own.
+fn is_known_private(server: &Server, head: &RequestHead, now: Now, key_text: &mut Vec<u8>) -> bool {
+    if !bears_credentials(&head.fields) {
+        return false;
+    }
+    let length = key_text.len();
+    key_text.extend_from_slice(fetch::CREDENTIALS);
+    let key = Key { hash: hash(key_text), text: key_text };
+    let marker = server.store.find(&key, |page| page.answers(&head.fields));
+    key_text.truncate(length);
+    marker.is_some_and(
+        |page| matches!(page.kind, Kind::PassUntil { ticks_ms } if now.ticks_ms < ticks_ms),
+    )
+}
+
+/// The hash that keys are stored under.
+pub(crate) fn hash(text: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(text)
+}
+
 /// What the store has for a request.
 pub(crate) enum Found {
-    Fresh { page: Arc<Page>, ttl_ms: i64 },
-    StaleButServable { page: Arc<Page>, ttl_ms: i64, reason: policy::StaleReason },
+    Fresh {
+        page: Arc<Page>,
+        ttl_ms: i64,
+    },
+    StaleButServable {
+        page: Arc<Page>,
+        ttl_ms: i64,
+        reason: policy::StaleReason,
+    },
     /// The client wants nothing that is not here.
     MustNotAsk,
     Ask(Task),
@@ -143,13 +175,14 @@ pub(crate) fn look(
 /// The part of the road that waits: for somebody else's fetch, or for the origin.
 pub(crate) async fn travel(journey: Journey, errand: Errand) -> Reply {
     let Errand { hash, mut task, site: _ } = errand;
+    let mut selection = None;
     for _ in 0..FLIGHTS_MAX {
         let (stale, why) = match task {
             Task::Pass(reason) => return fetch::pass(journey, hash, reason).await,
             Task::Fill(why) => (None, why),
             Task::Validate { page, why } => (Some(page), why),
         };
-        let flight = fetch::flight_key(&journey, hash);
+        let flight = fetch::flight_key(&journey, hash, selection.as_ref());
         let wait = match journey.server.flights.join(&flight.key()) {
             Role::Leader(lead) => {
                 // Somebody may have landed between our look-up and our joining.
@@ -164,10 +197,14 @@ pub(crate) async fn travel(journey: Journey, errand: Errand) -> Reply {
             Some(Landing::Uncacheable) => {
                 return fetch::pass(journey, hash, PassReason::Uncacheable).await;
             }
-            Some(landing) => match fetch::board(&journey, landing, stale.as_deref()) {
-                Some(reply) => return reply,
-                // It was another variant: look up what this request selects.
-                None => task = Task::Fill(MissReason::VaryMiss),
+            Some(landing) => match fetch::board(&journey, landing) {
+                Boarding::Aboard(reply) => return *reply,
+                Boarding::Alone(reason) => return fetch::pass(journey, hash, reason).await,
+                // It was another variant; now it is known what tells them apart.
+                Boarding::OtherVariant(vary) => {
+                    selection = vary;
+                    task = Task::Fill(MissReason::VaryMiss);
+                }
             },
             // The leader was lost on its way; somebody has to go again.
             None => task = stale.map_or(Task::Fill(why), |page| Task::Validate { page, why }),

@@ -15,6 +15,8 @@ pub(crate) struct Persistence {
     /// Whether another request may follow.
     pub(crate) wanted: bool,
     pub(crate) version: Version,
+    /// Whether the client said that it wants to see trailers.
+    pub(crate) takes_trailers: bool,
 }
 
 /// Appends everything up to the body.
@@ -90,6 +92,21 @@ pub(crate) fn chunk_size(out: &mut Vec<u8>, bytes: usize) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// What ends a body in chunks: its trailers without those that would change its framing
+/// or meaning after the fact (RFC 9110 §6.5.1).
+pub(crate) fn last_chunk(out: &mut Vec<u8>, trailers: Option<&http::HeaderMap>) {
+    out.extend_from_slice(b"0\r\n");
+    for (name, value) in trailers.into_iter().flatten() {
+        if Name::of(name.as_str().as_bytes()).is_none() {
+            out.extend_from_slice(name.as_str().as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
 fn status_line(out: &mut Vec<u8>, status: u16) {
     if status == 200 {
         out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
@@ -124,9 +141,13 @@ mod tests {
 
     #[test]
     fn numbers_and_chunk_sizes_are_written_without_leading_zeros() {
-        for (value, decimal, hex) in
-            [(0usize, "0", "0"), (9, "9", "9"), (16, "16", "10"), (255, "255", "ff"), (4096, "4096", "1000")]
-        {
+        for (value, decimal, hex) in [
+            (0usize, "0", "0"),
+            (9, "9", "9"),
+            (16, "16", "10"),
+            (255, "255", "ff"),
+            (4096, "4096", "1000"),
+        ] {
             let (mut out, mut chunk) = (Vec::new(), Vec::new());
             number(&mut out, value as u64);
             chunk_size(&mut chunk, value);

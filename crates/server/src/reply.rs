@@ -72,7 +72,11 @@ impl Reply {
 
     /// No answer came from the origin.
     pub(crate) fn failed(error: &OriginError, key: &[u8]) -> Self {
-        let status = error.status();
+        Self::failed_with(error.status(), error, key)
+    }
+
+    /// The same where the law wants another status than the error itself would.
+    pub(crate) fn failed_with(status: u16, error: &OriginError, key: &[u8]) -> Self {
         let sentence = match status {
             503 => "The site is busy at the moment; please try again in a few seconds.",
             504 => "The site did not answer in time; please try again later.",
@@ -166,7 +170,8 @@ impl Reply {
 
     /// A short page of our own.
     fn own(status: u16, verdict: Verdict, sentence: &str, key: &[u8]) -> Self {
-        let phrase = http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
+        let phrase =
+            http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
         let title = phrase.unwrap_or("Error");
         let text = format!(
             "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{status} {title}</title>\n\

@@ -64,7 +64,10 @@ pub(crate) fn channel(length: Length, limit_bytes: u64) -> (Pump, Upload) {
     };
     let whole = Arc::new(AtomicBool::new(false));
     let upload = Upload { pieces: receiver, left, whole: whole.clone() };
-    (Pump { pieces: Some(sender), waiting: None, stage, whole, taken_bytes: 0, limit_bytes }, upload)
+    (
+        Pump { pieces: Some(sender), waiting: None, stage, whole, taken_bytes: 0, limit_bytes },
+        upload,
+    )
 }
 
 impl Pump {

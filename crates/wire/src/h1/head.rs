@@ -185,9 +185,7 @@ fn refusal(error: httparse::Error) -> HeadError {
         httparse::Error::TooManyHeaders => HeadError::TooLarge,
         httparse::Error::Version => HeadError::Version,
         httparse::Error::HeaderName => HeadError::Malformed("a field name is not a token"),
-        httparse::Error::HeaderValue => {
-            HeadError::Malformed("a field holds a forbidden character")
-        }
+        httparse::Error::HeaderValue => HeadError::Malformed("a field holds a forbidden character"),
         _ => HeadError::Malformed("the request line is malformed"),
     }
 }
@@ -222,7 +220,7 @@ fn push_host(out: &mut String, host: &[u8]) -> Result<(), HeadError> {
         return Err(WRONG);
     }
     let digits = port.strip_prefix(':').unwrap_or("");
-    if (!port.is_empty() && digits.len() + 1 != port.len())
+    if (!port.is_empty() && !port.starts_with(':'))
         || (!digits.is_empty() && digits.parse::<u16>().is_err())
         || !digits.bytes().all(|b| b.is_ascii_digit())
     {
@@ -251,7 +249,7 @@ fn read_target(target: &str, head: &mut RequestHead) -> Result<(), HeadError> {
         let rest = &target[end + 3..];
         let path_start = rest.find(['/', '?']).unwrap_or(rest.len());
         head.host.clear();
-        push_host(&mut head.host, rest[..path_start].as_bytes())?;
+        push_host(&mut head.host, &rest.as_bytes()[..path_start])?;
         head.fields.set(Name::Host, &head.host);
         if !rest[path_start..].starts_with('/') {
             head.target.push('/');

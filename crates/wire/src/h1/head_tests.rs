@@ -17,7 +17,8 @@ fn accepted(text: &str) -> (RequestHead, Framing) {
 
 #[test]
 fn a_plain_request_is_read() {
-    let (head, framing) = accepted("GET /a?b=%20 HTTP/1.1\r\nHost: Example.ORG:8080\r\nA: b\r\n\r\n");
+    let (head, framing) =
+        accepted("GET /a?b=%20 HTTP/1.1\r\nHost: Example.ORG:8080\r\nA: b\r\n\r\n");
     assert_eq!(head.method, Method::GET);
     assert_eq!((head.path(), head.query()), ("/a", Some("b=%20")));
     assert_eq!(head.host, "example.org:8080");
@@ -52,7 +53,8 @@ fn persistence_follows_version_and_connection() {
         ("1.0", "Connection: keep-alive\r\n", true),
         ("1.0", "Connection: keep-alive, close\r\n", false),
     ] {
-        let (_, framing) = accepted(&format!("GET / HTTP/{version}\r\nHost: h\r\n{connection}\r\n"));
+        let (_, framing) =
+            accepted(&format!("GET / HTTP/{version}\r\nHost: h\r\n{connection}\r\n"));
         assert_eq!(framing.persistent, persistent, "{version} {connection}");
     }
 }
@@ -98,6 +100,7 @@ fn what_could_be_read_in_two_ways_is_refused() {
         ("Host: a:b", 400),
         ("Host: a:99999", 400),
         ("Host: a/b", 400),
+        ("Host: [::1]0", 400),
         ("Host: h\r\nExpect: miracles", 417),
         ("Host: h\r\n: empty", 400),
     ] {
@@ -151,8 +154,9 @@ fn a_head_is_the_same_however_its_bytes_are_cut() {
     assert_eq!(&text[length..], "abc");
     let (mut head, mut scanned) = (RequestHead::default(), 0);
     for end in 0..text.len() {
-        let found = read_head(&text.as_bytes()[..end], &mut scanned, &mut head, &HeadLimits::default())
-            .expect("a beginning is never an error");
+        let found =
+            read_head(&text.as_bytes()[..end], &mut scanned, &mut head, &HeadLimits::default())
+                .expect("a beginning is never an error");
         assert_eq!(found.is_some(), end >= length, "at {end}");
         if let Some(found) = found {
             assert_eq!(found, (length, framing));
