@@ -26,13 +26,39 @@ impl Now {
     }
 }
 
+/// The wall clock as of a moment ago: reading it costs as much as reading the ticks, and
+/// it differs from them by something that hardly ever changes.
+#[derive(Debug, Default)]
+struct Wall {
+    /// Unix time less ticks, in milliseconds.
+    offset_ms: AtomicU64,
+    /// When to look again.
+    due_ticks_ms: AtomicU64,
+}
+
+/// How long a setting of the wall clock may go unnoticed.
+const WALL_INTERVAL_MS: u64 = 1000;
+
+impl Wall {
+    fn unix_ms(&self, ticks_ms: u64) -> u64 {
+        // Who sees the new date of the next look also sees the offset that was stored before it.
+        if ticks_ms >= self.due_ticks_ms.load(Ordering::Acquire) {
+            let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let offset_ms = (unix.as_millis() as u64).wrapping_sub(ticks_ms);
+            self.offset_ms.store(offset_ms, Ordering::Relaxed);
+            self.due_ticks_ms.store(ticks_ms + WALL_INTERVAL_MS, Ordering::Release);
+        }
+        ticks_ms.wrapping_add(self.offset_ms.load(Ordering::Relaxed))
+    }
+}
+
 /// Where the time comes from: the machine, or a test's hand. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    Machine { start: Instant },
+    Machine { start: Instant, wall: Arc<Wall> },
     Manual { elapsed_ms: Arc<AtomicU64>, unix_start_ms: u64 },
 }
 
@@ -40,7 +66,7 @@ impl Clock {
     /// The machine's clock.
     #[must_use]
     pub fn machine() -> Self {
-        Self(Source::Machine { start: Instant::now() })
+        Self(Source::Machine { start: Instant::now(), wall: Arc::default() })
     }
 
     /// A clock that moves only when [`Clock::advance_ms`] is called.
@@ -53,10 +79,9 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Now {
         match &self.0 {
-            Source::Machine { start } => {
-                let ticks = start.elapsed().as_millis() as u64 + 1;
-                let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Now { ticks_ms: ticks, unix_ms: unix.as_millis() as u64 }
+            Source::Machine { start, wall } => {
+                let ticks_ms = start.elapsed().as_millis() as u64 + 1;
+                Now { ticks_ms, unix_ms: wall.unix_ms(ticks_ms) }
             }
             Source::Manual { elapsed_ms, unix_start_ms } => {
                 let elapsed = elapsed_ms.load(Ordering::SeqCst);
@@ -93,5 +118,7 @@ mod tests {
         let clock = Clock::machine();
         let first = clock.now();
         assert!(first.ticks_ms > 0 && clock.now().ticks_ms >= first.ticks_ms);
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).expect("a year after 1970");
+        assert!(first.unix_ms.abs_diff(unix.as_millis() as u64) < 60_000);
     }
 }

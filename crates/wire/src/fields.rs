@@ -229,7 +229,9 @@ impl Fields {
 impl fmt::Debug for Fields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        f.debug_list().entries(self.iter().map(|(n, v)| format!("{}: {}", text(n), text(v)))).finish()
+        f.debug_list()
+            .entries(self.iter().map(|(n, v)| format!("{}: {}", text(n), text(v))))
+            .finish()
     }
 }
 

@@ -166,7 +166,7 @@ fn leading_empty_lines(bytes: &[u8]) -> Result<usize, HeadError> {
 /// The index behind the empty line that ends the head; a LF without CR is refused.
 fn find_end(bytes: &[u8], start: usize, scanned: &mut usize) -> Result<Option<usize>, HeadError> {
     let mut at = (*scanned).max(start);
-    while let Some(offset) = bytes[at..].iter().position(|&b| b == b'\n') {
+    while let Some(offset) = memchr::memchr(b'\n', &bytes[at..]) {
         let feed = at + offset;
         if feed == 0 || bytes[feed - 1] != b'\r' {
             return Err(HeadError::Malformed("a line ends in a bare LF"));
