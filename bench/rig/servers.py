@@ -212,10 +212,15 @@ def wick(into, cores, program, site, memory, threads=1, php_socket=None):
     if program is None:
         return None
     port = scope.free_port()
-    command = [program, "serve", site, "--listen", f"127.0.0.1:{port}", "--memory", memory]
-    command += ["--threads", threads, "--state", into.folder / f"wick-state-{port}"]
+    settings = into.folder / f"wick-{port}.toml"
+    lines = ["[[site]]", f'origin = "{site}"']
     if php_socket is not None:
-        command += ["--php", f"unix:{php_socket}"]
+        # A pool of its own, so that connections are kept, as nginx keeps its.
+        lines += [f'php = "unix:{php_socket}"', f"php_children = {PHP_CHILDREN}"]
+    settings.write_text("\n".join(lines) + "\n")
+    command = [program, "serve", "--config", settings, "--listen", f"127.0.0.1:{port}"]
+    command += ["--memory", memory, "--threads", threads]
+    command += ["--state", into.folder / f"wick-state-{port}"]
     return _ready(Server("Wick", port, into.start(f"wick-{port}", command, cores)))
 
 

@@ -333,12 +333,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         loop {
             let frame = match poll_once(body.frame()).await {
                 Some(frame) => frame,
-                None => {
-                    // Nothing yet: what is ready goes out before we wait.
-                    self.write_out(&[]).await?;
-                    self.output.clear();
-                    self.next_frame(&mut body, pump.as_deref_mut()).await
-                }
+                None => self.wait_for_frame(&mut body, pump.as_deref_mut()).await?,
             };
             match frame {
                 None => break,
@@ -360,6 +355,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.write_out(&[]).await?;
         let in_step = left.is_none_or(|left| left == 0) && (length.is_some() || chunked);
         Ok(in_step && pump.is_none_or(|pump| pump.is_done()))
+    }
+
+    /// The next piece of an answer that has none ready. What is in hand goes out before we
+    /// wait, but not before the task that carries the body had its turn: head and body of a
+    /// small page then leave in one call.
+    async fn wait_for_frame(
+        &mut self,
+        body: &mut wire::Body,
+        pump: Option<&mut Pump>,
+    ) -> Result<Option<Result<http_body::Frame<Bytes>, BodyError>>, End> {
+        if !self.output.is_empty() {
+            tokio::task::yield_now().await;
+            if let Some(frame) = poll_once(body.frame()).await {
+                return Ok(frame);
+            }
+            self.write_out(&[]).await?;
+            self.output.clear();
+        }
+        Ok(self.next_frame(body, pump).await)
     }
 
     /// Writes one piece behind what `output` holds; `false` when it is more than was promised.

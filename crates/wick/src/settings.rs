@@ -64,7 +64,8 @@ pub(crate) struct SiteSettings {
     pub(crate) origin: Option<String>,
     /// A running php-fpm instead of our own: `unix:PATH` or `tcp:HOST:PORT`.
     pub(crate) php: Option<String>,
-    /// Children of our own php-fpm. Default: fitted to memory.
+    /// Children of our own php-fpm. Default: fitted to memory. With `php`: how many children
+    /// that pool has for Wick alone; connections to it are then kept.
     pub(crate) php_children: Option<u32>,
     /// How long a stale page may be served while a new one is fetched.
     pub(crate) stale_while_revalidate: Option<Seconds>,

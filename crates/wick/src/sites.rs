@@ -92,7 +92,16 @@ async fn php(
     let site = format!("php       {}", folder.display());
     if let Some(address) = &plan.php {
         let dial = PhpOrigin::parse_address(address)?;
-        let options = PhpOptions { timeouts: plan.timeouts, ..PhpOptions::default() };
+        // Connections are kept only if somebody says how many children there are for us alone:
+        // a kept connection holds a child that others may be waiting for.
+        let options = match plan.php_children {
+            Some(children) => PhpOptions {
+                is_restarted: false,
+                ..PhpOptions::for_children(children as usize)
+            },
+            None => PhpOptions::default(),
+        };
+        let options = PhpOptions { timeouts: plan.timeouts, ..options };
         let found = vec![site, format!("php-fpm   {address} (not ours)")];
         return Ok((Origin::Php(PhpOrigin::new(folder, dial, options)), found, None));
     }
