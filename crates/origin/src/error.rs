@@ -87,7 +87,7 @@ pub enum OriginError {
     /// The request itself can't be sent on.
     #[error("the request can't be sent to the origin: {0}")]
     Unsendable(String),
-    /// The request's body broke off or is too large.
+    /// The request's body broke off, stopped coming or is too large.
     #[error(transparent)]
     Client(BodyError),
     /// A file or a limit of our own failed.
@@ -101,7 +101,9 @@ impl OriginError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Forbidden(_) | Self::Unsendable(_) => Fault::Client,
-            Self::Client(BodyError::Client(_) | BodyError::TooLarge { .. }) => Fault::Client,
+            Self::Client(
+                BodyError::Client(_) | BodyError::ClientIdle { .. } | BodyError::TooLarge { .. },
+            ) => Fault::Client,
             Self::Client(_) | Self::Ours(_) => Fault::Ours,
             Self::QueueFull { .. } | Self::QueueTimeout { .. } => Fault::Ours,
             _ => Fault::Origin,
@@ -128,6 +130,7 @@ impl OriginError {
             Self::Forbidden(_) => 403,
             Self::Client(BodyError::TooLarge { .. }) => 413,
             Self::Client(BodyError::Client(_)) => 400,
+            Self::Client(BodyError::ClientIdle { .. }) => 408,
             Self::Client(_) | Self::Ours(_) => 500,
             Self::QueueFull { .. } | Self::QueueTimeout { .. } => 503,
             Self::ConnectTimeout { .. } | Self::FirstByteTimeout { .. } => 504,
@@ -149,6 +152,7 @@ mod tests {
     #[test]
     fn an_error_knows_its_status_its_fault_and_whether_to_try_again() {
         let too_large = OriginError::Client(BodyError::TooLarge { limit: 1 });
+        let silent = OriginError::Client(BodyError::ClientIdle { seconds: 30 });
         for (error, status, fault, retry) in [
             (OriginError::Unreachable(String::new()), 502, Fault::Origin, true),
             (OriginError::ConnectTimeout { seconds: 5 }, 504, Fault::Origin, true),
@@ -158,6 +162,7 @@ mod tests {
             (Refusal::DotFile.into(), 403, Fault::Client, false),
             (Refusal::Nul.into(), 400, Fault::Client, false),
             (too_large, 413, Fault::Client, false),
+            (silent, 408, Fault::Client, false),
         ] {
             assert_eq!(error.status(), status, "{error}");
             assert_eq!(error.fault(), fault, "{error}");

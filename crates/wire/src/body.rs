@@ -12,6 +12,12 @@ pub enum BodyError {
     /// The visitor closed, or broke the framing of its request body.
     #[error("the client's request body ended early: {0}")]
     Client(String),
+    /// The visitor stopped sending in the middle of its request body.
+    #[error("the client sent nothing of its request body for {seconds} s")]
+    ClientIdle {
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// The visitor sent more than the site accepts.
     #[error("the request body is larger than {limit} bytes")]
     TooLarge {
