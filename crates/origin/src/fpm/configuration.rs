@@ -102,11 +102,11 @@ impl Plan {
         text.extend(user);
         let _ = writeln!(text, "listen = {}", self.socket().display());
         text.push_str("listen.mode = 0600\nlisten.backlog = 1024\n");
-        // Children come when a request finds none free and go when there is nothing to
-        // do, so a quiet site costs no memory. A dynamic pool adds them once a second
-        // only, which is too slow for the first rush of visitors.
-        let _ = writeln!(text, "pm = ondemand\npm.max_children = {}", self.children);
-        text.push_str("pm.process_idle_timeout = 60s\npm.max_requests = 5000\n");
+        // A pool that grows only as php-fpm thinks right starves: a child whose connection
+        // is kept counts as idle there, so no other is made for a connection that nobody
+        // accepts. See docs/decisions/php-fpm-static-children.md.
+        let _ = writeln!(text, "pm = static\npm.max_children = {}", self.children);
+        text.push_str("pm.max_requests = 5000\n");
         text.push_str("request_terminate_timeout = 300s\n");
         text.push_str("catch_workers_output = yes\ndecorate_workers_output = no\n");
         text.push_str("security.limit_extensions = .php\nclear_env = yes\n");
@@ -264,6 +264,7 @@ mod tests {
         let text = text.expect("a harmless variable is accepted");
         assert!(text.contains("env[BOARD_DATA] = \"/var/lib/board data\"\n"), "{text}");
         assert!(text.contains("user = ann\n") && text.contains("pm.max_children = 7\n"), "{text}");
+        assert!(text.contains("pm = static\n"), "{text}");
         for (name, value) in [("A", "x\"\nuser = root"), ("A]\nb", "x"), ("", "x"), ("A", "$B")] {
             let error = plan("", &[(name, value)]).text().err();
             assert_eq!(error, Some(FpmError::Variable(name.to_owned())));

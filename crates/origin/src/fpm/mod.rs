@@ -27,7 +27,7 @@ pub struct FpmOptions {
     pub site: PathBuf,
     /// A folder for socket, configuration and process id; made if it is missing.
     pub run_folder: PathBuf,
-    /// Children at most; none: as many as fit the memory that is free.
+    /// Children; none: as many as fit the memory that is free.
     pub children: Option<usize>,
     /// The program; none: the newest that is installed.
     pub program: Option<PathBuf>,
@@ -141,7 +141,7 @@ impl Fpm {
         Dial::Unix(self.socket.clone())
     }
 
-    /// Children at most: the most connections that make sense.
+    /// Children: the most connections that make sense.
     #[must_use]
     pub fn children(&self) -> usize {
         self.children

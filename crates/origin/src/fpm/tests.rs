@@ -23,6 +23,13 @@ switch ($_SERVER['PATH_INFO'] ?? '') {
     case '/die': posix_kill(posix_getpid(), 9); break;
     case '/file': header('X-Sendfile: ' . __DIR__ . '/photo.jpg'); break;
     case '/large': echo str_repeat('0123456789', 300000); break;
+    case '/together':
+        // Answers once as many of these run at the same time as were asked for.
+        $marks = __DIR__ . '/together';
+        touch($marks . '/' . uniqid('', true));
+        for ($step = 0; $step < 5000 && count(scandir($marks)) - 2 < $_GET['n']; $step++) usleep(2000);
+        echo count(scandir($marks)) - 2;
+        break;
     case '/status': http_response_code(404); header('X-A: 1'); header('X-A: 2', false); echo 'no'; break;
     case '/user': echo posix_getpwuid(posix_geteuid())['name'], ' ', getenv('BOARD_DATA'); break;
     case '/ini':
@@ -67,12 +74,17 @@ impl Site {
 
     /// Starts php-fpm; none, with a loud message, where it isn't installed.
     async fn start(&self) -> Option<(Fpm, PhpOrigin)> {
+        self.start_with(2).await
+    }
+
+    async fn start_with(&self, children: usize) -> Option<(Fpm, PhpOrigin)> {
         if program::find().is_none() {
             eprintln!("\n*** php-fpm is not installed: THIS TEST CHECKS NOTHING ***\n");
             return None;
         }
-        let fpm = Fpm::start(self.options()).await.expect("the installed php-fpm starts");
-        let options = PhpOptions { log: self.options().log, ..PhpOptions::for_children(2) };
+        let options = FpmOptions { children: Some(children), ..self.options() };
+        let fpm = Fpm::start(options).await.expect("the installed php-fpm starts");
+        let options = PhpOptions { log: self.options().log, ..PhpOptions::for_children(children) };
         let origin = PhpOrigin::new(self.folder.path(), fpm.dial(), options);
         Some((fpm, origin))
     }
@@ -149,6 +161,33 @@ async fn scripts_run_and_find_what_they_expect() {
     let settings = ask(&origin, "GET /index.php/ini").await;
     assert!(settings.starts_with("200 on 1") || settings.starts_with("200 on 2"), "{settings}");
     assert!(settings.ends_with(" 64M 65M"), "{settings}");
+    origin.retire();
+    fpm.stop().await;
+}
+
+/// Asks this often at once for a page that comes only while all of them are made; the
+/// connections are kept afterwards.
+async fn together(site: &Site, origin: &PhpOrigin, requests: usize) -> Vec<String> {
+    let marks = site.folder.path().join("together");
+    std::fs::create_dir(&marks).expect("a folder can be made");
+    let writable = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(&marks, writable).expect("the folder is ours");
+    let line = format!("GET /index.php/together?n={requests}");
+    let seen = futures_util::future::join_all((0..requests).map(|_| ask(origin, &line))).await;
+    std::fs::remove_dir_all(&marks).expect("the folder is ours");
+    seen
+}
+
+#[tokio::test]
+async fn every_child_serves_also_while_connections_to_others_are_kept() {
+    const CHILDREN: usize = 6;
+    let site = Site::new();
+    let Some((fpm, origin)) = site.start_with(CHILDREN).await else { return };
+    for kept in 1..CHILDREN {
+        together(&site, &origin, kept).await;
+        let seen = together(&site, &origin, CHILDREN).await;
+        assert_eq!(seen, vec![format!("200 {CHILDREN}"); CHILDREN], "with {kept} kept");
+    }
     origin.retire();
     fpm.stop().await;
 }

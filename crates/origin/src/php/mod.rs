@@ -88,8 +88,8 @@ impl PhpOptions {
         let limits = PhpOptions::default().limits;
         Self {
             limits: SlotLimits { slots: children, ..limits },
-            // Short: a kept connection holds a child in memory, and php-fpm counts the
-            // time as that of a request when it looks for scripts that take too long.
+            // Short: a kept connection holds a child, and php-fpm counts the time as that
+            // of a request when it looks for scripts that take too long.
             keep: Duration::from_secs(5),
             is_restarted: true,
             ..Self::default()
