@@ -261,7 +261,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.expect_progress(self.server.limits.body_timeout);
                 let read = self.read_more().await;
                 self.place.clear();
-                if read.is_err() {
+                if read.is_err() && self.place.has_fired() {
+                    let seconds = self.server.limits.body_timeout.as_secs();
+                    pump.fail(BodyError::ClientIdle { seconds });
+                } else if read.is_err() {
                     pump.fail(BodyError::Client("the connection closed".into()));
                 }
             }

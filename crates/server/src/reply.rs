@@ -82,6 +82,7 @@ impl Reply {
             504 => "The site did not answer in time; please try again later.",
             502 => "The site can't be reached at the moment; please try again later.",
             413 => "What you sent is larger than this site accepts.",
+            408 => "What you sent stopped coming; please try again.",
             403 => "This path is not served.",
             400 => "The request can't be understood.",
             _ => "The site has a fault; please try again later.",

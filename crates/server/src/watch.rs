@@ -43,6 +43,11 @@ impl Watch {
         self.idle.store(idle, Ordering::Relaxed);
     }
 
+    /// Whether the connection must end.
+    pub(crate) fn has_fired(&self) -> bool {
+        self.fired.load(Ordering::Relaxed)
+    }
+
     /// Ready once the connection must end.
     pub(crate) fn poll_fired(&self, context: &Context<'_>) -> Poll<()> {
         if self.fired.load(Ordering::Relaxed) {
