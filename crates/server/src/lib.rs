@@ -93,6 +93,7 @@ impl Server {
         Memory {
             limit_bytes: self.store.limit() as u64,
             used_bytes: self.store.used() as u64,
+            reserved_bytes: self.store.reserved() as u64,
             pages: self.store.len() as u64,
         }
     }
@@ -100,6 +101,12 @@ impl Server {
     /// Lets the memory tier hold at most this much from now on.
     pub fn set_memory_limit(&self, bytes: u64) {
         self.store.set_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// Fetches under way that others may wait for; none once all is quiet.
+    #[must_use]
+    pub fn flights(&self) -> usize {
+        self.flights.len()
     }
 
     /// Connections open at this moment.
@@ -129,6 +136,8 @@ pub struct Memory {
     pub limit_bytes: u64,
     /// What it holds, with all overhead.
     pub used_bytes: u64,
+    /// What is set aside for bodies on their way into it.
+    pub reserved_bytes: u64,
     /// How many responses that is.
     pub pages: u64,
 }
