@@ -138,7 +138,10 @@ impl Supervisor {
                     status = child.wait() => describe(status),
                     () = stop.begun() => return self.farewell(child).await,
                 };
-                // Children outlive a master that was killed, and hold on to the socket.
+                // Children outlive a master that was killed, and hold on to the socket. Its
+                // name goes first: who connected to the dying would be reset, while who
+                // finds no socket waits for the next.
+                let _ = std::fs::remove_file(self.plan.socket());
                 self.process.kill();
                 self.log
                     .text("wick", format!("php-fpm ended ({ended}); starting it again").as_bytes());
