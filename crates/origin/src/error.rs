@@ -34,6 +34,9 @@ pub enum Refusal {
     /// A file that holds PHP source but would not be run.
     #[error("PHP source is not served as text")]
     Source,
+    /// A `.htaccess` of the site denies it to everybody, or can't be read.
+    #[error("denied to everybody by a .htaccess")]
+    Denied,
     /// The file's permissions keep us out.
     #[error("the file may not be read")]
     Permission,
@@ -160,6 +163,7 @@ mod tests {
             (OriginError::Reset(String::new()), 502, Fault::Origin, false),
             (OriginError::QueueFull { waiting: 9 }, 503, Fault::Ours, true),
             (Refusal::DotFile.into(), 403, Fault::Client, false),
+            (Refusal::Denied.into(), 403, Fault::Client, false),
             (Refusal::Nul.into(), 400, Fault::Client, false),
             (too_large, 413, Fault::Client, false),
             (silent, 408, Fault::Client, false),

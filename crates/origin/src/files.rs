@@ -14,13 +14,15 @@ use wire::{Fields, Name, RequestHead, ResponseHead, body};
 
 pub use open_file::OpenFile;
 
+use crate::ground::Disk;
 use crate::path::SitePath;
-use crate::script::{self, Kind, Layout, Target};
+use crate::script::{self, Layout, Target};
 use crate::{Answer, Call, Counters, OriginError, Refusal};
 
 /// A folder of static files.
 pub struct FilesOrigin {
     layout: Layout,
+    disk: Disk,
     counters: Arc<Counters>,
 }
 
@@ -29,7 +31,7 @@ impl FilesOrigin {
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         let layout = Layout { root: root.into(), runs_php: false, upload_folders: Vec::new() };
-        Self { layout, counters: Arc::default() }
+        Self { layout, disk: Disk::default(), counters: Arc::default() }
     }
 
     /// Opens the file that `path` stands for, given as sent, without its query; none
@@ -38,7 +40,7 @@ impl FilesOrigin {
     /// # Errors
     /// The path is never served, or the file can't be opened.
     pub fn open(&self, path: &str) -> Result<Option<OpenFile>, OriginError> {
-        match script::resolve(&SitePath::parse(path)?, &self.layout, &kind_of)? {
+        match script::resolve(&SitePath::parse(path)?, &self.layout, &self.disk)? {
             Target::File(file) => OpenFile::open(&file),
             _ => Ok(None),
         }
@@ -54,7 +56,7 @@ impl FilesOrigin {
     }
 
     fn answer(&self, head: &RequestHead) -> Result<Answer, OriginError> {
-        let target = script::resolve(&SitePath::parse(head.path())?, &self.layout, &kind_of)?;
+        let target = script::resolve(&SitePath::parse(head.path())?, &self.layout, &self.disk)?;
         match target {
             Target::File(file) => serve(&file, head),
             Target::Slash(path) => Ok(redirect(path, head)),
@@ -63,16 +65,6 @@ impl FilesOrigin {
                 Ok(Answer::not_found(head.method == Method::HEAD))
             }
         }
-    }
-}
-
-/// What lies at a path, as the file system says. A name that can't exist is missing.
-pub(crate) fn kind_of(path: &Path) -> Kind {
-    match std::fs::metadata(path) {
-        Ok(data) if data.is_file() => Kind::File,
-        Ok(data) if data.is_dir() => Kind::Folder,
-        Ok(_) => Kind::Other,
-        Err(_) => Kind::Missing,
     }
 }
 

@@ -12,6 +12,8 @@ mod dial;
 mod error;
 mod files;
 mod fpm;
+mod ground;
+mod htaccess;
 mod http_origin;
 mod log;
 mod path;

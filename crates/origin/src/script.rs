@@ -1,11 +1,12 @@
 //! What a path stands for in a site's folder: a script, a file, a folder, nothing.
 //!
-//! In: a [`SitePath`] and a way to ask what lies at a path. Out: a [`Target`].
+//! In: a [`SitePath`] and the [`Ground`] that the site lies on. Out: a [`Target`].
 //! Law: RFC 3875 §4.1.5, §4.1.13; for the rest, what PHP sites are used to from
 //! Apache and nginx.
 //! Invariants: 1. What is run is a regular file whose own name ends in `.php`;
 //! nothing behind a picture's name is ever run. 2. Nothing is run below a folder
 //! that visitors upload to. 3. A script is never handed out as text.
+//! 4. What a `.htaccess` denies to everybody is refused, whatever would answer.
 //!
 //! Symbolic links are followed, also out of the folder: Debian's own packages lay
 //! out their sites with links to `/etc` and `/var/lib`, and whoever can make a
@@ -15,19 +16,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::Refusal;
+use crate::ground::{Ground, Kind};
+use crate::htaccess::{self, Rules};
 use crate::path::{SitePath, is_dot_name};
-
-/// What lies at a path, links followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    File,
-    Folder,
-    /// A device, a socket, a pipe.
-    Other,
-    Missing,
-}
 
 /// A site's folder and what is special about it.
 #[derive(Clone, Debug)]
@@ -81,19 +75,20 @@ pub(crate) enum Target {
 pub(crate) fn resolve(
     path: &SitePath,
     layout: &Layout,
-    kind: &dyn Fn(&Path) -> Kind,
+    ground: &dyn Ground,
 ) -> Result<Target, Refusal> {
-    let search = Search { path, layout, kind };
+    let mut search = Search { path, layout, ground, rules: Vec::new() };
     let names = path.file_segments();
     let mut here = layout.root.clone();
+    search.enter(&here)?;
     for (at, name) in names.iter().enumerate() {
         here.push(OsStr::from_bytes(name));
-        let found = kind(&here);
+        let found = ground.kind(&here);
         if found != Kind::Missing && is_dot_name(name, at == 0) {
             return Err(Refusal::DotFile);
         }
         match found {
-            Kind::Folder => {}
+            Kind::Folder => search.enter(&here)?,
             Kind::File => return search.file(here, at + 1),
             Kind::Other => return Err(Refusal::NotRegular),
             Kind::Missing => return search.front_controller(at),
@@ -109,15 +104,30 @@ pub(crate) fn resolve(
 struct Search<'a> {
     path: &'a SitePath,
     layout: &'a Layout,
-    kind: &'a dyn Fn(&Path) -> Kind,
+    ground: &'a dyn Ground,
+    /// What each folder on the way says about access, from the root on.
+    rules: Vec<Option<Arc<Rules>>>,
 }
 
 impl Search<'_> {
+    fn enter(&mut self, folder: &Path) -> Result<(), Refusal> {
+        self.rules.push(self.ground.rules(folder)?);
+        Ok(())
+    }
+
+    /// Refuses what the first `folders` folders on the way deny: the file of this name
+    /// in the last of them; none stands for the folder itself.
+    fn check(&self, folders: usize, name: Option<&[u8]>) -> Result<(), Refusal> {
+        let rules = self.rules.iter().take(folders).flatten().map(Arc::as_ref);
+        if htaccess::denies(rules, name) { Err(Refusal::Denied) } else { Ok(()) }
+    }
+
     /// A file at the first `depth` segments.
     fn file(&self, file: PathBuf, depth: usize) -> Result<Target, Refusal> {
         let rest = &self.path.segments[depth..];
         let is_whole = rest.is_empty() && !self.path.is_folder;
         let name = file.file_name().unwrap_or_default().as_bytes();
+        self.check(depth, Some(name))?;
         if self.layout.runs_php && name.ends_with(b".php") {
             let path_info = (!is_whole).then(|| {
                 let mut info = join(rest);
@@ -137,6 +147,7 @@ impl Search<'_> {
 
     /// A folder at all of the path's segments.
     fn folder(&self, folder: PathBuf) -> Result<Target, Refusal> {
+        self.check(self.rules.len(), None)?;
         let indexes: &[&str] = match self.layout.runs_php {
             true => &["index.php", "index.html", "index.htm"],
             false => &["index.html", "index.htm"],
@@ -148,6 +159,7 @@ impl Search<'_> {
         if !self.path.is_folder {
             return Ok(Target::Slash(percent_encode(&join(&self.path.segments)) + "/"));
         }
+        self.check(self.rules.len(), Some(index.as_bytes()))?;
         let file = folder.join(index);
         if !index.ends_with(".php") {
             return Ok(Target::File(file));
@@ -161,6 +173,7 @@ impl Search<'_> {
     /// to the root. Not the nearest to the path: themes and plug-ins keep files of
     /// that name which are not meant to be run. `depth` folders are known to exist.
     fn front_controller(&self, depth: usize) -> Result<Target, Refusal> {
+        self.check(self.rules.len(), None)?;
         if !self.layout.runs_php {
             return Ok(Target::Missing);
         }
@@ -171,6 +184,7 @@ impl Search<'_> {
             }
             let index = file.join("index.php");
             if self.is_file(&index) {
+                self.check(folders + 1, Some(b"index.php"))?;
                 let mut names = self.path.segments[..folders].to_vec();
                 names.push(b"index.php".to_vec());
                 return self.script(index, &names, None).or(Ok(Target::Missing));
@@ -200,7 +214,7 @@ impl Search<'_> {
     }
 
     fn is_file(&self, path: &Path) -> bool {
-        (self.kind)(path) == Kind::File
+        self.ground.kind(path) == Kind::File
     }
 }
 

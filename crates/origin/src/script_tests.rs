@@ -2,7 +2,7 @@
 
 use super::*;
 
-const FILES: [&str; 24] = [
+const FILES: [&str; 29] = [
     "/site/index.php",
     "/site/doku.php",
     "/site/style.css",
@@ -27,25 +27,44 @@ const FILES: [&str; 24] = [
     "/site/x.php/inside.txt",
     "/site/sockets/app.sock",
     "/site/q?a/index.html",
+    "/site/private/index.php",
+    "/site/private/inner/page.txt",
+    "/site/private/open.txt",
+    "/site/debug.log",
+    "/site/docs/debug.log",
 ];
 
-/// Files are those of the list; what they lie in are folders.
-fn kind(files: &[&str]) -> impl Fn(&Path) -> Kind {
-    move |path: &Path| {
+/// Files are those of the list; what they lie in are folders. A folder called
+/// `private` is denied to everybody, and logs are in all of them.
+struct Listed<'a>(&'a [&'a str]);
+
+impl Ground for Listed<'_> {
+    fn kind(&self, path: &Path) -> Kind {
         let path = path.to_string_lossy();
-        match files.iter().find(|file| path == **file) {
+        match self.0.iter().find(|file| path == **file) {
             Some(file) if file.ends_with(".sock") => Kind::Other,
             Some(_) => Kind::File,
-            None if files.iter().any(|file| file.starts_with(&format!("{path}/"))) => Kind::Folder,
+            None if self.0.iter().any(|file| file.starts_with(&format!("{path}/"))) => Kind::Folder,
             None => Kind::Missing,
         }
+    }
+
+    fn rules(&self, folder: &Path) -> Result<Option<Arc<Rules>>, Refusal> {
+        let text = if folder.ends_with("private") {
+            "Deny from all\n<Files open.txt>\nAllow from all\n</Files>"
+        } else if folder == "/site" {
+            "<Files *.log>\nRequire all denied\n</Files>"
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(Arc::new(Rules::parse(text))))
     }
 }
 
 fn show(raw: &str, files: &[&str], runs_php: bool) -> String {
     let upload_folders = UPLOAD_FOLDERS.iter().map(|&name| name.to_owned()).collect();
     let layout = Layout { root: "/site".into(), runs_php, upload_folders };
-    let target = SitePath::parse(raw).and_then(|path| resolve(&path, &layout, &kind(files)));
+    let target = SitePath::parse(raw).and_then(|path| resolve(&path, &layout, &Listed(files)));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match target {
         Err(refusal) => format!("refused: {refusal}"),
@@ -64,6 +83,7 @@ fn paths_stand_for_what_php_sites_are_used_to() {
     const FRONT: &str = "run /site/index.php as /index.php";
     const UPLOADED: &str = "refused: PHP in an upload folder is not run";
     const SOURCE: &str = "refused: PHP source is not served as text";
+    const DENIED: &str = "refused: denied to everybody by a .htaccess";
     const HIDDEN: &str = "refused: dot files are not served";
     for (raw, seen) in [
         ("/", FRONT),
@@ -108,6 +128,20 @@ fn paths_stand_for_what_php_sites_are_used_to() {
         ("/wiki/.NET", FRONT),
         ("/.well-known/security.txt", "file /site/.well-known/security.txt"),
         ("/.well-known/none", FRONT),
+        ("/private", DENIED),
+        ("/private/", DENIED),
+        ("/private/index.php", DENIED),
+        ("/private/index.php/x", DENIED),
+        ("/private/open.txt", "file /site/private/open.txt"),
+        ("/private/inner/page.txt", DENIED),
+        ("/private/inner", DENIED),
+        ("/private/no/such/page", DENIED),
+        ("//private/./inner/page.txt", DENIED),
+        ("/priv%61te/inner/page.txt", DENIED),
+        ("/debug.log", DENIED),
+        ("/docs/debug.log", DENIED),
+        ("/docs/debug.log/x", DENIED),
+        ("/no/such/debug.log", FRONT),
         ("/sockets/app.sock", "refused: not a regular file"),
         ("/../etc/passwd", "refused: the path climbs out of its folder"),
     ] {
@@ -137,6 +171,7 @@ fn a_folder_without_php_runs_nothing_and_shows_no_source() {
         ("/nothing", "missing"),
         ("/index.php", "refused: PHP source is not served as text"),
         ("/doku.php/x", "missing"),
+        ("/private/inner/page.txt", "refused: denied to everybody by a .htaccess"),
     ] {
         assert_eq!(show(raw, &FILES, false), seen, "{raw}");
     }

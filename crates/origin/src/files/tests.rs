@@ -20,6 +20,8 @@ fn folder() -> TempDir {
     write("empty.txt", b"");
     write(".env", b"secret");
     write("bare/readme.md", b"read me");
+    write("data/.htaccess", b"Require all denied\n");
+    write("data/pages/start.txt", b"secret");
     symlink(folder.path().join("style.css"), folder.path().join("link.css")).expect("a link");
     folder
 }
@@ -46,6 +48,9 @@ async fn files_are_answered_whole_and_the_rest_is_refused_or_missing() {
         ("GET /none", "404"),
         ("POST /style.css", "405 GET, HEAD"),
         ("GET /.env", "403"),
+        ("GET /data/pages/start.txt", "403"),
+        ("GET /data/.htaccess", "403"),
+        ("GET /data/none", "403"),
         ("GET /%2e%2e/x", "403"),
     ] {
         assert_eq!(show(&files, line).await, seen, "{line}");

@@ -28,7 +28,8 @@ pub use address::PhpAddressError;
 pub use sendfile::SendFolders;
 pub use spool::Spool;
 
-use crate::files::{self, kind_of};
+use crate::files;
+use crate::ground::Disk;
 use crate::http_origin::is_safe;
 use crate::path::SitePath;
 use crate::pool::Pool;
@@ -100,8 +101,9 @@ impl PhpOptions {
 /// A folder with PHP in it, and the php-fpm that runs it.
 pub struct PhpOrigin {
     layout: Layout,
+    disk: Disk,
     dial: Dial,
-    options: PhpOptions,
+    options: Box<PhpOptions>,
     slots: Slots,
     pool: Pool<Connection>,
     log: Log,
@@ -116,11 +118,12 @@ impl PhpOrigin {
         let counters = Arc::new(Counters::default());
         Self {
             layout: Layout { root, runs_php: true, upload_folders: options.upload_folders.clone() },
+            disk: Disk::default(),
             dial,
             slots: Slots::new(options.limits, counters.clone()),
             pool: Pool::new(options.keep),
             log: Log::new(options.log.clone(), counters.clone()),
-            options,
+            options: Box::new(options),
             counters,
         }
     }
@@ -220,7 +223,7 @@ impl From<OriginError> for Failure {
 impl PhpOrigin {
     fn resolve(&self, head: &RequestHead) -> Result<Target, OriginError> {
         SitePath::parse(head.path())
-            .and_then(|path| script::resolve(&path, &self.layout, &kind_of))
+            .and_then(|path| script::resolve(&path, &self.layout, &self.disk))
             .inspect_err(|_| self.counters.refused_paths.bump())
             .map_err(OriginError::from)
     }
