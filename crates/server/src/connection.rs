@@ -89,6 +89,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Serves requests until one side has had enough.
     pub(crate) async fn run(mut self) {
+        // Who connects and says nothing must not stay.
+        self.expect_progress(self.server.limits.head_timeout);
         loop {
             match self.next_request().await {
                 Ok(framing) => match self.exchange(framing).await {
@@ -169,8 +171,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let has_body = framing.length != Length::None;
         let peer = self.peers.peer.ip();
         self.line = self.server.access.as_ref().map(|_| Begun::of(&self.head, peer, now));
-        let turn =
-            pipeline::depart(&self.server, &self.head, has_body, now, &mut self.key, self.peers);
+        let limit = self.server.limits.body_bytes_max;
+        let (server, head, key) = (&self.server, &self.head, &mut self.key);
+        let turn = match framing.length {
+            Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
+            _ => pipeline::depart(server, head, has_body, now, key, self.peers),
+        };
         match turn {
             Turn::Arrived(reply) if !has_body => {
                 let is_head = self.head.method == Method::HEAD;
@@ -376,6 +382,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.write_out(&[]).await?;
             self.output.clear();
         }
+        // From here the origin's time-outs watch; a deadline of an earlier write is over.
+        self.place.clear();
         Ok(self.next_frame(body, pump).await)
     }
 

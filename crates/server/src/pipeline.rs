@@ -8,7 +8,8 @@
 //! Branches live here; the stations ([`policy`], the store, [`fetch`], [`serve_stored`])
 //! do one thing each and do not choose. Every way off the road bears a [`Verdict`].
 
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use base::Now;
 use policy::{Judgement, MissReason, PassReason, Plan, Verdict};
@@ -117,9 +118,11 @@ fn is_known_private(server: &Server, head: &RequestHead, now: Now, key_text: &mu
     )
 }
 
-/// The hash that keys are stored under.
+/// The hash that keys are stored under. Its seed is drawn by each process, so that nobody
+/// can prepare URLs that all fall into one place.
 pub(crate) fn hash(text: &[u8]) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(text)
+    static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("keys"));
+    xxhash_rust::xxh3::xxh3_64_with_seed(text, *SEED)
 }
 
 /// What the store has for a request.

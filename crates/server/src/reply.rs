@@ -10,7 +10,7 @@ use http::Method;
 use origin::{Answer, OriginError};
 use policy::{Conditional, FailReason, NoStore, RefuseReason, Selection, Verdict, cache_status};
 use wire::h1::HeadError;
-use wire::{Body, Fields, Name, RequestHead, ResponseHead};
+use wire::{Body, BodyError, Fields, Name, RequestHead, ResponseHead};
 
 use crate::page::Page;
 use crate::{parts, render};
@@ -68,6 +68,11 @@ impl Reply {
     pub(crate) fn only_if_cached(key: &[u8]) -> Self {
         let verdict = Verdict::Failed(FailReason::OnlyIfCached);
         Self::own(504, verdict, "Nothing is stored that could answer this request.", key)
+    }
+
+    /// A body was announced that is larger than the site accepts.
+    pub(crate) fn too_large(limit: u64) -> Self {
+        Self::failed(&OriginError::Client(BodyError::TooLarge { limit }), &[])
     }
 
     /// No answer came from the origin.
