@@ -17,15 +17,13 @@ pub fn clean_for_store(response: &ResponseHead) -> Fields {
     let all = &response.fields;
     let directives = ResponseDirectives::of(all);
     let has_qualified = directives.private_fields || directives.no_cache_fields;
-    let mut kept = all.clone();
-    kept.retain(|known, name, _| {
+    all.filtered(|known, name, _| {
         let goes = matches!(known, Some(Name::Age | Name::ContentLength | Name::SetCookie))
             || hops::is_of_one_hop(known, name)
             || hops::is_named(all, name)
             || (has_qualified && is_qualified(all, name));
         !goes
-    });
-    kept
+    })
 }
 
 /// Stored fields with those of a 304 in their place.

@@ -10,7 +10,7 @@ use core::net::IpAddr;
 
 use http::Method;
 use wire::fields::is_token;
-use wire::{Fields, Name, RequestHead, Version};
+use wire::{Fields, Name, RequestHead, Version, push_address};
 
 use crate::hops;
 
@@ -18,8 +18,7 @@ use crate::hops;
 #[must_use]
 pub fn to_origin(head: &RequestHead, peer: IpAddr, scheme: &str) -> Fields {
     let reads = matches!(head.method, Method::GET | Method::HEAD);
-    let mut fields = head.fields.clone();
-    fields.retain(|known, name, _| {
+    let mut fields = head.fields.filtered(|known, name, _| {
         let stays_here = hops::is_of_one_hop(known, name)
             || matches!(known, Some(Name::ContentLength | Name::Expect | Name::Host))
             || hops::is_named(&head.fields, name)
@@ -34,10 +33,12 @@ pub fn to_origin(head: &RequestHead, peer: IpAddr, scheme: &str) -> Fields {
         fields.put(Name::Connection, "te");
     }
     let peer = peer.to_canonical();
-    fields.put(Name::XForwardedFor, peer.to_string());
+    let mut address = Vec::with_capacity(48);
+    push_address(&mut address, peer);
+    fields.put(Name::XForwardedFor, &address);
     fields.put(Name::XForwardedProto, scheme);
     fields.put(Name::XForwardedHost, &head.host);
-    fields.put(Name::Forwarded, forwarded(peer, &head.host, scheme));
+    fields.put(Name::Forwarded, forwarded(&address, peer.is_ipv6(), &head.host, scheme));
     let version = if head.version == Version::Http10 { "1.0 wick" } else { "1.1 wick" };
     fields.put(Name::Via, version);
     fields
@@ -47,13 +48,11 @@ pub fn to_origin(head: &RequestHead, peer: IpAddr, scheme: &str) -> Fields {
 /// and those by which an origin talks to its server.
 #[must_use]
 pub fn to_client(response: &Fields) -> Fields {
-    let mut fields = response.clone();
-    fields.retain(|known, name, _| {
+    response.filtered(|known, name, _| {
         let to_the_server =
             matches!(known, Some(Name::XSendfile | Name::Status)) || starts_with(name, b"x-accel-");
         !to_the_server && !hops::is_of_one_hop(known, name) && !hops::is_named(response, name)
-    });
-    fields
+    })
 }
 
 /// Fields by which a proxy tells where a request came from and what was asked for. What a
@@ -108,18 +107,17 @@ fn starts_with(name: &[u8], start: &[u8]) -> bool {
 }
 
 /// One element of `Forwarded`; what is no token is quoted, and IPv6 stands in brackets.
-fn forwarded(peer: IpAddr, host: &str, scheme: &str) -> String {
-    let mut text = match peer {
-        IpAddr::V4(address) => format!("for={address}"),
-        IpAddr::V6(address) => format!("for=\"[{address}]\""),
-    };
+fn forwarded(peer: &[u8], is_ipv6: bool, host: &str, scheme: &str) -> Vec<u8> {
+    let mut text = Vec::with_capacity(peer.len() + host.len() + 48);
+    let (open, close) = if is_ipv6 { ("\"[", "]\"") } else { ("", "") };
+    let mut push = |part: &[u8]| text.extend_from_slice(part);
+    [b"for=", open.as_bytes(), peer, close.as_bytes()].into_iter().for_each(&mut push);
     if !host.is_empty() {
         // A host holds neither quote nor backslash: `wire` saw to that.
-        let quote = if host.bytes().all(is_token) { "" } else { "\"" };
-        text.push_str(&format!(";host={quote}{host}{quote}"));
+        let quote: &[u8] = if host.bytes().all(is_token) { b"" } else { b"\"" };
+        [b";host=", quote, host.as_bytes(), quote].into_iter().for_each(&mut push);
     }
-    text.push_str(";proto=");
-    text.push_str(scheme);
+    [b";proto=", scheme.as_bytes()].into_iter().for_each(push);
     text
 }
 

@@ -10,6 +10,11 @@ use std::fmt;
 
 use crate::Name;
 
+/// Room made with a message's first field: most messages need no more, and growing there
+/// step by step costs more than all else about them.
+const TEXT_BYTES: usize = 512;
+const LINES: usize = 16;
+
 /// Header or trailer fields of one message.
 #[derive(Clone, Default)]
 pub struct Fields {
@@ -61,6 +66,20 @@ impl Fields {
         Ok(fields)
     }
 
+    /// The fields for which `keep(known, name, value)` holds, with room for a few more.
+    #[must_use]
+    pub fn filtered(&self, mut keep: impl FnMut(Option<Name>, &[u8], &[u8]) -> bool) -> Self {
+        let mut kept = Self::new();
+        kept.text.reserve(self.text.len() + TEXT_BYTES);
+        kept.lines.reserve(self.lines.len() + LINES);
+        for (known, name, value) in self.iter_known() {
+            if keep(known, name, value) {
+                kept.add(name, value, known);
+            }
+        }
+        kept
+    }
+
     /// Forgets all fields and keeps the memory.
     pub fn clear(&mut self) {
         self.text.clear();
@@ -103,6 +122,10 @@ impl Fields {
     }
 
     fn add(&mut self, name: &[u8], value: &[u8], known: Option<Name>) {
+        if self.lines.capacity() == 0 {
+            self.text.reserve(TEXT_BYTES);
+            self.lines.reserve(LINES);
+        }
         self.lines.push(Line {
             start: self.text.len() as u32,
             value_length: value.len() as u32,
@@ -313,6 +336,7 @@ mod tests {
         assert_eq!(f.len(), 2);
         f.set(Name::Host, "h");
         assert_eq!(f.text(Name::Host), Some("h"));
+        assert_eq!(f.filtered(|_, name, _| name != b"b"), fields("a: 1\nhost: h\n"));
         f.retain(|_, name, _| name != b"a");
         assert!(f.has(Name::Host) && f.len() == 2);
     }

@@ -4,6 +4,7 @@
 //! bytes go in, messages come out, and the same message comes out however the
 //! bytes were cut.
 
+pub mod address;
 pub mod body;
 pub mod fastcgi;
 pub mod fields;
@@ -11,6 +12,7 @@ pub mod h1;
 pub mod message;
 pub mod name;
 
+pub use address::push_address;
 pub use body::{Body, BodyError};
 pub use fields::Fields;
 pub use message::{RequestHead, ResponseHead, Version};

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use wire::fastcgi::encode_param;
-use wire::{Fields, Name, RequestHead, Version};
+use wire::{Fields, Name, RequestHead, Version, push_address};
 
 use crate::Call;
 use crate::script::Script;
@@ -28,6 +28,7 @@ pub(crate) fn encode(
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024 + 2 * head.fields.bytes());
     let mut put = |name: &str, value: &[u8]| encode_param(&mut out, name.as_bytes(), value);
+    let mut address = Vec::with_capacity(48);
     let root = root.as_os_str().as_bytes();
     let info = script.path_info.as_deref().unwrap_or_default();
     put("GATEWAY_INTERFACE", b"CGI/1.1");
@@ -39,8 +40,10 @@ pub(crate) fn encode(
     put("SCRIPT_FILENAME", script.file.as_os_str().as_bytes());
     put("SCRIPT_NAME", &script.name);
     put("DOCUMENT_ROOT", root);
-    put("DOCUMENT_URI", &[&script.name, info].concat());
-    if !info.is_empty() {
+    if info.is_empty() {
+        put("DOCUMENT_URI", &script.name);
+    } else {
+        put("DOCUMENT_URI", &[&script.name, info].concat());
         put("PATH_INFO", info);
         put("PATH_TRANSLATED", &[root, info].concat());
     }
@@ -49,11 +52,21 @@ pub(crate) fn encode(
     if call.scheme == "https" {
         put("HTTPS", b"on");
     }
-    put("REMOTE_ADDR", call.peer.ip().to_canonical().to_string().as_bytes());
+    push_address(&mut address, call.peer.ip());
+    put("REMOTE_ADDR", &address);
     put("REMOTE_PORT", call.peer.port().to_string().as_bytes());
-    put("SERVER_ADDR", call.local.ip().to_canonical().to_string().as_bytes());
-    let (name, port) = server(call, &head.host);
-    put("SERVER_NAME", name.as_bytes());
+    address.clear();
+    push_address(&mut address, call.local.ip());
+    put("SERVER_ADDR", &address);
+    let local_port = call.local.port().to_string();
+    let standard_port = if call.scheme == "https" { "443" } else { "80" };
+    // A `Host` without a port means the scheme's own, whatever port Wick itself listens on.
+    let (name, port) = match split_host(&head.host) {
+        ("", _) => (&address[..], &*local_port),
+        (name, "") => (name.as_bytes(), standard_port),
+        (name, port) => (name.as_bytes(), port),
+    };
+    put("SERVER_NAME", name);
     put("SERVER_PORT", port.as_bytes());
     put("CONTENT_TYPE", head.fields.first(Name::ContentType).unwrap_or_default());
     let length = body_length.map_or_else(String::new, |length| length.to_string());
@@ -65,23 +78,17 @@ pub(crate) fn encode(
     out
 }
 
-/// The name and the port by which the visitor knows the site: a `Host` without a
-/// port means the scheme's own, whatever port Wick itself listens on.
-fn server(call: &Call, host: &str) -> (String, String) {
-    let (name, port) = match host.rsplit_once(':') {
+/// The name and the port of a host; the port is empty if none was named.
+fn split_host(host: &str) -> (&str, &str) {
+    match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => (name, port),
         _ => (host, ""),
-    };
-    let standard = if call.scheme == "https" { "443" } else { "80" };
-    match (name, port) {
-        ("", _) => (call.local.ip().to_canonical().to_string(), call.local.port().to_string()),
-        (name, "") => (name.to_owned(), standard.to_owned()),
-        (name, port) => (name.to_owned(), port.to_owned()),
     }
 }
 
 /// Every field as `HTTP_NAME`; lines of one name become one value.
 fn encode_fields(out: &mut Vec<u8>, fields: &Fields) {
+    let (mut variable, mut joined) = (b"HTTP_".to_vec(), Vec::new());
     for (at, (known, name, value)) in fields.iter_known().enumerate() {
         let is_ours = matches!(
             known,
@@ -91,23 +98,26 @@ fn encode_fields(out: &mut Vec<u8>, fields: &Fields) {
         if is_ours || !is_plain || name.eq_ignore_ascii_case(b"proxy") {
             continue;
         }
-        if fields.iter().take(at).any(|(earlier, _)| earlier.eq_ignore_ascii_case(name)) {
+        let is_same = |(other, _): &(&[u8], &[u8])| other.eq_ignore_ascii_case(name);
+        if fields.iter().take(at).any(|earlier| is_same(&earlier)) {
             continue;
         }
-        let variable: Vec<u8> = [b"HTTP_", name].concat();
-        let variable: Vec<u8> = variable
-            .iter()
-            .map(|&b| if b == b'-' { b'_' } else { b.to_ascii_uppercase() })
-            .collect();
-        let separator: &[u8] = if known == Some(Name::Cookie) { b"; " } else { b", " };
-        let mut joined = value.to_vec();
-        for (later, value) in fields.iter().skip(at + 1) {
-            if later.eq_ignore_ascii_case(name) {
+        variable.truncate(b"HTTP_".len());
+        variable
+            .extend(name.iter().map(|&b| if b == b'-' { b'_' } else { b.to_ascii_uppercase() }));
+        let mut value = value;
+        let mut later = fields.iter().skip(at + 1).filter(is_same).peekable();
+        if later.peek().is_some() {
+            let separator: &[u8] = if known == Some(Name::Cookie) { b"; " } else { b", " };
+            joined.clear();
+            joined.extend_from_slice(value);
+            for (_, value) in later {
                 joined.extend_from_slice(separator);
                 joined.extend_from_slice(value);
             }
+            value = &joined;
         }
-        encode_param(out, &variable, &joined);
+        encode_param(out, &variable, value);
     }
 }
 

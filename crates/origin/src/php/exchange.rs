@@ -94,6 +94,7 @@ impl Exchange {
 
     /// Waits until bytes have moved one way or the other.
     pub(crate) async fn step(&mut self) -> io::Result<Step> {
+        let mut has_waited = false;
         poll_fn(|context| {
             let wrote = self.poll_send(context)?;
             let buffer = self.connection.reader.buffer_mut();
@@ -106,8 +107,15 @@ impl Exchange {
                     Poll::Ready(Ok(Step::Read))
                 }
                 Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                Poll::Pending if wrote => Poll::Ready(Ok(Step::Wrote)),
-                Poll::Pending => Poll::Pending,
+                // Who waits for an answer counts from the last byte sent. What all went at
+                // the first look took no time, so the same wait may go on.
+                Poll::Pending if wrote && (has_waited || !self.is_sent()) => {
+                    Poll::Ready(Ok(Step::Wrote))
+                }
+                Poll::Pending => {
+                    has_waited = true;
+                    Poll::Pending
+                }
             }
         })
         .await
@@ -125,9 +133,12 @@ impl Exchange {
 
     /// The connection, if it can carry another request now that the answer has ended.
     pub(crate) fn into_kept(self) -> Option<Connection> {
-        let is_sent = self.sent == self.unsent.len() && self.source.is_none();
-        let is_clean = is_sent && !self.is_write_closed && self.connection.reader.is_empty();
+        let is_clean = self.is_sent() && !self.is_write_closed && self.connection.reader.is_empty();
         (self.is_keep && is_clean).then_some(self.connection)
+    }
+
+    fn is_sent(&self) -> bool {
+        self.sent == self.unsent.len() && self.source.is_none()
     }
 
     /// Sends as much as the connection takes; whether any of it went.

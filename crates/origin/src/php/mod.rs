@@ -38,7 +38,7 @@ use crate::slots::{Slot, SlotLimits, Slots};
 use crate::timeouts::{seconds, within};
 use crate::{Answer, Call, Counters, Dial, Log, LogSink, OriginError, Timeouts};
 use exchange::{Connection, Exchange, Step};
-use pump::{Progress, Pump, drain};
+use pump::{Arrived, Pump, arrived};
 use spool::Stored;
 
 /// How often an app may send a request on to another of its paths.
@@ -162,9 +162,9 @@ impl PhpOrigin {
             };
             let begun = self.run(&mut call, &head, &script).await?;
             match begun.redirect() {
-                None => return self.answer(begun, &head),
+                None => return self.answer(begun, &head).await,
                 Some(target) => {
-                    begun.pump.discard(begun.progress);
+                    begun.pump.discard();
                     head = redirected(head, target);
                 }
             }
@@ -176,8 +176,8 @@ impl PhpOrigin {
 /// An answer whose head has come.
 struct Begun {
     cgi: CgiHead,
+    /// What came of the body with the last of the head; more may have arrived behind it.
     first: Bytes,
-    progress: Progress,
     pump: Pump,
 }
 
@@ -203,7 +203,6 @@ fn redirected(mut head: RequestHead, target: String) -> RequestHead {
 struct Got {
     cgi: CgiHead,
     first: Bytes,
-    progress: Progress,
     exchange: Exchange,
 }
 
@@ -316,16 +315,17 @@ impl PhpOrigin {
                 let is_silent = !exchange.has_read();
                 return Err(Failure { error: OriginError::Reset(reason), is_silent });
             }
-            let mut stdout = Vec::new();
-            let progress = drain(&mut exchange, &self.log, &mut stdout).map_err(malformed)?;
-            let head = reader.push(&stdout).map_err(|error| malformed(error.to_string()))?;
-            match (head, progress) {
-                (Some((cgi, first)), progress) => {
-                    return Ok(Got { cgi, first, progress, exchange });
-                }
-                (None, Progress::Going) => {}
-                (None, Progress::Ended) => {
-                    return Err(malformed("PHP ended without a response head".to_owned()));
+            loop {
+                let output = match arrived(&mut exchange, &self.log).map_err(malformed)? {
+                    Arrived::Output(output) => output,
+                    Arrived::Nothing => break,
+                    Arrived::End => {
+                        return Err(malformed("PHP ended without a response head".to_owned()));
+                    }
+                };
+                let head = reader.push(&output).map_err(|error| malformed(error.to_string()))?;
+                if let Some((cgi, bytes)) = head {
+                    return Ok(Got { cgi, first: output.slice(bytes..), exchange });
                 }
             }
         }
@@ -340,24 +340,24 @@ impl PhpOrigin {
             left: None,
             slot,
         };
-        Begun { cgi: got.cgi, first: got.first, progress: got.progress, pump }
+        Begun { cgi: got.cgi, first: got.first, pump }
     }
 
-    fn answer(&self, begun: Begun, request: &RequestHead) -> Result<Answer, OriginError> {
-        let Begun { cgi, first, progress, mut pump } = begun;
+    async fn answer(&self, begun: Begun, request: &RequestHead) -> Result<Answer, OriginError> {
+        let Begun { cgi, first, mut pump } = begun;
         let head = cgi.head;
         let is_head = request.method == Method::HEAD;
         if let Some((name, value)) = sendfile::named(&head) {
-            pump.discard(progress);
+            pump.discard();
             let folders = &self.options.send_folders;
             return folders.send(&self.layout.root, name, value, &head, is_head);
         }
         if is_head || matches!(head.status, 204 | 304) {
-            pump.discard(progress);
+            pump.discard();
             return Ok(Answer { head, body: body::empty(), length: Some(0), file: None });
         }
         pump.left = announced_length(&head)?;
-        let (body, length) = pump.into_body(first, progress);
+        let (body, length) = pump.into_body(first).await;
         Ok(Answer { head, body, length, file: None })
     }
 }

@@ -3,6 +3,9 @@
 //! A child is expensive and a visitor may be slow; so PHP is read ahead of the
 //! visitor, up to [`PIECES_AHEAD`] pieces, and the child is free once it has said
 //! everything. Whoever drops the body closes the connection and so stops the script.
+//! PHP sends in pieces of 8 kB and little time passes between those of a page that is
+//! made already; so a body gets a moment to arrive whole ([`Pump::gather`]), and then
+//! leaves in one piece, with its length, without a task of its own.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -23,6 +26,10 @@ use crate::timeouts::{seconds, within};
 
 /// Pieces of at most 32 kB or a record that are read ahead.
 const PIECES_AHEAD: usize = 16;
+
+/// How long a body may take to arrive whole, and how large it may be for that.
+const GATHER: Duration = Duration::from_millis(3);
+const GATHERED_BYTES_MAX: usize = 64 * 1024;
 
 type Piece = Result<Bytes, BodyError>;
 
@@ -45,63 +52,101 @@ pub(crate) enum Progress {
 }
 
 impl Pump {
-    /// The body, begun by `first`; what has ended already needs no task.
-    pub(crate) fn into_body(mut self, first: Bytes, progress: Progress) -> (Body, Option<u64>) {
+    /// The body, begun by `first`; what comes whole within a moment needs no task.
+    pub(crate) async fn into_body(mut self, first: Bytes) -> (Body, Option<u64>) {
         let announced = self.left;
-        let first = self.limit(first);
-        match progress {
-            Progress::Ended if self.left.unwrap_or(0) == 0 => {
-                let length = first.len() as u64;
-                self.give_back();
-                (body::full(first), Some(length))
+        let (mut first, progress) = self.gather(first).await;
+        self.limit(&mut first);
+        // Who stores it shall hold no more than its length says.
+        let first = Bytes::from(first.into_boxed_slice());
+        let is_whole = match self.left {
+            Some(left) => left == 0,
+            None => matches!(progress, Ok(Progress::Ended)),
+        };
+        if is_whole {
+            let length = first.len() as u64;
+            match progress {
+                Ok(Progress::Ended) => self.give_back(),
+                Ok(Progress::Going) => self.discard(),
+                Err(_) => {}
             }
-            progress => {
-                let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
-                let left = announced;
-                // A new channel has room for the first piece.
-                let _ = if first.is_empty() { Ok(()) } else { sender.try_send(Ok(first)) };
-                match progress {
-                    Progress::Ended => drop(sender.try_send(Err(short()))),
-                    Progress::Going => drop(tokio::spawn(self.run(sender))),
-                }
-                (ReadAhead { pieces, left }.boxed_unsync(), announced)
-            }
+            return (body::full(first), Some(length));
         }
+        let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
+        // A new channel has room for two pieces.
+        let _ = if first.is_empty() { Ok(()) } else { sender.try_send(Ok(first)) };
+        match progress {
+            Ok(Progress::Ended) => drop(sender.try_send(Err(short()))),
+            Ok(Progress::Going) => drop(tokio::spawn(self.run(sender))),
+            Err(error) => drop(sender.try_send(Err(error))),
+        }
+        (ReadAhead { pieces, left: announced }.boxed_unsync(), announced)
+    }
+
+    /// What comes of a body within a moment.
+    async fn gather(&mut self, first: Bytes) -> (Vec<u8>, Result<Progress, BodyError>) {
+        let announced = self.left.map(|left| usize::try_from(left).unwrap_or(usize::MAX));
+        let is_small = announced.is_none_or(|bytes| bytes <= GATHERED_BYTES_MAX);
+        let enough = announced.unwrap_or(GATHERED_BYTES_MAX);
+        let mut gathered = Vec::with_capacity(match announced {
+            Some(bytes) if is_small => bytes,
+            _ => first.len(),
+        });
+        gathered.extend_from_slice(&first);
+        drop(first);
+        let mut progress =
+            drain(&mut self.exchange, &self.log, &mut gathered).map_err(BodyError::Origin);
+        if is_small && gathered.len() < enough && matches!(progress, Ok(Progress::Going)) {
+            let rest = async {
+                loop {
+                    match self.advance(&mut gathered).await {
+                        Ok(Progress::Going) if gathered.len() < enough => {}
+                        progress => return progress,
+                    }
+                }
+            };
+            progress = within(GATHER, rest).await.unwrap_or(Ok(Progress::Going));
+        }
+        (gathered, progress)
     }
 
     /// Reads the rest of an answer whose body nobody may see.
-    pub(crate) fn discard(mut self, progress: Progress) {
-        self.left = None;
-        match progress {
-            Progress::Ended => self.give_back(),
-            Progress::Going => drop(tokio::spawn(async move {
+    pub(crate) fn discard(mut self) {
+        let mut discarded = Vec::new();
+        match drain(&mut self.exchange, &self.log, &mut discarded) {
+            Ok(Progress::Ended) => self.give_back(),
+            Ok(Progress::Going) => drop(tokio::spawn(async move {
                 loop {
-                    match self.advance().await {
-                        Ok((_, Progress::Going)) => {}
-                        Ok((_, Progress::Ended)) => return self.give_back(),
+                    discarded.clear();
+                    match self.advance(&mut discarded).await {
+                        Ok(Progress::Going) => {}
+                        Ok(Progress::Ended) => return self.give_back(),
                         Err(_) => return,
                     }
                 }
             })),
+            Err(_) => {}
         }
     }
 
     async fn run(mut self, sender: mpsc::Sender<Piece>) {
         loop {
+            let mut piece = Vec::new();
             let advanced = tokio::select! {
                 biased;
                 () = sender.closed() => return,
-                advanced = self.advance() => advanced,
+                advanced = self.advance(&mut piece) => advanced,
             };
-            let (piece, progress) = match advanced {
-                Ok(advanced) => advanced,
+            let progress = match advanced {
+                Ok(progress) => progress,
                 Err(error) => {
                     drop(self);
                     let _ = sender.send(Err(error)).await;
                     return;
                 }
             };
-            let piece = self.limit(piece);
+            self.limit(&mut piece);
+            let piece = Bytes::from(piece);
             if let Progress::Ended = progress {
                 let is_short = self.left.unwrap_or(0) > 0;
                 self.give_back();
@@ -119,29 +164,25 @@ impl Pump {
         }
     }
 
-    /// Waits for bytes and gives what they hold of the body.
-    async fn advance(&mut self) -> Result<(Bytes, Progress), BodyError> {
+    /// Waits for bytes and appends what they hold of the body.
+    async fn advance(&mut self, piece: &mut Vec<u8>) -> Result<Progress, BodyError> {
         match within(self.idle, self.exchange.step()).await {
             None => Err(BodyError::OriginIdle { seconds: seconds(self.idle) }),
             Some(Err(error)) => Err(BodyError::Origin(error.to_string())),
             Some(Ok(Step::Closed)) => Err(BodyError::Origin("PHP closed the connection".into())),
-            Some(Ok(Step::Wrote)) => Ok((Bytes::new(), Progress::Going)),
+            Some(Ok(Step::Wrote)) => Ok(Progress::Going),
             Some(Ok(Step::Read)) => {
-                let mut piece = Vec::new();
-                let progress =
-                    drain(&mut self.exchange, &self.log, &mut piece).map_err(BodyError::Origin)?;
-                Ok((piece.into(), progress))
+                drain(&mut self.exchange, &self.log, piece).map_err(BodyError::Origin)
             }
         }
     }
 
     /// Cuts off what goes beyond the announced length, as a client would.
-    fn limit(&mut self, mut piece: Bytes) -> Bytes {
+    fn limit(&mut self, piece: &mut Vec<u8>) {
         if let Some(left) = &mut self.left {
             piece.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
             *left -= piece.len() as u64;
         }
-        piece
     }
 
     fn give_back(self) {
@@ -152,27 +193,44 @@ impl Pump {
     }
 }
 
-/// Appends what the records that have arrived hold of STDOUT; logs their STDERR.
-pub(crate) fn drain(
-    exchange: &mut Exchange,
-    log: &Log,
-    stdout: &mut Vec<u8>,
-) -> Result<Progress, String> {
+/// What has arrived.
+pub(crate) enum Arrived {
+    /// Bytes of STDOUT.
+    Output(Bytes),
+    /// The end of the answer.
+    End,
+    /// Nothing more for now.
+    Nothing,
+}
+
+/// Takes the next that has arrived of STDOUT; logs the STDERR before it.
+pub(crate) fn arrived(exchange: &mut Exchange, log: &Log) -> Result<Arrived, String> {
     while let Some(record) = exchange.next_record().map_err(|error| error.to_string())? {
         match record.kind {
-            Kind::Stdout => stdout.extend_from_slice(&record.content),
+            Kind::Stdout => return Ok(Arrived::Output(record.content)),
             Kind::Stderr => log.text("php", &record.content),
             Kind::End => {
                 let end = End::parse(&record.content).map_err(|error| error.to_string())?;
                 return match end.protocol_status {
-                    0 => Ok(Progress::Ended),
+                    0 => Ok(Arrived::End),
                     status => Err(format!("PHP refused the request with status {status}")),
                 };
             }
             _ => {}
         }
     }
-    Ok(Progress::Going)
+    Ok(Arrived::Nothing)
+}
+
+/// Appends all that has arrived of STDOUT; logs the STDERR.
+fn drain(exchange: &mut Exchange, log: &Log, stdout: &mut Vec<u8>) -> Result<Progress, String> {
+    loop {
+        match arrived(exchange, log)? {
+            Arrived::Output(bytes) => stdout.extend_from_slice(&bytes),
+            Arrived::End => return Ok(Progress::Ended),
+            Arrived::Nothing => return Ok(Progress::Going),
+        }
+    }
 }
 
 fn short() -> BodyError {

@@ -29,6 +29,8 @@ enum Act {
     End,
     /// Closes the connection.
     Close,
+    /// Thinks for this many milliseconds.
+    Pause(u64),
     /// Waits until the other side closes.
     Silence,
 }
@@ -100,6 +102,7 @@ async fn application(mut io: DuplexStream, requests: Vec<Vec<Act>>, seen: Arc<Mu
                     write_end(&mut bytes, End { application_status: 0, protocol_status: 0 });
                 }
                 Act::Close => return,
+                Act::Pause(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
                 Act::Silence => {
                     let _ = io.read(&mut [0]).await;
                     return;
@@ -210,6 +213,40 @@ async fn answers_come_through_however_they_are_cut() {
     check(vec![out("Status: 304\n\nnever seen"), Act::End], "GET /", "304 ").await;
     let long = "x".repeat(300_000);
     check(page(&long), "GET /", &format!("200 {long}")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_comes_in_a_moment_leaves_whole_and_a_slow_one_as_it_comes() {
+    for (head, pause_ms, length, pieces) in [
+        ("A: b\n\n", 1, Some(4), vec!["abcd"]),
+        ("A: b\n\n", 50, None, vec!["ab", "cd"]),
+        ("Content-Length: 4\n\n", 1, Some(4), vec!["abcd"]),
+        ("Content-Length: 4\n\n", 50, Some(4), vec!["ab", "cd"]),
+        ("Content-Length: 99999\n\n", 1, Some(99_999), vec!["ab", "cd"]),
+    ] {
+        let acts = vec![out(&format!("{head}ab")), Act::Pause(pause_ms), out("cd"), Act::End];
+        let bench = bench(vec![vec![acts]], |_| {});
+        let mut answer = bench.origin.send(call("GET /", None)).await.expect("an answer");
+        assert_eq!(answer.length, length, "{head:?} {pause_ms}");
+        let mut seen = Vec::new();
+        while let Some(Ok(frame)) = answer.body.frame().await {
+            seen.push(frame.into_data().expect("data"));
+        }
+        assert_eq!(seen, pieces, "{head:?} {pause_ms}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_said_all_it_announced_may_go_on_without_its_visitor() {
+    let first = vec![out("Content-Length: 4\n\nabcd"), Act::Pause(5_000), Act::End];
+    let bench = bench(vec![vec![first, page("next")]], |_| {});
+    let begun = tokio::time::Instant::now();
+    assert_eq!(bench.ask("GET /").await, "200 abcd");
+    assert!(begun.elapsed().as_millis() < 1_000, "the visitor waited for the script's end");
+    tokio::time::advance(Duration::from_secs(5)).await;
+    bench.until_kept(1).await;
+    assert_eq!(bench.ask("GET /").await, "200 next");
+    assert_eq!(bench.connects(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,8 +5,6 @@
 //! Invariants: 1. The result is the same however the bytes were cut. 2. A head
 //! longer than [`HEAD_BYTES_MAX`] is refused before more of it is kept.
 
-use bytes::Bytes;
-
 use crate::{Fields, Name, ResponseHead};
 
 /// The longest head that is accepted.
@@ -44,25 +42,38 @@ pub struct HeadReader {
 }
 
 impl HeadReader {
-    /// Takes bytes; once the head is whole, gives it with the body bytes behind it.
+    /// Takes bytes; once the head is whole, gives it with how many of them belong to it.
+    /// The rest is body.
     ///
     /// # Errors
     /// The head is too long or malformed; the reader is of no further use.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Option<(CgiHead, Bytes)>, HeadError> {
-        self.text.extend_from_slice(bytes);
-        while let Some(length) = self.text[self.line_start..].iter().position(|&b| b == b'\n') {
-            let line = &self.text[self.line_start..self.line_start + length];
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Option<(CgiHead, usize)>, HeadError> {
+        let before = self.text.len();
+        // A head nearly always comes whole, and is then read where it lies.
+        let text = if before == 0 {
+            bytes
+        } else {
+            self.text.extend_from_slice(bytes);
+            &self.text
+        };
+        while let Some(length) = memchr::memchr(b'\n', &text[self.line_start..]) {
+            let line = &text[self.line_start..self.line_start + length];
             let next = self.line_start + length + 1;
             if next > HEAD_BYTES_MAX {
                 return Err(HeadError::TooLong);
             }
             if matches!(line, b"" | b"\r") {
-                let head = parse(&self.text[..self.line_start])?;
-                return Ok(Some((head, Bytes::copy_from_slice(&self.text[next..]))));
+                return Ok(Some((parse(&text[..self.line_start])?, next - before)));
             }
             self.line_start = next;
         }
-        if self.text.len() > HEAD_BYTES_MAX { Err(HeadError::TooLong) } else { Ok(None) }
+        if text.len() > HEAD_BYTES_MAX {
+            return Err(HeadError::TooLong);
+        }
+        if before == 0 {
+            self.text.extend_from_slice(bytes);
+        }
+        Ok(None)
     }
 
     /// Whether no byte has come yet.
@@ -116,7 +127,8 @@ mod tests {
         match HeadReader::default().push(text) {
             Ok(None) => "more".to_owned(),
             Err(error) => error.to_string(),
-            Ok(Some((cgi, rest))) => {
+            Ok(Some((cgi, bytes))) => {
+                let rest = bytes::Bytes::copy_from_slice(&text[bytes..]);
                 let local = if cgi.is_local_redirect { " local" } else { "" };
                 format!("{}{local} {:?} {rest:?}", cgi.head.status, cgi.head.fields)
             }
@@ -152,11 +164,12 @@ mod tests {
     fn a_head_is_the_same_wherever_it_is_cut() {
         let text = b"Status: 404 Gone\r\nA: b\r\nC: d\r\n\r\n\r\nbody";
         let mut whole = HeadReader::default();
-        let (head, rest) = whole.push(text).expect("a head").expect("whole");
-        for cut in 0..text.len() - rest.len() {
+        let (head, bytes) = whole.push(text).expect("a head").expect("whole");
+        assert_eq!(&text[bytes..], b"\r\nbody");
+        for cut in 0..bytes {
             let mut reader = HeadReader::default();
             assert_eq!(reader.push(&text[..cut]), Ok(None), "cut at {cut}");
-            assert_eq!(reader.push(&text[cut..]), Ok(Some((head.clone(), rest.clone()))));
+            assert_eq!(reader.push(&text[cut..]), Ok(Some((head.clone(), bytes - cut))));
         }
     }
 
