@@ -5,6 +5,8 @@
 //! `PHP_VALUE` or any other variable of ours. 2. No two fields become one
 //! variable: names with other characters than letters, digits and hyphens are left
 //! out. 3. `HTTP_PROXY` never appears: libraries would take it for a setting.
+//! 4. A script sees Wick as its server and not as a proxy: who asks, by what host,
+//! port and scheme, stands in the variables for that.
 //! Start at [`encode`].
 
 use std::os::unix::ffi::OsStrExt;
@@ -95,7 +97,7 @@ fn encode_fields(out: &mut Vec<u8>, fields: &Fields) {
             Some(Name::Host | Name::ContentType | Name::ContentLength | Name::TransferEncoding)
         );
         let is_plain = name.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'-');
-        if is_ours || !is_plain || name.eq_ignore_ascii_case(b"proxy") {
+        if is_ours || is_of_a_proxy(known) || !is_plain || name.eq_ignore_ascii_case(b"proxy") {
             continue;
         }
         let is_same = |(other, _): &(&[u8], &[u8])| other.eq_ignore_ascii_case(name);
@@ -119,6 +121,21 @@ fn encode_fields(out: &mut Vec<u8>, fields: &Fields) {
         }
         encode_param(out, &variable, value);
     }
+}
+
+/// Whether a field tells what stands in variables of its own here. MediaWiki drops the
+/// port from every link when it finds `X-Forwarded-Proto`: a proxy has the standard one.
+fn is_of_a_proxy(known: Option<Name>) -> bool {
+    matches!(
+        known,
+        Some(
+            Name::XForwardedFor
+                | Name::XForwardedHost
+                | Name::XForwardedProto
+                | Name::Forwarded
+                | Name::Via
+        )
+    )
 }
 
 #[cfg(test)]
@@ -207,19 +224,19 @@ mod tests {
                 "a",
                 "/",
                 "http",
-                "Proxy: evil\nPHP_VALUE: x\nX_Forwarded_For: evil\nX-Forwarded-For: good\n\
+                "Proxy: evil\nPHP_VALUE: x\nX_Forwarded_For: evil\nX-Forwarded-For: other\n\
+                 X-Forwarded-Proto: http\nX-Forwarded-Host: a\nForwarded: for=a\nVia: 1.1 wick\n\
                  Content-Type: a/b\nContent-Length: 9\nHost: evil\nX.Y: z\n\
                  Cookie: a=1\nX-A: 1\ncookie: b=2\nx-a: 2\n",
             ),
             None,
+            &["CONTENT_TYPE=a/b", "HTTP_HOST=a", "HTTP_COOKIE=a=1; b=2", "HTTP_X_A=1, 2"],
             &[
-                "HTTP_X_FORWARDED_FOR=good",
-                "CONTENT_TYPE=a/b",
-                "HTTP_HOST=a",
-                "HTTP_COOKIE=a=1; b=2",
-                "HTTP_X_A=1, 2",
-            ],
-            &[
+                "HTTP_X_FORWARDED_FOR",
+                "HTTP_X_FORWARDED_PROTO",
+                "HTTP_X_FORWARDED_HOST",
+                "HTTP_FORWARDED",
+                "HTTP_VIA",
                 "HTTP_PROXY",
                 "PHP_VALUE",
                 "HTTP_PHP_VALUE",
