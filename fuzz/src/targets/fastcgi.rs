@@ -48,10 +48,10 @@ fn read_head<'a>(
     let mut reader = HeadReader::default();
     let mut taken = 0;
     for part in parts {
-        taken += part.len();
-        if let Some((head, rest)) = reader.push(part)? {
-            return Ok(Some((head, taken - rest.len())));
+        if let Some((head, belonging)) = reader.push(part)? {
+            return Ok(Some((head, taken + belonging)));
         }
+        taken += part.len();
     }
     Ok(None)
 }
