@@ -1,0 +1,38 @@
+//! Two copies of one page compared, and a request translated from one to the other.
+//!
+//! Pure: bytes go in, an answer comes out. [`Document`] reads a copy; [`compare()`] finds
+//! what differs and what each difference is; [`may_share`] says whether a page made for one
+//! stranger may be shown to others; [`Binding`] translates what a visitor sends, having
+//! read one copy, into what the other copy would have sent.
+//! Nothing here knows any application.
+//! Start at `compare.rs`; for requests at `translate.rs`.
+
+mod binding;
+mod blocks;
+mod carried;
+mod chunk;
+mod class;
+mod compare;
+mod context;
+mod difference;
+mod document;
+mod escape;
+mod literal;
+mod pairing;
+mod request;
+mod share;
+mod skeleton;
+mod span;
+mod tag;
+mod translate;
+mod unit;
+
+pub use binding::Binding;
+pub use carried::for_each_carried;
+pub use class::Class;
+pub use compare::{Comparison, Likeness, TooDifferent, compare};
+pub use document::{DOCUMENT_BYTES_MAX, Document, Kind, TooLong};
+pub use request::{BODY_BYTES_MAX, BodyTooLong, Request};
+pub use share::{Refusal, may_share};
+pub use span::Span;
+pub use translate::Translated;
