@@ -61,6 +61,12 @@ impl Origin {
         }
     }
 
+    /// Whether interim answers may come before the answer: PHP has no way to send any.
+    #[must_use]
+    pub fn sends_hints(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+
     /// Closes unused connections and keeps none from now on, for a stop in good order:
     /// a php-fpm that is asked to finish waits for those who hold its children.
     pub fn retire(&self) {

@@ -198,8 +198,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.place.clear();
                 let (mut pump, upload) =
                     upload::channel(framing.length, self.server.limits.body_bytes_max);
-                let (early_sender, early) = mpsc::channel(EARLY_MAX);
-                let relays_early = self.head.version == Version::Http11;
+                let hints =
+                    errand.site.origin.sends_hints() && self.head.version == Version::Http11;
+                let (early_sender, early) = hints.then(|| mpsc::channel(EARLY_MAX)).unzip();
                 let journey = Journey::new(
                     self.server.clone(),
                     errand.site.clone(),
@@ -208,7 +209,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     framing.length,
                     upload,
                     self.peers,
-                    relays_early.then_some(early_sender),
+                    early_sender,
                 );
                 let is_head = *journey.method() == Method::HEAD;
                 let continues = framing.expects_continue;
@@ -225,12 +226,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         mut travel: Pin<Box<impl Future<Output = Reply>>>,
         pump: &mut Pump,
         mut expects_continue: bool,
-        mut early: mpsc::Receiver<ResponseHead>,
+        mut early: Option<mpsc::Receiver<ResponseHead>>,
     ) -> Result<Reply, End> {
         loop {
             if let Some(reply) = poll_once(travel.as_mut()).await {
                 // Hints may have come together with the answer.
-                while let Ok(hints) = early.try_recv() {
+                while let Some(hints) = early.as_mut().and_then(|early| early.try_recv().ok()) {
                     self.relay(&hints).await?;
                 }
                 return Ok(reply);
@@ -244,7 +245,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let pumping = !pump.is_over() && pump.is_wanted();
             tokio::select! {
                 biased;
-                Some(hints) = early.recv() => self.relay(&hints).await?,
+                Some(hints) = next_hints(&mut early) => self.relay(&hints).await?,
                 reply = &mut travel => return Ok(reply),
                 () = self.pump_once(pump), if pumping => {}
             }
@@ -497,6 +498,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             discarded += self.input.len();
         }
+    }
+}
+
+/// The next early hints, where any may come.
+async fn next_hints(early: &mut Option<mpsc::Receiver<ResponseHead>>) -> Option<ResponseHead> {
+    match early {
+        Some(early) => early.recv().await,
+        None => None,
     }
 }
 

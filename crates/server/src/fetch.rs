@@ -1,35 +1,29 @@
 //! Asking the origin: for one visitor, or for everybody.
 //!
-//! A leader's answer is judged once. What may be shared is read by all who wait
-//! from its first byte, while a task of its own carries it into the store, also
-//! when the visitor who caused it goes away; what may not be shared goes to that
-//! visitor alone, and everybody else is released at once.
+//! A leader's answer is judged once. What may be shared is taken over by
+//! [`carry`]; what may not be shared goes to the visitor who caused it alone, and
+//! everybody else is released at once.
 //! Invariants: 1. a fetch during which the site was written to is delivered and
 //! not stored. 2. a flight ends on every path, at the latest when it is dropped.
 
 use std::sync::Arc;
 
 use base::{Now, task};
-use bytes::Bytes;
-use futures_util::stream;
-use http_body_util::{BodyExt, StreamBody};
 use origin::{Answer, OriginError};
 use policy::{
     Admission, Judgement, MissReason, NoStore, PassReason, StaleReason, Terms, VaryKey, Verdict,
 };
-use store::{Filling, Key, Lead, Reader, Source};
-use wire::{Body, BodyError, Name, ResponseHead};
+use store::{Key, Lead};
+use wire::{Name, ResponseHead};
 
 use crate::Server;
+use crate::carry::{self, Admitted, Shared, insert, shared_reply};
 use crate::journey::{Journey, Peers};
 use crate::page::{Page, Stored};
 use crate::pipeline;
 use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
 use crate::site::Site;
-
-/// A body larger than the memory that readers may lag behind by is not kept whole.
-const WINDOW_BYTES: usize = 1 << 20;
 
 /// What the leader of a flight found, for those who wait.
 #[derive(Clone)]
@@ -42,15 +36,6 @@ pub(crate) enum Landing {
     Uncacheable,
     /// No answer.
     Failed { status: u16, error: OriginError },
-}
-
-/// An answer that many read while it comes.
-pub(crate) struct Shared {
-    head: ResponseHead,
-    vary: Option<VaryKey>,
-    source: Source<BodyError>,
-    length: Option<u64>,
-    terms: Terms,
 }
 
 /// The key of a flight: the page's, and the variant as far as it is known.
@@ -182,11 +167,11 @@ pub(crate) async fn lead(
 }
 
 /// What is known of a fetch from before it began.
-struct Fetch {
-    hash: u64,
+pub(crate) struct Fetch {
+    pub(crate) hash: u64,
     request_ticks_ms: u64,
-    writes: u64,
-    why: MissReason,
+    pub(crate) writes: u64,
+    pub(crate) why: MissReason,
 }
 
 fn may_serve_on_error(journey: &Journey, page: &Page) -> bool {
@@ -220,7 +205,7 @@ fn stored_reply(
         &journey.head,
         &journey.key,
         now,
-        Shown { verdict, ttl_ms, origin_status },
+        Shown { verdict, ttl_ms: Some(ttl_ms), origin_status, is_new: false },
     )
 }
 
@@ -303,26 +288,8 @@ fn take_in(
     };
     let head = clean(&answer.head, now);
     let vary = VaryKey::of(&head.fields, &journey.head.fields);
-    let (filling, source) = Filling::new(WINDOW_BYTES);
-    let shared = Arc::new(Shared { head, vary, source, length: answer.length, terms });
-    let reply = shared_reply(&journey, &shared, Verdict::Miss(fetch.why));
-    // What must be validated for each visitor is nothing for those who waited.
-    let answers_waiters = shared.terms.answers_waiters();
-    lead.announce(match answers_waiters {
-        true => Landing::Shared(shared.clone()),
-        false => Landing::Uncacheable,
-    });
-    let carrier = Carrier {
-        server: journey.server.clone(),
-        site: journey.site.clone(),
-        key: journey.key.clone(),
-        hash: fetch.hash,
-        writes: fetch.writes,
-    };
-    let carry = carrier.carry(lead, shared, filling, answer.body, answer.length);
-    task::spawn_counted(&journey.server.counters.panics, carry);
-    // The head is ours to write, so nothing can have failed yet.
-    reply.unwrap_or_else(|| Reply::failed(&OriginError::Reset("nothing came".into()), &journey.key))
+    let admitted = Admitted { head, vary, terms };
+    carry::take_over(journey, lead, admitted, answer, fetch)
 }
 
 /// The head as it is stored; one without a date gets that of its arrival (RFC 9110 §6.6.1).
@@ -337,32 +304,8 @@ fn clean(head: &ResponseHead, now: Now) -> ResponseHead {
 }
 
 /// The largest body that the store would take.
-fn object_bytes_max(server: &Server) -> u64 {
+pub(crate) fn object_bytes_max(server: &Server) -> u64 {
     (server.store.limit() / 8) as u64
-}
-
-/// The reply of one who reads along; `None` when the beginning is gone already.
-fn shared_reply(journey: &Journey, shared: &Shared, verdict: Verdict) -> Option<Reply> {
-    let body = read_along(shared.source.reader()?);
-    let age_seconds = policy::age_seconds(&shared.terms, journey.now().ticks_ms);
-    let told = Told::fetched(verdict, shared.head.status, Some(Ok(())));
-    let (head, length) = (&shared.head, shared.length);
-    Some(Reply::shared(head, age_seconds, body, length, &journey.head, &told, &journey.key))
-}
-
-fn read_along(reader: Reader<BodyError>) -> Body {
-    let pieces = stream::unfold(reader, |mut reader| async move {
-        let piece = reader.next().await?;
-        Some((piece.map(http_body::Frame::data).map_err(broken), reader))
-    });
-    StreamBody::new(pieces).boxed_unsync()
-}
-
-fn broken(error: store::Broken<BodyError>) -> BodyError {
-    match error {
-        store::Broken::Failed(error) => error,
-        store::Broken::Abandoned => BodyError::Ours("the fetch was given up".into()),
-    }
 }
 
 /// What a landing is for one who waited for it.
@@ -394,10 +337,11 @@ pub(crate) fn board(journey: &Journey, landing: Landing) -> Boarding {
             Boarding::Aboard(Box::new(stored_reply(journey, page, verdict, None)))
         }
         Landing::Shared(shared) => {
-            if shared.vary.as_ref().is_some_and(|vary| !vary.matches(&journey.head.fields)) {
-                return Boarding::OtherVariant(shared.vary.clone());
+            let Admitted { vary, terms, .. } = &shared.admitted;
+            if vary.as_ref().is_some_and(|vary| !vary.matches(&journey.head.fields)) {
+                return Boarding::OtherVariant(vary.clone());
             }
-            if let Some(reason) = withheld(journey, &shared.terms) {
+            if let Some(reason) = withheld(journey, terms) {
                 return Boarding::Alone(reason);
             }
             match shared_reply(journey, &shared, Verdict::Collapsed) {
@@ -418,80 +362,6 @@ fn withheld(journey: &Journey, terms: &Terms) -> Option<PassReason> {
     match policy::judge(terms, &journey.head.fields, ticks_ms, &journey.site.rules) {
         Judgement::Pass(reason) => Some(reason),
         _ => None,
-    }
-}
-
-/// Carries a body into the store while everybody reads it.
-struct Carrier {
-    server: Arc<Server>,
-    site: Arc<Site>,
-    key: Vec<u8>,
-    hash: u64,
-    writes: u64,
-}
-
-impl Carrier {
-    async fn carry(
-        self,
-        lead: Lead<Landing>,
-        shared: Arc<Shared>,
-        mut filling: Filling<BodyError>,
-        mut body: Body,
-        length: Option<u64>,
-    ) {
-        let limit = object_bytes_max(&self.server);
-        let mut reservation = self.server.store.reserve(0).ok();
-        let mut taken = 0u64;
-        while let Some(frame) = body.frame().await {
-            let data = match frame {
-                Ok(frame) => match frame.into_data() {
-                    Ok(data) => data,
-                    Err(_trailers) => continue,
-                },
-                Err(error) => {
-                    filling.fail(error);
-                    return;
-                }
-            };
-            taken += data.len() as u64;
-            let kept = taken <= limit
-                && reservation.as_mut().is_some_and(|held| held.grow(data.len()).is_ok());
-            if !kept && reservation.take().is_some() {
-                filling.give_up_keeping();
-            }
-            if filling.push(data).await.is_err() {
-                return;
-            }
-        }
-        if length.is_some_and(|length| length != taken) {
-            filling.fail(BodyError::Origin("it is not as long as announced".into()));
-            return;
-        }
-        let whole = filling.finish();
-        drop(reservation);
-        if let Some(whole) = whole {
-            self.store(&shared, whole);
-        }
-        drop(lead);
-    }
-
-    fn store(&self, shared: &Shared, body: Bytes) {
-        let vary = shared.vary.clone();
-        let page = Page::stored(&shared.head, &self.key, body, shared.terms, vary);
-        let key = Key { hash: self.hash, text: &self.key };
-        insert(&self.server, &self.site, &key, Arc::new(page), self.writes);
-    }
-}
-
-/// Stores a page unless the site was written to since its fetch began.
-fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page>, writes: u64) {
-    if site.writes() != writes {
-        return;
-    }
-    server.store.insert(key, page.clone());
-    if site.writes() != writes {
-        // A write came between the look and the insertion, and may have removed before we stored.
-        server.store.remove_if(key, |stored| std::ptr::eq(stored, &*page));
     }
 }
 

@@ -50,11 +50,11 @@ impl Journey {
         head: RequestHead,
         key: Vec<u8>,
         length: Length,
-        upload: Upload,
+        upload: Option<Upload>,
         peers: Peers,
         early: Option<mpsc::Sender<ResponseHead>>,
     ) -> Self {
-        let body = (length != Length::None).then(|| upload.boxed_unsync());
+        let body = upload.map(BodyExt::boxed_unsync);
         Self { server, site, head, key, peers, length, body, early }
     }
 
@@ -94,8 +94,13 @@ impl Journey {
 
     /// The request as the origin shall see it. The body can be taken only once.
     pub(crate) fn call(&mut self) -> Call {
-        let mut head = self.head.clone();
-        head.fields = policy::to_origin(&self.head, self.peers.peer.ip(), "http");
+        let head = RequestHead {
+            method: self.head.method.clone(),
+            target: self.head.target.clone(),
+            host: self.head.host.clone(),
+            version: self.head.version,
+            fields: policy::to_origin(&self.head, self.peers.peer.ip(), "http"),
+        };
         let early = self.early.take().map(|sender| {
             // Hints are worth nothing late, so what finds the channel full is dropped.
             let relay = move |hints: ResponseHead| drop(sender.try_send(hints));

@@ -5,6 +5,7 @@
 //! of the stations that the pipeline names.
 
 mod access;
+mod carry;
 mod config;
 mod connection;
 mod counters;

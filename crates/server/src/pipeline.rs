@@ -78,13 +78,12 @@ pub(crate) fn depart(
     let key = Key { hash, text: key_text };
     match look(server, site, head, now, &key) {
         Found::Fresh { page, ttl_ms } => {
-            let shown = serve_stored::Shown { verdict: Verdict::Hit, ttl_ms, origin_status: None };
+            let shown = serve_stored::Shown::found(Verdict::Hit, ttl_ms);
             Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
         }
         Found::StaleButServable { page, ttl_ms, reason } => {
             fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
-            let verdict = Verdict::Stale(reason);
-            let shown = serve_stored::Shown { verdict, ttl_ms, origin_status: None };
+            let shown = serve_stored::Shown::found(Verdict::Stale(reason), ttl_ms);
             Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
         }
         Found::MustNotAsk => Turn::Arrived(Reply::only_if_cached(key_text)),
@@ -222,8 +221,7 @@ fn look_again(journey: &Journey, hash: u64) -> Option<Reply> {
     let now = journey.now();
     match look(&journey.server, &journey.site, &journey.head, now, &key) {
         Found::Fresh { page, ttl_ms } => {
-            let verdict = Verdict::Collapsed;
-            let shown = serve_stored::Shown { verdict, ttl_ms, origin_status: None };
+            let shown = serve_stored::Shown::found(Verdict::Collapsed, ttl_ms);
             Some(serve_stored::reply(page, &journey.head, &journey.key, now, shown))
         }
         _ => None,

@@ -22,13 +22,16 @@ pub(crate) struct Persistence {
 /// Appends everything up to the body.
 pub(crate) fn head(out: &mut Vec<u8>, reply: &Reply, persistence: Persistence, now: Now) {
     match &reply.head {
-        Head::Stored { page, age_seconds, ttl_seconds, origin_status } => {
+        Head::Stored { page, age_seconds, ttl_seconds, origin_status, is_new } => {
             if let Some(stored) = page.as_stored() {
                 out.extend_from_slice(stored.head());
                 out.extend_from_slice(b"age: ");
                 number(out, *age_seconds);
                 out.extend_from_slice(b"\r\ncache-status: ");
-                cache_status::write(out, reply.verdict, Some(*ttl_seconds), *origin_status);
+                cache_status::write(out, reply.verdict, *ttl_seconds, *origin_status);
+                if *is_new {
+                    cache_status::write_stored(out);
+                }
                 out.extend_from_slice(stored.key_parameter());
                 out.extend_from_slice(b"\r\n");
             }

@@ -28,9 +28,11 @@ pub(crate) enum Head {
     Stored {
         page: Arc<Page>,
         age_seconds: u64,
-        ttl_seconds: i64,
+        ttl_seconds: Option<i64>,
         /// The status that the origin gave when it was asked about this page just now.
         origin_status: Option<u16>,
+        /// Whether it was stored just now, for this request.
+        is_new: bool,
     },
     /// Ready to be written, `Cache-Status` included.
     Ready(ResponseHead),

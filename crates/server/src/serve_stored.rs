@@ -16,9 +16,19 @@ use crate::reply::{Head, Payload, Reply, Told};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shown {
     pub(crate) verdict: Verdict,
-    pub(crate) ttl_ms: i64,
+    /// How long it stays fresh, unless it was made just now.
+    pub(crate) ttl_ms: Option<i64>,
     /// The status that the origin gave, if it was asked just now.
     pub(crate) origin_status: Option<u16>,
+    /// Whether it was stored just now, for this request.
+    pub(crate) is_new: bool,
+}
+
+impl Shown {
+    /// A page that lay in the store.
+    pub(crate) fn found(verdict: Verdict, ttl_ms: i64) -> Self {
+        Self { verdict, ttl_ms: Some(ttl_ms), origin_status: None, is_new: false }
+    }
 }
 
 /// The reply to a request that selects `page`.
@@ -46,8 +56,9 @@ pub(crate) fn reply(
     let head = Head::Stored {
         page,
         age_seconds,
-        ttl_seconds: whole_seconds(shown.ttl_ms),
+        ttl_seconds: shown.ttl_ms.map(whole_seconds),
         origin_status: shown.origin_status,
+        is_new: shown.is_new,
     };
     Reply { verdict: shown.verdict, head, payload }
 }
@@ -84,9 +95,9 @@ fn special(
     fields.put(Name::Age, policy::age_seconds(&stored.terms, now.ticks_ms).to_string());
     let told = Told {
         verdict: shown.verdict,
-        ttl_seconds: Some(whole_seconds(shown.ttl_ms)),
+        ttl_seconds: shown.ttl_ms.map(whole_seconds),
         origin_status: shown.origin_status,
-        stored: None,
+        stored: shown.is_new.then_some(Ok(())),
     };
     told.write(&mut fields, key);
     Some(Reply {

@@ -54,20 +54,23 @@ pub(crate) enum Need {
     Nothing,
 }
 
-/// A channel for a body of this length, which may not exceed `limit_bytes`.
-pub(crate) fn channel(length: Length, limit_bytes: u64) -> (Pump, Upload) {
-    let (sender, receiver) = mpsc::channel(PIECES_MAX);
+/// A channel for a body of this length, which may not exceed `limit_bytes`; a request
+/// without a body needs none.
+pub(crate) fn channel(length: Length, limit_bytes: u64) -> (Pump, Option<Upload>) {
     let (stage, left) = match length {
         Length::None => (Stage::Done, Some(0)),
         Length::Known(left) => (Stage::Known { left }, Some(left)),
         Length::Chunked => (Stage::Chunked(Chunks::new()), None),
     };
     let whole = Arc::new(AtomicBool::new(false));
-    let upload = Upload { pieces: receiver, left, whole: whole.clone() };
-    (
-        Pump { pieces: Some(sender), waiting: None, stage, whole, taken_bytes: 0, limit_bytes },
-        upload,
-    )
+    let mut pump = Pump { pieces: None, waiting: None, stage, whole, taken_bytes: 0, limit_bytes };
+    if length == Length::None {
+        return (pump, None);
+    }
+    let (sender, pieces) = mpsc::channel(PIECES_MAX);
+    pump.pieces = Some(sender);
+    let upload = Upload { pieces, left, whole: pump.whole.clone() };
+    (pump, Some(upload))
 }
 
 impl Pump {
