@@ -1,50 +1,101 @@
 //! What a person reads at start and at stop.
 
-use std::net::SocketAddr;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::amount::show_bytes;
 use server::Server;
 
 use crate::plan::Plan;
 
-/// Says where it listens, what was found, and what to do next.
-pub(crate) fn start(plan: &Plan, addresses: &[SocketAddr], found: &[String]) {
-    for line in found {
-        println!("  {line}");
-    }
-    println!("  cache     {} of memory, on {} threads", show_bytes(plan.memory_bytes), plan.threads);
-    println!("  state     {}", plan.state.display());
-    for address in addresses {
-        println!("  listening http://{address}/");
-    }
-    if let Some(address) = addresses.first() {
-        println!("\nTry it:  curl -sD- -o /dev/null http://{address}/   (Cache-Status tells why)");
-    }
-    if addresses.iter().all(|address| address.ip().is_loopback()) {
-        println!("Only this machine can reach it; --listen 0.0.0.0:80 opens it to the world.");
-    }
-    println!("Ctrl-C stops it.");
+/// Writes to standard output. Somebody who no longer reads is no reason to stop serving.
+pub(crate) fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Says what was done, so that a short run tells something too.
-pub(crate) fn stop(server: &Server, log_lost: u64) {
+/// Where a browser on this machine finds a listener: all addresses are none to go to.
+pub(crate) fn url(address: SocketAddr) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    let here = SocketAddr::new(ip, address.port()).to_string();
+    format!("http://{}/", here.strip_suffix(":80").unwrap_or(&here))
+}
+
+/// Where it listens, what was found, and what to do next.
+pub(crate) fn start(plan: &Plan, addresses: &[SocketAddr], found: &[String]) -> String {
+    let mut text = String::new();
+    for line in found {
+        let _ = writeln!(text, "  {line}");
+    }
+    let memory = show_bytes(plan.memory_bytes);
+    let _ = writeln!(text, "  cache     {memory} of memory, on {} threads", plan.threads);
+    let _ = writeln!(text, "  state     {}", plan.state.display());
+    for &address in addresses {
+        let all = if address.ip().is_unspecified() { "   (and all other addresses)" } else { "" };
+        let _ = writeln!(text, "  listening {}{all}", url(address));
+    }
+    if let Some(&address) = addresses.first() {
+        let try_it = format!("curl -sD- -o /dev/null {}", url(address));
+        let _ = writeln!(text, "\nTry it:  {try_it}   (Cache-Status tells why)");
+    }
+    if addresses.iter().all(|address| address.ip().is_loopback()) {
+        text.push_str(
+            "Only this machine can reach it; --listen 0.0.0.0:80 opens it to the world.\n",
+        );
+    }
+    text.push_str("Ctrl-C stops it.\n");
+    text
+}
+
+/// What was done, so that a short run tells something too.
+pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
     let counters = server.counters();
     let answers = counters.answers();
-    println!("\nStopped after {answers} answers, {} asked of the origin.", counters.fetches.read());
+    let fetches = counters.fetches.read();
+    let mut text = format!("\nStopped after {answers} answers, {fetches} asked of the origin.\n");
     let mut verdicts: Vec<_> = counters.verdicts().collect();
     verdicts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     for (verdict, count) in verdicts.iter().take(8) {
-        println!("  {:>5.1} %  {verdict}", *count as f64 * 100.0 / answers.max(1) as f64);
+        let share = *count as f64 * 100.0 / answers.max(1) as f64;
+        let _ = writeln!(text, "  {share:>5.1} %  {verdict}");
     }
     for (count, what) in [
         (counters.panics.read(), "tasks panicked, which is a defect of Wick's: please report it"),
         (counters.connections_refused.read(), "connections were turned away: there were too many"),
         (counters.connections_late.read(), "connections were closed for want of progress"),
-        (counters.accept_failures.read(), "connections could not be accepted: raise the limit on open files"),
+        (
+            counters.accept_failures.read(),
+            "connections could not be accepted: raise the limit on open files",
+        ),
         (log_lost, "log lines were lost because the disk was too slow"),
     ] {
         if count > 0 {
-            println!("  {count} {what}");
+            let _ = writeln!(text, "  {count} {what}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_as_one_that_can_be_gone_to() {
+        for (address, shown) in [
+            ("127.0.0.1:8080", "http://127.0.0.1:8080/"),
+            ("0.0.0.0:8080", "http://127.0.0.1:8080/"),
+            ("0.0.0.0:80", "http://127.0.0.1/"),
+            ("[::]:8080", "http://[::1]:8080/"),
+            ("[::1]:80", "http://[::1]/"),
+            ("203.0.113.7:8000", "http://203.0.113.7:8000/"),
+        ] {
+            assert_eq!(url(address.parse().expect("an address")), shown);
         }
     }
 }

@@ -22,12 +22,13 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Show a small PHP site before and behind Wick, with the numbers, then keep serving it.
     Demo(Demo),
-    /// Read a settings file and say what it means, without serving.
-    Check(Check),
+    /// Try everything that serve would do with the same arguments, say what it means and what
+    /// is wrong, and serve nothing. SITE may be a settings file.
+    Check(Serve),
 }
 
 /// `wick serve`.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Serve {
     /// A folder with a site in it, or an origin such as http://127.0.0.1:3000; may be left
     /// out when the settings file names sites.
@@ -62,7 +63,7 @@ pub(crate) struct Demo {
     /// The folder of the PHP site to show.
     #[arg(default_value = "specimens/board")]
     pub(crate) site: PathBuf,
-    /// Address to listen on.
+    /// Address to listen on; a port that is taken gives way to the next free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
     /// Seconds that each of the two measurements takes.
@@ -71,13 +72,6 @@ pub(crate) struct Demo {
     /// Stop after the measurement instead of serving on.
     #[arg(long)]
     pub(crate) once: bool,
-}
-
-/// `wick check`.
-#[derive(Debug, Args)]
-pub(crate) struct Check {
-    /// The settings file.
-    pub(crate) config: PathBuf,
 }
 
 fn read_bytes(text: &str) -> Result<u64, amount::AmountError> {

@@ -1,26 +1,40 @@
 //! `wick demo`: a real PHP site before and behind Wick, with the numbers.
 //!
 //! Both times the same php-fpm runs the same site and the same visitors ask for the
-//! same pages; the only difference is that the first time nothing is stored.
+//! same pages; the only difference is that the first time nothing is stored. A run
+//! with failures has no ratio.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use server::Listener;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+
+use crate::announce::{say, url};
 use crate::arguments::Demo;
-use crate::load::{self, Measured};
+use crate::load::{Load, Measured};
 use crate::plan::{Plan, SitePlan};
-use crate::run::{RunError, Running, single_threaded, stop_signal};
+use crate::processor;
+use crate::run::{RunError, Running, listen_to_signals, single_threaded};
 use crate::settings::SiteSettings;
+use crate::signals::Signals;
 use crate::sites::SiteError;
 
 /// Visitors at one time.
 const VISITORS: usize = 16;
 /// The pages that are asked for in turn.
 const PATHS: [&str; 4] = ["/", "/thread/1", "/thread/2", "/thread/3"];
+/// Load before the measurement, so that PHP's opcode cache and ours are filled.
+const WARM_UP: Duration = Duration::from_millis(500);
+/// How long answers in flight may take at the end: somebody waits at the keyboard.
+const GRACE: Duration = Duration::from_secs(2);
+/// How many ports are tried before giving up.
+const PORTS_MAX: u16 = 50;
 
 /// Runs the demo and serves on until Ctrl-C.
 pub(crate) fn run(demo: &Demo) -> Result<(), RunError> {
@@ -29,84 +43,257 @@ pub(crate) fn run(demo: &Demo) -> Result<(), RunError> {
                    or name a folder with a PHP site: wick demo FOLDER";
         return Err(SiteError::Folder(demo.site.clone(), why.into()).into());
     }
-    let folder = Scratch::new()?;
-    single_threaded()?.block_on(show(demo, &folder))
+    single_threaded()?.block_on(async {
+        let mut signals = listen_to_signals()?;
+        let scratch = Scratch::new()?;
+        show(demo, &scratch, &mut signals).await
+    })
 }
 
-async fn show(demo: &Demo, scratch: &Scratch) -> Result<(), RunError> {
+async fn show(demo: &Demo, scratch: &Scratch, signals: &mut Signals) -> Result<(), RunError> {
+    let listen = free_address(demo.listen)?;
     let time = Duration::from_secs(demo.seconds.clamp(1, 600));
-    println!("A PHP site ({}) before and behind Wick.\n", demo.site.display());
+    say(&format!("\nThe PHP site in {}, before and behind Wick:\n", demo.site.display()));
+    let (visitors, pages, seconds) = (VISITORS, PATHS.len(), time.as_secs());
+    say(&format!("{visitors} visitors ask for {pages} pages in turn, {seconds} s each way.\n\n"));
+
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-
     let mut before = Running::start(plan(demo, scratch, any_port, "before"), false).await?;
-    let plain = measure("before: each page made by PHP", before.addresses[0], time).await;
-    before.stop().await;
+    let plain = measure("before", &before, time, signals).await;
+    before.stop(signals).await;
+    let plain = plain?;
 
-    let mut behind = Running::start(plan(demo, scratch, demo.listen, "behind"), true).await?;
-    let address = behind.addresses[0];
-    let fast = measure("behind Wick", address, time).await;
+    let mut behind = Running::start(plan(demo, scratch, listen, "behind"), true).await?;
+    let shown = match measure("behind Wick", &behind, time, signals).await {
+        Ok(fast) => serve_on(demo, &behind, [plain, fast], signals).await,
+        Err(error) => Err(error),
+    };
+    behind.stop(signals).await;
+    shown
+}
 
-    print_table(&plain, &fast);
-    println!("\nThe board is at  http://{address}/");
-    println!("Why a page was fast or slow:  curl -sD- -o /dev/null http://{address}/thread/1");
-    if !demo.once {
-        println!("It stays up until Ctrl-C.");
-        stop_signal().await?;
-        println!("\nStopping.");
+/// Tells the result and stays, if that is wanted.
+async fn serve_on(
+    demo: &Demo,
+    behind: &Running,
+    sides: [Side; 2],
+    signals: &mut Signals,
+) -> Result<(), RunError> {
+    say(&table(&sides));
+    let void = void(&sides);
+    if demo.once {
+        return void.map_or(Ok(()), |why| Err(RunError::Void(why)));
     }
-    behind.stop().await;
+    if let Some(why) = void {
+        say(&format!("The measurement is void: {why}.\n"));
+    }
+    let address = url(behind.addresses[0]);
+    if behind.addresses[0] != demo.listen {
+        say(&format!("\n{} is taken, so the next free port is used.\n", demo.listen));
+    }
+    say(&format!("\n  Open       {address}\n"));
+    say(&format!("  Ask why    curl -sD- -o /dev/null {address}thread/1\n"));
+    say("  Stop       Ctrl-C\n");
+    signals.stop().await;
+    say("\nStopping.\n");
     Ok(())
+}
+
+/// The address that was asked for, or the next with a free port.
+fn free_address(wanted: SocketAddr) -> Result<SocketAddr, RunError> {
+    let first = wanted.port();
+    for port in first..=first.saturating_add(PORTS_MAX) {
+        let address = SocketAddr::new(wanted.ip(), port);
+        match Listener::probe(address) {
+            Ok(()) => return Ok(address),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) => return Err(RunError::Listen(address, error)),
+        }
+    }
+    Err(RunError::Listen(wanted, io::ErrorKind::AddrInUse.into()))
 }
 
 fn plan(demo: &Demo, scratch: &Scratch, listen: SocketAddr, name: &str) -> Plan {
     let mut site = SitePlan::of(&demo.site.to_string_lossy(), &SiteSettings::default());
     let data = scratch.0.join("data").display().to_string();
     site.environment = vec![("BOARD_DATA".into(), data)];
-    Plan::for_site(site, listen, scratch.0.join(name))
+    let mut plan = Plan::for_site(site, listen, scratch.0.join(name));
+    plan.limits.grace = GRACE;
+    plan
 }
 
-/// Puts load on a server, with a line of progress on a terminal.
-async fn measure(what: &str, address: SocketAddr, time: Duration) -> Measured {
-    let paths = Arc::new(PATHS.map(str::to_owned).to_vec());
-    let warm_up = Duration::from_millis(500);
-    load::run(address, paths.clone(), VISITORS, warm_up, Arc::default()).await;
+/// One column of the table.
+struct Side {
+    measured: Measured,
+    /// Used by Wick and its php-fpm meanwhile, the load not included.
+    processor: Duration,
+    /// Requests that reached PHP meanwhile.
+    made_by_php: u64,
+}
+
+impl Side {
+    fn answers(&self) -> u64 {
+        self.measured.answers + self.measured.late_answers
+    }
+
+    fn processor_ms_a_page(&self) -> f64 {
+        self.processor.as_secs_f64() * 1000.0 / self.answers().max(1) as f64
+    }
+}
+
+/// Puts load on a server, with a line of progress on a terminal, until it is over or
+/// somebody has had enough.
+async fn measure(
+    what: &str,
+    running: &Running,
+    time: Duration,
+    signals: &mut Signals,
+) -> Result<Side, RunError> {
     let answered = Arc::new(AtomicU64::new(0));
-    let progress = tokio::spawn(progress(what.to_owned(), time, answered.clone()));
-    let measured = load::run(address, paths, VISITORS, time, answered).await;
-    progress.abort();
-    let shown = format!("{what}: {:.0} pages/s", measured.rate());
-    if io::stdout().is_terminal() { println!("\r{shown:<70}") } else { println!("{shown}") }
-    measured
+    let (address, groups) = (running.addresses[0], running.php_groups());
+    let (sender, result) = oneshot::channel();
+    let (runtime, counted, server) = (single_threaded()?, answered.clone(), running.server.clone());
+    // The load has a thread of its own, so that its processor time can be told from Wick's.
+    let load = std::thread::Builder::new().name("load".into()).spawn(move || {
+        runtime.block_on(async {
+            let mut sender = sender;
+            let fetches = || server.counters().fetches.read();
+            tokio::select! {
+                side = run_load(address, &groups, time, &counted, fetches) => {
+                    // Nobody listens any more if the demo was stopped in the same moment.
+                    let _ = sender.send(side);
+                }
+                () = sender.closed() => {}
+            }
+        });
+    });
+    let load = load.map_err(|error| RunError::System("a thread", error))?;
+    let side = tokio::select! {
+        side = result => side.map_err(|_| RunError::System("the load", io::Error::other("it broke off"))),
+        () = progress(what, time, &answered) => Err(RunError::Interrupted),
+        () = signals.stop() => Err(RunError::Interrupted),
+    };
+    if load.join().is_err() {
+        return Err(RunError::System("the load", io::Error::other("it panicked")));
+    }
+    if io::stdout().is_terminal() {
+        say("\r\x1b[K");
+    }
+    let side = side?;
+    let pages = grouped(side.answers() as f64);
+    say(&format!("  {what:<12} {} {pages:>12} pages\n", bar(1.0)));
+    Ok(side)
 }
 
-async fn progress(what: String, time: Duration, answered: Arc<AtomicU64>) {
+async fn run_load(
+    address: SocketAddr,
+    groups: &[u32],
+    time: Duration,
+    answered: &AtomicU64,
+    fetches: impl Fn() -> u64,
+) -> Side {
+    let host = address.to_string();
+    let load = Load { host: &host, paths: &PATHS, visitors: VISITORS };
+    let dial = async || {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    };
+    let warm_up = load.run(&dial, WARM_UP, &AtomicU64::new(0)).await;
+    let spent = || {
+        let php: Duration = groups.iter().map(|&group| processor::of_group(group)).sum();
+        (processor::of_process() + php).saturating_sub(processor::of_thread())
+    };
+    let start = (spent(), fetches());
+    let mut measured = load.run(&dial, time, answered).await;
+    let processor = spent().saturating_sub(start.0);
+    let made_by_php = fetches() - start.1;
+    // What fails while warming up fails the measurement too.
+    for (what, count) in warm_up.failures {
+        *measured.failures.entry(what).or_default() += count;
+    }
+    Side { measured, processor, made_by_php }
+}
+
+/// Shows how far it is; never ends.
+async fn progress(what: &str, time: Duration, answered: &AtomicU64) {
     if !io::stdout().is_terminal() {
-        return;
+        return std::future::pending().await;
     }
     let start = tokio::time::Instant::now();
-    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    let mut tick = tokio::time::interval(Duration::from_millis(100));
     loop {
         tick.tick().await;
-        let pages = answered.load(Ordering::Relaxed);
-        let elapsed = start.elapsed().min(time);
-        let bar = (elapsed.as_secs_f64() / time.as_secs_f64() * 20.0) as usize;
-        print!("\r{what}: [{:<20}] {pages} pages", "#".repeat(bar));
-        // A terminal that went away is noticed by the next line that matters.
-        let _ = io::stdout().flush();
+        let pages = grouped(answered.load(Ordering::Relaxed) as f64);
+        let share = start.elapsed().saturating_sub(WARM_UP).as_secs_f64() / time.as_secs_f64();
+        say(&format!("\r\x1b[K  {what:<12} {} {pages:>12} pages", bar(share.min(1.0))));
     }
 }
 
-fn print_table(plain: &Measured, fast: &Measured) {
+fn bar(share: f64) -> String {
+    format!("[{:<24}]", "#".repeat((share * 24.0) as usize))
+}
+
+/// Why there is nothing to conclude; none if there is.
+fn void(sides: &[Side; 2]) -> Option<String> {
+    let [plain, fast] = sides;
+    let named = |side: &str, why: String| format!("{side}, {why}");
+    let plain = plain.measured.void().map(|why| named("before", why));
+    plain.or_else(|| fast.measured.void().map(|why| named("behind Wick", why)))
+}
+
+/// The figures side by side; ratios only where nothing failed.
+fn table(sides: &[Side; 2]) -> String {
+    let [plain, fast] = sides;
+    let is_void = void(sides).is_some();
     let ms = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1000.0);
-    println!("\n{:<22}{:>16}{:>16}", "", "before", "behind Wick");
-    let rate = |measured: &Measured| format!("{:.0}", measured.rate());
-    println!("{:<22}{:>16}{:>16}", "pages a second", rate(plain), rate(fast));
-    for (name, share) in [("median latency", 0.5), ("99 % are below", 0.99)] {
-        let cells = (ms(plain.percentile(share)), ms(fast.percentile(share)));
-        println!("{name:<22}{:>16}{:>16}", cells.0, cells.1);
+    let row = |name: &str, cells: [String; 2], ratio: Option<f64>, word: &str| {
+        let ratio = ratio.filter(|ratio| ratio.is_finite() && !is_void);
+        let ratio =
+            ratio.map_or(String::new(), |ratio| format!("   {} times {word}", times(ratio)));
+        let line = format!("  {name:<22}{:>12}{:>16}{ratio}", cells[0], cells[1]);
+        format!("{}\n", line.trim_end())
+    };
+    let both = |cell: &dyn Fn(&Side) -> String| [cell(plain), cell(fast)];
+    let mut text = String::from("\n");
+    text += &row("", ["before".into(), "behind Wick".into()], None, "");
+    text += &row(
+        "pages a second",
+        both(&|side| grouped(side.measured.rate())),
+        Some(fast.measured.rate() / plain.measured.rate()),
+        "as many",
+    );
+    text += &row(
+        "CPU time a page",
+        both(&|side| format!("{:.3} ms", side.processor_ms_a_page())),
+        Some(plain.processor_ms_a_page() / fast.processor_ms_a_page()),
+        "less",
+    );
+    for (name, share) in [("half are answered in", 0.5), ("99 % are answered in", 0.99)] {
+        text += &row(name, both(&|side| ms(side.measured.percentile(share))), None, "");
     }
-    println!("{:<22}{:>16}{:>16}", "failures", plain.failures, fast.failures);
-    println!("\nThat is {:.0} times as many pages.", fast.rate() / plain.rate().max(1e-9));
+    text += &row("pages made by PHP", both(&|side| grouped(side.made_by_php as f64)), None, "");
+    let failures = both(&|side| grouped(side.measured.failures.values().sum::<u64>() as f64));
+    text += &row("failures", failures, None, "");
+    text + "\n  CPU time is that of Wick and php-fpm together, without the load's.\n"
+}
+
+/// `12345.6` as `12,346`.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A ratio with no more digits than it deserves.
+fn times(ratio: f64) -> String {
+    if ratio < 10.0 { format!("{ratio:.1}") } else { grouped(ratio) }
 }
 
 /// A folder of the demo's own that goes when the demo ends.
@@ -139,5 +326,64 @@ impl Drop for Scratch {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             eprintln!("wick: {} could not be removed: {error}", self.0.display());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(answers: u64, failures: u64, processor_ms: u64) -> Side {
+        let failures = (failures > 0).then(|| ("status 503".to_owned(), failures));
+        let measured = Measured {
+            answers,
+            failures: failures.into_iter().collect(),
+            time: Duration::from_secs(2),
+            ..Measured::default()
+        };
+        Side { measured, processor: Duration::from_millis(processor_ms), made_by_php: answers }
+    }
+
+    #[test]
+    fn the_two_headlines_are_ratios_of_rate_and_of_processor_time() {
+        let sides = [side(1000, 0, 2000), side(50_000, 0, 1000)];
+        let text = table(&sides);
+        assert!(text.contains("500          25,000   50 times as many"), "{text}");
+        assert!(text.contains("2.000 ms        0.020 ms   100 times less"), "{text}");
+        assert_eq!(void(&sides), None);
+    }
+
+    #[test]
+    fn a_run_with_failures_has_no_ratio_and_says_why() {
+        for (sides, why) in [
+            ([side(9, 1, 1), side(90, 0, 1)], "before, 1 of 10 requests failed (status 503: 1)"),
+            ([side(9, 0, 1), side(0, 0, 1)], "behind Wick, no answer came in time"),
+        ] {
+            assert_eq!(void(&sides).as_deref(), Some(why));
+            assert!(!table(&sides).contains("times"), "{}", table(&sides));
+        }
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_ratios_are_modest() {
+        for (number, text) in
+            [(0.0, "0"), (999.4, "999"), (1000.0, "1,000"), (1_234_567.0, "1,234,567")]
+        {
+            assert_eq!(grouped(number), text);
+        }
+        assert_eq!((times(1.26), times(45.6)), ("1.3".into(), "46".into()));
+    }
+
+    #[test]
+    fn a_taken_port_gives_way_to_the_next_free_one() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let wanted = taken.local_addr().expect("an address");
+        let found = free_address(wanted).expect("one of the next ports is free");
+        assert!(found.port() > wanted.port() && found.ip() == wanted.ip());
+        let foreign = free_address("192.0.2.1:8080".parse().expect("an address"));
+        assert!(
+            foreign
+                .is_err_and(|error| error.to_string().contains("not an address of this machine"))
+        );
     }
 }

@@ -1,57 +1,105 @@
 //! The access log: a line an answer, written by a thread of its own.
 //!
 //! A log that can't keep up loses lines, and counts them; it never holds up an answer.
+//! What has been taken is written at the latest a second later, and at the end.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::Counter;
 use server::{AccessLine, AccessSink};
+use tokio::sync::oneshot;
 
 /// Lines that may wait for the disk.
 const LINES_MAX: usize = 16_384;
-/// How long a line may wait in the buffer when nothing else comes.
+/// How long a line may wait in the buffer.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
+/// How long the end of Wick may wait for the disk, and how often it looks.
+const FINISH_PATIENCE: Duration = Duration::from_secs(3);
+const FINISH_STEP: Duration = Duration::from_millis(10);
 
-/// Opens a log (`-`: standard error) and returns where lines go and the count of those lost.
-pub(crate) fn open(path: &Path) -> io::Result<(AccessSink, Arc<Counter>)> {
-    let target: Box<dyn Write + Send> = if path == Path::new("-") {
-        Box::new(io::stderr())
-    } else {
-        Box::new(append_to(path)?)
-    };
-    let (sender, receiver) = mpsc::sync_channel(LINES_MAX);
-    std::thread::Builder::new()
-        .name("access-log".into())
-        .spawn(move || write_lines(&receiver, target))?;
-    let lost = Arc::new(Counter::default());
-    Ok((sink(sender, lost.clone()), lost))
+/// An open log.
+pub(crate) struct AccessLog {
+    sender: SyncSender<Message>,
+    lost: Arc<Counter>,
 }
 
-fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
+enum Message {
+    Line(AccessLine),
+    /// Write everything out, then answer.
+    Finish(oneshot::Sender<()>),
 }
 
-fn sink(sender: SyncSender<AccessLine>, lost: Arc<Counter>) -> AccessSink {
-    Arc::new(move |line| {
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = sender.try_send(line) {
-            lost.bump();
-        }
-    })
+impl AccessLog {
+    /// Opens a log at `path`; `-` is standard error.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let target: Box<dyn Write + Send> = if path == Path::new("-") {
+            Box::new(io::stderr())
+        } else {
+            Box::new(OpenOptions::new().create(true).append(true).open(path)?)
+        };
+        Self::to(target)
+    }
+
+    fn to(target: Box<dyn Write + Send>) -> io::Result<Self> {
+        let (sender, receiver) = mpsc::sync_channel(LINES_MAX);
+        std::thread::Builder::new()
+            .name("access-log".into())
+            .spawn(move || write_lines(&receiver, target))?;
+        Ok(Self { sender, lost: Arc::default() })
+    }
+
+    /// Where lines go.
+    pub(crate) fn sink(&self) -> AccessSink {
+        let (sender, lost) = (self.sender.clone(), self.lost.clone());
+        Arc::new(move |line| match sender.try_send(Message::Line(line)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => lost.bump(),
+        })
+    }
+
+    /// Lines that could not be taken.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.read()
+    }
+
+    /// Waits until what was taken so far is written; not for ever, as a disk may hang.
+    pub(crate) async fn finish(&self) {
+        let (done, written) = oneshot::channel();
+        let mut message = Message::Finish(done);
+        let finishing = async {
+            while let Err(TrySendError::Full(back)) = self.sender.try_send(message) {
+                message = back;
+                tokio::time::sleep(FINISH_STEP).await;
+            }
+            written.await
+        };
+        // A log that broke off has said so already.
+        let _ = tokio::time::timeout(FINISH_PATIENCE, finishing).await;
+    }
 }
 
-fn write_lines(lines: &mpsc::Receiver<AccessLine>, target: Box<dyn Write + Send>) {
+fn write_lines(messages: &mpsc::Receiver<Message>, target: Box<dyn Write + Send>) {
     let mut out = BufWriter::new(target);
+    let mut flush_due = Instant::now() + FLUSH_AFTER;
     loop {
-        let written = match lines.recv_timeout(FLUSH_AFTER) {
-            Ok(line) => writeln!(out, "{}", show(&line)),
-            Err(RecvTimeoutError::Timeout) => out.flush(),
+        let mut written = match messages.recv_timeout(FLUSH_AFTER) {
+            Ok(Message::Line(line)) => writeln!(out, "{}", show(&line)),
+            Ok(Message::Finish(done)) => out.flush().inspect(|()| {
+                // Whoever asked may have given up waiting.
+                let _ = done.send(());
+            }),
+            Err(RecvTimeoutError::Timeout) => Ok(()),
             Err(RecvTimeoutError::Disconnected) => return drop(out.flush()),
         };
+        if written.is_ok() && Instant::now() >= flush_due {
+            written = out.flush();
+            flush_due = Instant::now() + FLUSH_AFTER;
+        }
         if let Err(error) = written {
             eprintln!("wick: the access log can't be written ({error}); it ends here");
             return;
@@ -73,4 +121,65 @@ fn show(line: &AccessLine) -> String {
         line.verdict,
         line.took_ms
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(host: &str) -> AccessLine {
+        AccessLine {
+            unix_ms: 1_789_000_000_007,
+            peer: [203, 0, 113, 7].into(),
+            method: "GET".into(),
+            host: host.into(),
+            path: "/path".into(),
+            status: 200,
+            verdict: policy::Verdict::Hit,
+            took_ms: 3,
+        }
+    }
+
+    #[test]
+    fn a_line_reads_as_documented() {
+        assert_eq!(
+            show(&line("example.org")),
+            "1789000000.007 203.0.113.7 GET example.org /path 200 hit 3ms"
+        );
+        assert!(show(&line("")).contains(" GET - /path "));
+    }
+
+    #[tokio::test]
+    async fn at_the_end_every_line_that_was_taken_is_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("access.log");
+        let log = AccessLog::open(&path).expect("a log");
+        let sink = log.sink();
+        (0..100).for_each(|_| sink(line("a")));
+        log.finish().await;
+        let text = std::fs::read_to_string(&path).expect("the log is there");
+        assert_eq!((text.lines().count(), log.lost()), (100, 0));
+        assert!(AccessLog::open(folder.path()).is_err(), "a folder is no log");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_disk_that_hangs_loses_lines_and_holds_nobody_up() {
+        struct Hung(mpsc::Receiver<()>);
+        impl Write for Hung {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                let _ = self.0.recv();
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (hold, held) = mpsc::channel();
+        let log = AccessLog::to(Box::new(Hung(held))).expect("a log");
+        let sink = log.sink();
+        (0..LINES_MAX * 2).for_each(|_| sink(line("a")));
+        log.finish().await;
+        assert!(log.lost() > 0);
+        drop(hold);
+    }
 }

@@ -2,13 +2,18 @@
 
 mod announce;
 mod arguments;
+mod check;
 mod demo;
 mod load;
 mod log;
+#[cfg(test)]
+mod manual;
 mod memory;
 mod plan;
+mod processor;
 mod run;
 mod settings;
+mod signals;
 mod sites;
 
 use std::process::ExitCode;
@@ -27,7 +32,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Serve(serve) => run::serve(&serve),
         Command::Demo(demo) => demo::run(&demo),
-        Command::Check(check) => run::check(&check),
+        Command::Check(serve) => check::run(&serve),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

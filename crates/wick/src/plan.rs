@@ -36,6 +36,7 @@ pub(crate) struct SitePlan {
     pub(crate) php_children: Option<u32>,
     /// Variables for our own php-fpm's scripts.
     pub(crate) environment: Vec<(String, String)>,
+    pub(crate) caches: bool,
     pub(crate) rules: Rules,
     pub(crate) timeouts: origin::Timeouts,
 }
@@ -62,8 +63,23 @@ pub(crate) enum PlanError {
     )]
     NoSite,
     /// A `[[site]]` without `origin`.
-    #[error("site number {0} in the settings file has no origin: add origin = \"/folder\" or \"http://…\"")]
+    #[error(
+        "site number {0} in the settings file has no origin: add origin = \"/folder\" or \"http://…\""
+    )]
     NoOrigin(usize),
+    /// A SITE, and no way to know which of the file's sites it is.
+    #[error(
+        "the settings file has several sites: leave \"{0}\" out to serve them, or name a file with one"
+    )]
+    Ambiguous(String),
+    /// php-fpm was named for something that has no PHP.
+    #[error(
+        "php-fpm is for a folder with PHP in it, and {0} is an origin of its own: leave --php (php = …) out"
+    )]
+    PhpForOrigin(String),
+    /// Two sites claim one host.
+    #[error("two sites answer for the host {0}: take it out of one of them")]
+    HostTwice(String),
     /// Two sites that both answer for any host.
     #[error("more than one site has no hosts: give all of them but one hosts = [\"name\"]")]
     TwoForAnyHost,
@@ -85,26 +101,11 @@ impl Plan {
 
     /// Reads the settings file, if one is named, and decides.
     pub(crate) fn of(serve: &Serve) -> Result<Self, PlanError> {
-        let settings = match &serve.config {
+        let mut settings = match &serve.config {
             Some(path) => settings::read(path)?,
             None => Settings::default(),
         };
-        let mut sites = Vec::new();
-        if let Some(site) = &serve.site {
-            let chosen = SiteSettings { php: serve.php.clone(), ..SiteSettings::default() };
-            sites.push(SitePlan::of(site, &chosen));
-        } else {
-            for (at, site) in settings.site.iter().enumerate() {
-                let source = site.origin.as_deref().ok_or(PlanError::NoOrigin(at + 1))?;
-                sites.push(SitePlan::of(source, site));
-            }
-        }
-        if sites.is_empty() {
-            return Err(PlanError::NoSite);
-        }
-        if sites.iter().filter(|site| site.hosts.is_empty()).count() > 1 {
-            return Err(PlanError::TwoForAnyHost);
-        }
+        let sites = sites(serve, &mut settings.site)?;
         let written = settings.listen.as_ref().map(|listen| listen.to_vec()).unwrap_or_default();
         let default = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))];
         let listen = [serve.listen.clone(), written, default];
@@ -131,6 +132,7 @@ impl SitePlan {
         let mut rules = Rules {
             stale_while_revalidate_seconds: site.stale_while_revalidate.map(whole_seconds),
             stale_if_error_seconds: site.stale_if_error.map(whole_seconds),
+            key_ignores_query: site.ignore_query.clone(),
             ..Rules::default()
         };
         set(&mut rules.heuristic, site.heuristic);
@@ -147,10 +149,44 @@ impl SitePlan {
             php: site.php.clone(),
             php_children: site.php_children,
             environment: Vec::new(),
+            caches: site.cache.unwrap_or(true),
             rules,
             timeouts,
         }
     }
+}
+
+/// The sites that the command line and the file name together.
+fn sites(serve: &Serve, written: &mut Vec<SiteSettings>) -> Result<Vec<SitePlan>, PlanError> {
+    if let Some(site) = &serve.site {
+        // What the file says about its only site holds for this one too.
+        if written.len() > 1 {
+            return Err(PlanError::Ambiguous(site.clone()));
+        }
+        let mut only = written.pop().unwrap_or_default();
+        only.origin = Some(site.clone());
+        written.push(only);
+    }
+    let mut sites = Vec::new();
+    for (at, site) in written.iter_mut().enumerate() {
+        let source = site.origin.clone().ok_or(PlanError::NoOrigin(at + 1))?;
+        site.php = serve.php.clone().or(site.php.take());
+        if site.php.is_some() && matches!(Source::of(&source), Source::Http(_)) {
+            return Err(PlanError::PhpForOrigin(source));
+        }
+        sites.push(SitePlan::of(&source, site));
+    }
+    if sites.is_empty() {
+        return Err(PlanError::NoSite);
+    }
+    if sites.iter().filter(|site| site.hosts.is_empty()).count() > 1 {
+        return Err(PlanError::TwoForAnyHost);
+    }
+    let mut hosts: Vec<_> = sites.iter().flat_map(|site| &site.hosts).collect();
+    hosts.sort_unstable_by_key(|host| host.to_ascii_lowercase());
+    let twice = hosts.windows(2).find(|pair| pair[0].eq_ignore_ascii_case(pair[1]));
+    twice.map_or(Ok(()), |pair| Err(PlanError::HostTwice(pair[0].clone())))?;
+    Ok(sites)
 }
 
 impl Source {
@@ -234,5 +270,21 @@ mod tests {
         assert!(told("[[site]]\nhosts = [\"a\"]\n").contains("site number 1"));
         let two = "[[site]]\norigin = \"/a\"\n[[site]]\norigin = \"/b\"\n";
         assert!(told(two).contains("more than one site has no hosts"));
+        let both = "[[site]]\norigin = \"/a\"\nhosts = [\"x\"]\n[[site]]\norigin = \"/b\"\nhosts = [\"X\"]\n";
+        assert!(told(both).contains("two sites answer for the host"));
+        let php = "[[site]]\norigin = \"http://a\"\nphp = \"tcp:b:1\"\n";
+        assert!(told(php).contains("http://a is an origin of its own"));
+        let named = Serve { site: Some("/srv".into()), ..Serve::default() };
+        let unclear = plan(two, named).expect_err("no plan").to_string();
+        assert!(unclear.contains("leave \"/srv\" out"), "{unclear}");
+    }
+
+    #[test]
+    fn what_the_file_says_of_its_only_site_holds_for_the_one_on_the_command_line() {
+        let file = "[[site]]\ncache = false\nignore_query = [\"utm_source\"]\n";
+        let named = Serve { site: Some("/srv".into()), ..Serve::default() };
+        let site = plan(file, named).expect("a good plan").sites.remove(0);
+        assert_eq!(site.source, Source::Folder("/srv".into()));
+        assert!(!site.caches && site.rules.key_ignores_query == ["utm_source"]);
     }
 }

@@ -9,15 +9,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use base::{Clock, Counter, Shutdown};
+use base::{Clock, Shutdown};
 use server::{Listener, Server, ServerConfig};
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::{Check, Serve};
-use crate::plan::{Plan, PlanError, Source};
-use crate::sites::{self, SiteError, Started};
-use crate::{announce, log, memory};
+use crate::arguments::Serve;
+use crate::log::AccessLog;
+use crate::plan::{Plan, PlanError};
+use crate::signals::Signals;
+use crate::sites::{SiteError, Started};
+use crate::{announce, memory};
 
 /// Why Wick stops before it serves; each message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -32,14 +33,25 @@ pub(crate) enum RunError {
     #[error("{}", explain_listen(*.0, .1))]
     Listen(SocketAddr, io::Error),
     /// The access log can't be opened.
-    #[error("can't write the access log {0}: {1}; name a file in a folder that this user may write to")]
+    #[error(
+        "can't write the access log {0}: {1}; name a file in a folder that this user may write to"
+    )]
     AccessLog(String, io::Error),
     /// The system refuses what every process needs.
     #[error("the system refuses {0}: {1}")]
     System(&'static str, io::Error),
+    /// `wick check` found something.
+    #[error("{0} to put right before Wick can serve")]
+    Check(String),
+    /// Ctrl-C came before the demo had its figures.
+    #[error("stopped while measuring; nothing is left running or lying about")]
+    Interrupted,
+    /// The demo's figures are worth nothing.
+    #[error("the measurement is void: {0}")]
+    Void(String),
 }
 
-fn explain_listen(address: SocketAddr, error: &io::Error) -> String {
+pub(crate) fn explain_listen(address: SocketAddr, error: &io::Error) -> String {
     let port = address.port();
     match error.kind() {
         io::ErrorKind::AddrInUse => format!(
@@ -62,30 +74,19 @@ pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
     let plan = Plan::of(arguments)?;
     let runtime = single_threaded()?;
     runtime.block_on(async {
+        let mut signals = listen_to_signals()?;
         let mut running = Running::start(plan, true).await?;
-        announce::start(&running.plan, &running.addresses, &running.found);
-        stop_signal().await?;
-        println!("\nStopping: answers in flight may finish (Ctrl-C again ends them).");
-        running.stop().await;
-        announce::stop(&running.server, running.log_lost.read());
+        announce::say(&announce::start(&running.plan, &running.addresses, &running.found));
+        signals.stop().await;
+        announce::say("\nStopping: answers in flight may finish (Ctrl-C again ends them).\n");
+        running.stop(&mut signals).await;
+        announce::say(&announce::stop(&running.server, running.log_lost()));
         Ok(())
     })
 }
 
-/// Says what a settings file means.
-pub(crate) fn check(arguments: &Check) -> Result<(), RunError> {
-    let plan = Plan::of(&Serve { config: Some(arguments.config.clone()), ..Serve::default() })?;
-    for site in &plan.sites {
-        let hosts = if site.hosts.is_empty() { "any host".into() } else { site.hosts.join(", ") };
-        let source = match &site.source {
-            Source::Folder(folder) => folder.display().to_string(),
-            Source::Http(origin) => origin.clone(),
-        };
-        println!("{hosts}: {source}");
-        sites::check(site)?;
-    }
-    println!("{} is in order.", arguments.config.display());
-    Ok(())
+pub(crate) fn listen_to_signals() -> Result<Signals, RunError> {
+    Signals::listen().map_err(|error| RunError::System("signals", error))
 }
 
 /// A server at work.
@@ -94,8 +95,7 @@ pub(crate) struct Running {
     pub(crate) server: Arc<Server>,
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) found: Vec<String>,
-    /// Lines that the access log could not take.
-    pub(crate) log_lost: Arc<Counter>,
+    log: Option<AccessLog>,
     started: Vec<Started>,
     threads: Vec<JoinHandle<()>>,
     shutdown: Shutdown,
@@ -110,13 +110,12 @@ impl Running {
         for &address in &plan.listen {
             Listener::probe(address).map_err(|error| RunError::Listen(address, error))?;
         }
-        let (access, log_lost) = match &plan.access_log {
-            Some(path) => {
-                let failed = |error| RunError::AccessLog(path.display().to_string(), error);
-                let (sink, lost) = log::open(path).map_err(failed)?;
-                (Some(sink), lost)
-            }
-            None => (None, Arc::default()),
+        let log = match &plan.access_log {
+            Some(path) => Some(
+                AccessLog::open(path)
+                    .map_err(|error| RunError::AccessLog(path.display().to_string(), error))?,
+            ),
+            None => None,
         };
         let mut started = Vec::new();
         for site in &plan.sites {
@@ -133,7 +132,7 @@ impl Running {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             memory_bytes: plan.memory_bytes,
             limits: plan.limits.clone(),
-            access,
+            access: log.as_ref().map(AccessLog::sink),
         };
         let server = Server::new(config, Clock::machine());
         let listening = listen(&plan, &server, &shutdown);
@@ -147,15 +146,16 @@ impl Running {
         };
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
-        Ok(Self { plan, server, addresses, found, log_lost, started, threads, shutdown, housekeeping })
+        Ok(Self { plan, server, addresses, found, log, started, threads, shutdown, housekeeping })
     }
 
-    /// Stops listening, lets answers in flight finish, then stops PHP.
-    pub(crate) async fn stop(&mut self) {
+    /// Stops listening, lets answers in flight finish unless another signal comes, then
+    /// stops PHP.
+    pub(crate) async fn stop(&mut self, signals: &mut Signals) {
         self.shutdown.begin();
         tokio::select! {
             _ = &mut self.housekeeping => {}
-            _ = stop_signal() => self.server.end_connections(),
+            () = signals.stop() => self.server.end_connections(),
         }
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
@@ -163,6 +163,19 @@ impl Running {
             }
         }
         stop_all(&mut self.started).await;
+        if let Some(log) = &self.log {
+            log.finish().await;
+        }
+    }
+
+    /// Lines that the access log could not take.
+    pub(crate) fn log_lost(&self) -> u64 {
+        self.log.as_ref().map_or(0, AccessLog::lost)
+    }
+
+    /// The process groups of the php-fpms that were started.
+    pub(crate) fn php_groups(&self) -> Vec<u32> {
+        self.started.iter().filter_map(Started::php_group).collect()
     }
 }
 
@@ -224,16 +237,4 @@ pub(crate) fn single_threaded() -> Result<Runtime, RunError> {
         .max_blocking_threads(16)
         .build()
         .map_err(|error| RunError::System("a runtime", error))
-}
-
-/// Waits for Ctrl-C or a polite kill.
-pub(crate) async fn stop_signal() -> Result<(), RunError> {
-    let hear = |kind| signal(kind).map_err(|error| RunError::System("signals", error));
-    let (mut interrupt, mut terminate) =
-        (hear(SignalKind::interrupt())?, hear(SignalKind::terminate())?);
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
 }

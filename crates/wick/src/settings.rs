@@ -2,7 +2,8 @@
 //!
 //! Every field is optional and every default is good; a key that does not exist
 //! is an error with its line, its column and the nearest name that does.
-//! What the server runs on is made from this in [`crate::serve`].
+//! The doc comments are the owner's manual: `docs/settings.md` is made from them.
+//! What the server runs on is made from this in [`crate::plan`].
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,11 +21,12 @@ pub(crate) struct Settings {
     pub(crate) listen: Option<OneOrMany<SocketAddr>>,
     /// The most that the cache may make the process use. Default: `64M`.
     pub(crate) memory: Option<Bytes>,
-    /// Where Wick keeps what it must not lose.
+    /// Where Wick keeps what it must not lose. Default: `/var/lib/wick` for root, for others the
+    /// user's state folder.
     pub(crate) state: Option<PathBuf>,
     /// Serving threads. Default: one for each core.
     pub(crate) threads: Option<usize>,
-    /// A line for each answer goes to this file, or to standard error for `"-"`.
+    /// A line for each answer goes to this file, or to standard error for `"-"`. Default: no log.
     pub(crate) access_log: Option<PathBuf>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
@@ -58,24 +60,32 @@ pub(crate) struct LimitSettings {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SiteSettings {
-    /// Host names that this site answers for. Default: any.
+    /// Host names that this site answers for, as in `["example.org"]`. Default: any host.
     pub(crate) hosts: Vec<String>,
-    /// A folder, or an `http://` origin.
+    /// A folder, or an `http://` origin. Default: what the command line names.
     pub(crate) origin: Option<String>,
-    /// A running php-fpm instead of our own: `unix:PATH` or `tcp:HOST:PORT`.
+    /// A php-fpm that runs already: `unix:PATH` or `tcp:HOST:PORT`. Default: Wick starts its own.
     pub(crate) php: Option<String>,
-    /// Children of our own php-fpm. Default: fitted to memory. With `php`: how many children
-    /// that pool has for Wick alone; connections to it are then kept.
+    /// Children of the php-fpm that Wick starts. With `php`: how many children that one has for
+    /// Wick alone; connections to it are then kept. Default: as many as fit the free memory;
+    /// with `php`, none are kept.
     pub(crate) php_children: Option<u32>,
-    /// How long a stale page may be served while a new one is fetched.
+    /// Whether answers are stored and shared at all. Default: `true`.
+    pub(crate) cache: Option<bool>,
+    /// Query parameters that don't choose the page, as in `["utm_source", "fbclid"]`: two
+    /// addresses that differ only in these are one page. Default: none.
+    pub(crate) ignore_query: Vec<String>,
+    /// How long a stale page may be served while a new one is fetched. Default: what the page
+    /// itself allows.
     pub(crate) stale_while_revalidate: Option<Seconds>,
-    /// How long a stale page may be served while the origin fails.
+    /// How long a stale page may be served while the origin fails. Default: what the page
+    /// itself allows.
     pub(crate) stale_if_error: Option<Seconds>,
-    /// Whether a page without a lifetime gets one from its age. Default: `true`.
+    /// Whether a page that names no lifetime gets a tenth of its age as one. Default: `true`.
     pub(crate) heuristic: Option<bool>,
     /// The longest such lifetime. Default: `1h`.
     pub(crate) heuristic_max: Option<Seconds>,
-    /// The longest that an error page is kept. Default: see the manual.
+    /// The longest that an error page is kept, even if it says longer. Default: `1m`.
     pub(crate) negative_max: Option<Seconds>,
     /// How long it is remembered that a URL's answers can't be shared. Default: `2m`.
     pub(crate) pass_memory: Option<Seconds>,

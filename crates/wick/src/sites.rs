@@ -50,7 +50,11 @@ enum Content {
 
 impl Started {
     /// Makes a site's origin, starting php-fpm if it needs one.
-    pub(crate) async fn start(plan: &SitePlan, state: &Path, caches: bool) -> Result<Self, SiteError> {
+    pub(crate) async fn start(
+        plan: &SitePlan,
+        state: &Path,
+        caches: bool,
+    ) -> Result<Self, SiteError> {
         let (origin, found, fpm) = match &plan.source {
             Source::Http(address) => {
                 let options = HttpOptions { timeouts: plan.timeouts, ..HttpOptions::default() };
@@ -71,12 +75,19 @@ impl Started {
         let mut config = SiteConfig::new(origin);
         config.hosts = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         config.rules = plan.rules.clone();
-        config.caches = caches;
+        config.caches = caches && plan.caches;
         Ok(Self { config, found, fpm })
+    }
+
+    /// The process group of the php-fpm that was started for the site, if any.
+    pub(crate) fn php_group(&self) -> Option<u32> {
+        self.fpm.as_ref().and_then(Fpm::process_id)
     }
 
     /// Stops what was started for the site.
     pub(crate) async fn stop(self) {
+        // Or php-fpm would wait for connections that are only kept.
+        self.config.origin.retire();
         if let Some(fpm) = self.fpm {
             fpm.stop().await;
         }
@@ -95,10 +106,9 @@ async fn php(
         // Connections are kept only if somebody says how many children there are for us alone:
         // a kept connection holds a child that others may be waiting for.
         let options = match plan.php_children {
-            Some(children) => PhpOptions {
-                is_restarted: false,
-                ..PhpOptions::for_children(children as usize)
-            },
+            Some(children) => {
+                PhpOptions { is_restarted: false, ..PhpOptions::for_children(children as usize) }
+            }
             None => PhpOptions::default(),
         };
         let options = PhpOptions { timeouts: plan.timeouts, ..options };
@@ -112,23 +122,11 @@ async fn php(
     let fpm = Fpm::start(options).await?;
     let php = PhpOptions { timeouts: plan.timeouts, ..PhpOptions::for_children(fpm.children()) };
     let origin = PhpOrigin::new(folder, fpm.dial(), php);
-    let program = fpm.program().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let program = fpm.program().display();
     let user = fpm.user().map_or_else(String::new, |user| format!(", running as {user}"));
-    let ours = format!("php-fpm   {program} (ours, up to {} children{user})", fpm.children());
+    let ours = format!("php-fpm   {program} (ours, {} children{user})", fpm.children());
     let found = vec![site, ours];
     Ok((Origin::Php(origin), found, Some(fpm)))
-}
-
-/// Whether a site could be started, without starting it.
-pub(crate) fn check(plan: &SitePlan) -> Result<(), SiteError> {
-    match &plan.source {
-        Source::Http(address) => drop(HttpOrigin::parse(address)?),
-        Source::Folder(folder) => drop(look(&readable(folder)?)?),
-    }
-    if let Some(address) = &plan.php {
-        PhpOrigin::parse_address(address)?;
-    }
-    Ok(())
 }
 
 /// The folder's real path, if it is a folder that we may look into.

@@ -1,0 +1,187 @@
+//! `wick check`: what `wick serve` would do, tried out without serving.
+//!
+//! Trying is better than looking: php-fpm is started in a folder of its own and stopped
+//! again, origins are called, folders are written to. Everything that is wrong is told,
+//! not only the first of it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base::amount::show_bytes;
+use server::Listener;
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::announce::say;
+use crate::arguments::Serve;
+use crate::plan::{Plan, SitePlan, Source};
+use crate::run::{RunError, explain_listen, single_threaded};
+use crate::sites::Started;
+
+/// How long an origin may take to accept.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Says what `wick serve` with these arguments would do, and what is wrong.
+pub(crate) fn run(serve: &Serve) -> Result<(), RunError> {
+    let plan = Plan::of(&settings_file_as_config(serve))?;
+    let mut wrong = Vec::new();
+    say_machine(&plan, &mut wrong);
+    single_threaded()?.block_on(async {
+        for site in &plan.sites {
+            say_site(site, &mut wrong).await?;
+        }
+        Ok::<(), RunError>(())
+    })?;
+    if wrong.is_empty() {
+        say("\nEverything is in order.\n");
+        return Ok(());
+    }
+    say("\nWrong:\n");
+    wrong.iter().for_each(|problem| say(&format!("  - {problem}\n")));
+    let things = if wrong.len() == 1 {
+        "one thing is".into()
+    } else {
+        format!("{} things are", wrong.len())
+    };
+    Err(RunError::Check(things))
+}
+
+/// `wick check wick.toml` is what a person types.
+fn settings_file_as_config(serve: &Serve) -> Serve {
+    let mut serve = serve.clone();
+    let is_file = serve.site.as_ref().is_some_and(|site| Path::new(site).is_file());
+    if is_file && serve.config.is_none() {
+        serve.config = serve.site.take().map(PathBuf::from);
+    }
+    serve
+}
+
+/// What holds for all sites.
+fn say_machine(plan: &Plan, wrong: &mut Vec<String>) {
+    for &address in &plan.listen {
+        let state = match Listener::probe(address) {
+            Ok(()) => "free",
+            Err(error) => {
+                wrong.push(explain_listen(address, &error));
+                "can't be had"
+            }
+        };
+        say(&format!("listen      {address} ({state})\n"));
+    }
+    say(&format!("memory      {} for the cache\n", show_bytes(plan.memory_bytes)));
+    say(&format!("threads     {}\n", plan.threads));
+    say(&format!("state       {}\n", plan.state.display()));
+    if let Err(error) = try_to_write(&plan.state) {
+        wrong.push(format!(
+            "{} can't be written to ({error}): choose another with --state",
+            plan.state.display()
+        ));
+    }
+    let Some(log) = plan.access_log.as_ref().filter(|log| *log != Path::new("-")) else { return };
+    say(&format!("access log  {}\n", log.display()));
+    let parent = log.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Err(error) = tempfile::tempfile_in(parent.unwrap_or(Path::new("."))) {
+        wrong.push(RunError::AccessLog(log.display().to_string(), error).to_string());
+    }
+}
+
+/// Whether a folder can be written to, or made if it isn't there; leaves nothing behind.
+fn try_to_write(folder: &Path) -> std::io::Result<()> {
+    let absolute = std::path::absolute(folder)?;
+    let there = absolute.ancestors().find(|ancestor| ancestor.exists());
+    tempfile::tempdir_in(there.unwrap_or(Path::new("/"))).map(drop)
+}
+
+async fn say_site(site: &SitePlan, wrong: &mut Vec<String>) -> Result<(), RunError> {
+    let hosts = if site.hosts.is_empty() { "any host".into() } else { site.hosts.join(", ") };
+    say(&format!("\nsite        {hosts}\n"));
+    let scratch = tempfile::tempdir().map_err(|error| RunError::System("a folder", error))?;
+    match Started::start(site, scratch.path(), site.caches).await {
+        Ok(started) => {
+            started.found.iter().for_each(|line| say(&format!("  {line}\n")));
+            started.stop().await;
+        }
+        Err(error) => {
+            let source = match &site.source {
+                Source::Folder(folder) => folder.display().to_string(),
+                Source::Http(origin) => origin.clone(),
+            };
+            say(&format!("  {source}\n"));
+            wrong.push(error.to_string());
+            return Ok(());
+        }
+    }
+    let address = match (&site.php, &site.source) {
+        (Some(php), _) => php.clone(),
+        (None, Source::Http(origin)) => origin.clone(),
+        (None, Source::Folder(_)) => String::new(),
+    };
+    if let Some(problem) = call(&address).await {
+        wrong.push(format!(
+            "{address} does not answer ({problem}): start it, or correct the address"
+        ));
+    }
+    if !site.caches {
+        say("  cache     off\n");
+    }
+    Ok(())
+}
+
+/// What happens when a socket that somebody else serves is called; nothing if all is well.
+async fn call(address: &str) -> Option<String> {
+    let (scheme, rest) = address.split_once(':')?;
+    let called = async {
+        match scheme {
+            "unix" => UnixStream::connect(rest).await.map(drop),
+            "tcp" => TcpStream::connect(rest).await.map(drop),
+            _ => TcpStream::connect(with_port(rest)).await.map(drop),
+        }
+    };
+    match tokio::time::timeout(PATIENCE, called).await {
+        Ok(result) => result.err().map(|error| error.to_string()),
+        Err(_) => Some(format!("nothing within {} s", PATIENCE.as_secs())),
+    }
+}
+
+/// `//host[:port][/]` as `host:port`.
+fn with_port(rest: &str) -> String {
+    let authority = rest.trim_start_matches('/').trim_end_matches('/');
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+    if has_port { authority.to_owned() } else { format!("{authority}:80") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_without_a_port_is_called_on_80() {
+        for (rest, address) in [
+            ("//a", "a:80"),
+            ("//a:3000/", "a:3000"),
+            ("//[::1]", "[::1]:80"),
+            ("//[::1]:81", "[::1]:81"),
+        ] {
+            assert_eq!(with_port(rest), address);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_socket_is_called_and_what_is_wrong_is_told() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        assert_eq!(call(&format!("http://{address}/")).await, None);
+        assert_eq!(call(&format!("tcp:{address}")).await, None);
+        drop(listener);
+        assert!(call(&format!("http://{address}")).await.is_some());
+        assert!(call("unix:/nowhere/at/all").await.is_some());
+        assert_eq!(call("").await, None, "nothing to call");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_yet_is_tried_in_its_parent() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(try_to_write(&folder.path().join("a/b")).is_ok());
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+        assert!(try_to_write(Path::new("/proc/none")).is_err());
+    }
+}

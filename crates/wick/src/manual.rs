@@ -1,0 +1,153 @@
+//! `docs/settings.md`, made from the doc comments in `settings.rs`.
+//!
+//! A test fails when the page and the code differ, and says how to write it anew; another
+//! one sets every documented default and expects that nothing changes.
+
+use std::fmt::Write as _;
+
+use crate::arguments::Serve;
+use crate::plan::Plan;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+
+const INTRODUCTION: &str = "\
+# Settings
+
+None is needed: `wick serve FOLDER` and `wick serve http://HOST:PORT` work without a file. One \
+comes in when there are several sites, or when a default does not fit: \
+`wick serve --config wick.toml`. What is said on the command line wins over the file.
+
+```toml
+listen = [\"0.0.0.0:80\", \"[::]:80\"]
+memory = \"256M\"
+
+[[site]]
+hosts = [\"forum.example.org\", \"www.forum.example.org\"]
+origin = \"/var/www/forum\"
+ignore_query = [\"utm_source\", \"utm_medium\", \"fbclid\"]
+
+[[site]]
+hosts = [\"shop.example.org\"]
+origin = \"http://127.0.0.1:3000\"
+stale_if_error = \"1h\"
+```
+
+Sizes are written `\"64K\"`, `\"64M\"` or `\"2G\"`, times `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"2h\"` or \
+`\"1d\"`. A name that doesn't exist is an error with its line, its column and the nearest name \
+that does. `wick check --config wick.toml` tries everything out without serving. If SITE stands \
+on the command line, what the file's only `[[site]]` says holds for it.
+";
+
+/// One setting as its doc comment tells it.
+struct Setting {
+    name: String,
+    meaning: String,
+    default: String,
+}
+
+/// The settings of one table of the file, in the code's order.
+fn settings_of(structure: &str) -> Vec<Setting> {
+    let code = include_str!("settings.rs");
+    let start = format!("pub(crate) struct {structure} {{\n");
+    let (_, body) = code.split_once(&start).expect("the structure is there");
+    let mut settings = Vec::new();
+    let mut told = String::new();
+    for line in body.lines().map(str::trim).take_while(|line| *line != "}") {
+        if let Some(text) = line.strip_prefix("/// ") {
+            told.push_str(text);
+            told.push(' ');
+        } else if let Some((name, kind)) = line.trim_start_matches("pub(crate) ").split_once(": ") {
+            let comment = std::mem::take(&mut told);
+            if kind.contains("Settings") {
+                continue;
+            }
+            let (meaning, default) = comment.split_once("Default: ").unwrap_or((&comment, ""));
+            settings.push(Setting {
+                name: name.to_owned(),
+                meaning: meaning.trim().to_owned(),
+                default: default.trim().trim_end_matches('.').to_owned(),
+            });
+        }
+    }
+    settings
+}
+
+fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    for (title, note, structure) in [
+        ("At the top of the file", "", "Settings"),
+        ("`[limits]`", "What one client may take.", "LimitSettings"),
+        ("`[[site]]`, once for each site", "", "SiteSettings"),
+    ] {
+        let _ = writeln!(page, "\n## {title}\n");
+        if !note.is_empty() {
+            let _ = writeln!(page, "{note}\n");
+        }
+        page.push_str("| setting | meaning | default |\n| --- | --- | --- |\n");
+        for setting in settings_of(structure) {
+            let Setting { name, meaning, default } = setting;
+            let _ = writeln!(page, "| `{name}` | {meaning} | {default} |");
+        }
+    }
+    page.push_str(
+        "\nThis page is made from the code by `WRITE_MANUAL=1 cargo test -p wick manual`.\n",
+    );
+    page
+}
+
+#[test]
+fn the_page_of_settings_says_what_the_code_says() {
+    let made = page();
+    if std::env::var_os("WRITE_MANUAL").is_some() {
+        std::fs::write(PAGE, &made).expect("the page can be written");
+    }
+    let written = std::fs::read_to_string(PAGE).unwrap_or_default();
+    assert!(
+        written == made,
+        "docs/settings.md is not what settings.rs says; write it anew with \
+         WRITE_MANUAL=1 cargo test -p wick manual"
+    );
+}
+
+#[test]
+fn every_setting_has_a_meaning_and_a_default() {
+    for structure in ["Settings", "LimitSettings", "SiteSettings"] {
+        let settings = settings_of(structure);
+        assert!(settings.len() > 3, "{structure} was not read");
+        for Setting { name, meaning, default } in settings {
+            assert!(meaning.ends_with('.') && !default.is_empty(), "{structure}.{name}");
+        }
+    }
+}
+
+#[test]
+fn the_documented_defaults_are_the_true_ones() {
+    let folder = tempfile::tempdir().expect("a folder for the settings");
+    let plan = |text: &str| {
+        let file = folder.path().join("wick.toml");
+        std::fs::write(&file, text).expect("the settings are written");
+        let serve = Serve { config: Some(file), ..Serve::default() };
+        Plan::of(&serve).map(|plan| format!("{plan:#?}")).map_err(|error| error.to_string())
+    };
+    let mut count = 0;
+    let mut defaults = |structure| {
+        let mut lines = String::new();
+        for Setting { name, default, .. } in settings_of(structure) {
+            let plain = default.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+            if let Some(value) = plain {
+                let is_bare = value == "true" || value.bytes().all(|byte| byte.is_ascii_digit());
+                let quote = if is_bare { "" } else { "\"" };
+                let _ = writeln!(lines, "{name} = {quote}{value}{quote}");
+                count += 1;
+            }
+        }
+        lines
+    };
+    let (top, limits) = (defaults("Settings"), defaults("LimitSettings"));
+    let site = defaults("SiteSettings");
+    let all = format!("{top}[limits]\n{limits}[[site]]\norigin = \"/a\"\n{site}");
+    assert_eq!(plan(&all), plan("[[site]]\norigin = \"/a\"\n"));
+    let one_is_wrong = all.replace("idle_timeout = \"60s\"", "idle_timeout = \"61s\"");
+    assert_ne!(plan(&one_is_wrong), plan(&all), "the comparison sees a difference");
+    assert!(count >= 15, "only {count} defaults were compared");
+}
