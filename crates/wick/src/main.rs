@@ -4,6 +4,7 @@ mod announce;
 mod arguments;
 mod check;
 mod demo;
+mod figures;
 mod load;
 mod log;
 #[cfg(test)]
