@@ -4,6 +4,7 @@ mod announce;
 mod arguments;
 mod check;
 mod demo;
+mod descriptors;
 mod figures;
 mod load;
 mod log;

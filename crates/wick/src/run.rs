@@ -18,7 +18,7 @@ use crate::log::AccessLog;
 use crate::plan::{Plan, PlanError};
 use crate::signals::Signals;
 use crate::sites::{SiteError, Started};
-use crate::{announce, memory};
+use crate::{announce, descriptors, memory};
 
 /// Why Wick stops before it serves; each message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +107,8 @@ impl Running {
     /// `caches` is false only for comparison.
     pub(crate) async fn start(plan: Plan, caches: bool) -> Result<Self, RunError> {
         let shutdown = Shutdown::default();
+        let mut limits = plan.limits.clone();
+        limits.connections_max = limits.connections_max.min(descriptors::raise_limit());
         for &address in &plan.listen {
             Listener::probe(address).map_err(|error| RunError::Listen(address, error))?;
         }
@@ -131,7 +133,7 @@ impl Running {
         let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             memory_bytes: plan.memory_bytes,
-            limits: plan.limits.clone(),
+            limits,
             access: log.as_ref().map(AccessLog::sink),
         };
         let server = Server::new(config, Clock::machine());
