@@ -33,7 +33,11 @@ pub(crate) fn start(plan: &Plan, addresses: &[SocketAddr], found: &[String]) -> 
         let _ = writeln!(text, "  {line}");
     }
     let memory = show_bytes(plan.memory_bytes);
-    let _ = writeln!(text, "  cache     {memory} of memory, on {} threads", plan.threads);
+    let threads = match plan.threads {
+        1 => "1 thread".to_owned(),
+        many => format!("{many} threads"),
+    };
+    let _ = writeln!(text, "  cache     {memory} of memory, on {threads}");
     let _ = writeln!(text, "  state     {}", plan.state.display());
     for &address in addresses {
         let all = if address.ip().is_unspecified() { "   (and all other addresses)" } else { "" };

@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use base::{Clock, Shutdown};
 use server::{Listener, Server, ServerConfig};
@@ -19,6 +20,9 @@ use crate::plan::{Plan, PlanError};
 use crate::signals::Signals;
 use crate::sites::{SiteError, Started};
 use crate::{announce, descriptors, memory};
+
+/// How long connections may take to notice that the grace is over.
+const AFTER_GRACE: Duration = Duration::from_secs(1);
 
 /// Why Wick stops before it serves; each message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +103,8 @@ pub(crate) struct Running {
     started: Vec<Started>,
     threads: Vec<JoinHandle<()>>,
     shutdown: Shutdown,
+    /// Leaves connections as they are.
+    abandon: Shutdown,
     housekeeping: tokio::task::JoinHandle<()>,
 }
 
@@ -106,7 +112,7 @@ impl Running {
     /// Starts everything a plan names; what was started is stopped again if the rest fails.
     /// `caches` is false only for comparison.
     pub(crate) async fn start(plan: Plan, caches: bool) -> Result<Self, RunError> {
-        let shutdown = Shutdown::default();
+        let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
         let mut limits = plan.limits.clone();
         limits.connections_max = limits.connections_max.min(descriptors::raise_limit());
         for &address in &plan.listen {
@@ -137,7 +143,7 @@ impl Running {
             access: log.as_ref().map(AccessLog::sink),
         };
         let server = Server::new(config, Clock::machine());
-        let listening = listen(&plan, &server, &shutdown);
+        let listening = listen(&plan, &server, [&shutdown, &abandon]);
         let (addresses, threads) = match listening {
             Ok(listening) => listening,
             Err(error) => {
@@ -148,23 +154,48 @@ impl Running {
         };
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
-        Ok(Self { plan, server, addresses, found, log, started, threads, shutdown, housekeeping })
+        Ok(Self {
+            plan,
+            server,
+            addresses,
+            found,
+            log,
+            started,
+            threads,
+            shutdown,
+            abandon,
+            housekeeping,
+        })
     }
 
-    /// Stops listening, lets answers in flight finish unless another signal comes, then
-    /// stops PHP.
+    /// Stops listening, lets answers in flight finish, then stops PHP. Another signal, or
+    /// the end of the grace, ends whatever is left.
     pub(crate) async fn stop(&mut self, signals: &mut Signals) {
         self.shutdown.begin();
-        tokio::select! {
-            _ = &mut self.housekeeping => {}
-            () = signals.stop() => self.server.end_connections(),
+        let grace = self.plan.limits.grace + AFTER_GRACE;
+        let in_good_order = tokio::select! {
+            _ = &mut self.housekeeping => true,
+            () = signals.stop() => false,
+            () = tokio::time::sleep(grace) => false,
+        };
+        if !in_good_order {
+            self.server.end_connections();
+            // One that waits for its origin would hear of that only from the origin.
+            self.abandon.begin();
         }
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 eprintln!("wick: a serving thread panicked; please report it");
             }
         }
-        stop_all(&mut self.started).await;
+        if in_good_order {
+            tokio::select! {
+                () = stop_all(&mut self.started) => {}
+                () = signals.stop() => {}
+            }
+        }
+        // A php-fpm that is not asked to stop ends at once with what holds it.
+        self.started.clear();
         if let Some(log) = &self.log {
             log.finish().await;
         }
@@ -191,7 +222,7 @@ async fn stop_all(started: &mut Vec<Started>) {
 fn listen(
     plan: &Plan,
     server: &Arc<Server>,
-    shutdown: &Shutdown,
+    [shutdown, abandon]: [&Shutdown; 2],
 ) -> Result<(Vec<SocketAddr>, Vec<JoinHandle<()>>), RunError> {
     let mut addresses = Vec::new();
     let mut by_thread: Vec<Vec<Listener>> = (0..plan.threads).map(|_| Vec::new()).collect();
@@ -208,11 +239,11 @@ fn listen(
     }
     let mut threads = Vec::new();
     for (number, listeners) in by_thread.into_iter().enumerate() {
-        let (server, shutdown) = (server.clone(), shutdown.clone());
+        let (server, shutdown, abandon) = (server.clone(), shutdown.clone(), abandon.clone());
         let runtime = single_threaded()?;
         let thread = std::thread::Builder::new()
             .name(format!("serve-{number}"))
-            .spawn(move || runtime.block_on(serve_all(listeners, server, shutdown)))
+            .spawn(move || runtime.block_on(serve_all(listeners, server, shutdown, abandon)))
             .map_err(|error| RunError::System("a thread", error))?;
         threads.push(thread);
     }
@@ -220,7 +251,12 @@ fn listen(
 }
 
 /// One thread's work.
-async fn serve_all(listeners: Vec<Listener>, server: Arc<Server>, shutdown: Shutdown) {
+async fn serve_all(
+    listeners: Vec<Listener>,
+    server: Arc<Server>,
+    shutdown: Shutdown,
+    abandon: Shutdown,
+) {
     let serving = listeners.into_iter().map(|listener| {
         let (server, shutdown) = (server.clone(), shutdown.clone());
         async move {
@@ -230,7 +266,11 @@ async fn serve_all(listeners: Vec<Listener>, server: Arc<Server>, shutdown: Shut
         }
     });
     futures_util::future::join_all(serving).await;
-    server.drained().await;
+    // What is left when this returns goes with the thread's runtime.
+    tokio::select! {
+        () = server.drained() => {}
+        () = abandon.begun() => {}
+    }
 }
 
 pub(crate) fn single_threaded() -> Result<Runtime, RunError> {

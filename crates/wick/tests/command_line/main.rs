@@ -1,0 +1,12 @@
+//! The built binary, as a person meets it: started, asked, told to stop.
+//!
+//! What can't be tried on a machine (no php-fpm, no second user) is said on standard
+//! error and skipped. Start at [`starts`], then [`folder`], [`sites`], [`stopping`], [`demo`].
+
+mod demo;
+mod folder;
+mod origin;
+mod sites;
+mod starts;
+mod stopping;
+mod wick;
