@@ -1,4 +1,5 @@
-//! `docs/settings.md`, made from the doc comments in `settings.rs`.
+//! `docs/settings.md`, made from the doc comments in `settings.rs`; and what README.md says
+//! of verdicts, held against the code.
 //!
 //! A test fails when the page and the code differ, and says how to write it anew; another
 //! one sets every documented default and expects that nothing changes.
@@ -150,4 +151,18 @@ fn the_documented_defaults_are_the_true_ones() {
     let one_is_wrong = all.replace("idle_timeout = \"60s\"", "idle_timeout = \"61s\"");
     assert_ne!(plan(&one_is_wrong), plan(&all), "the comparison sees a difference");
     assert!(count >= 15, "only {count} defaults were compared");
+}
+
+#[test]
+fn the_readme_names_every_verdict_and_every_reason() {
+    let readme = include_str!("../../../README.md");
+    let not_kept = policy::NoStore::ALL.iter().map(|reason| ("not kept", reason.reason()));
+    let verdicts = policy::Verdict::ALL.iter().map(|verdict| (verdict.word(), verdict.reason()));
+    for (word, reason) in verdicts.chain(not_kept) {
+        let wanted = match reason {
+            "" => format!("`{word}`"),
+            reason => format!("| {word} | `{reason}` |"),
+        };
+        assert!(readme.contains(&wanted), "README.md lacks {wanted}");
+    }
 }
