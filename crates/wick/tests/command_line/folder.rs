@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use crate::wick::{Wick, ask, body, open_folder};
 
@@ -23,17 +24,16 @@ fn shown(address: SocketAddr, request: &str, fields: &[&str]) -> String {
     line
 }
 
-#[test]
-fn files_are_served_with_type_range_and_conditions_and_nothing_else_is() {
-    let outer = open_folder();
-    let root = outer.path().join("site");
+/// Lays out a small site in `outer`, with files that must not be served in it and beside it.
+fn lay_out(outer: &Path) -> PathBuf {
+    let root = outer.join("site");
     let write = |name: &str, text: &str| {
         let path = root.join(name);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
         fs::write(path, text).expect("a file");
     };
     fs::create_dir(&root).expect("a folder");
-    fs::write(outer.path().join("secret.txt"), "secret").expect("a file");
+    fs::write(outer.join("secret.txt"), "secret").expect("a file");
     for (name, text) in [
         ("index.html", "<p>home</p>"),
         ("a.txt", "0123456789"),
@@ -48,6 +48,13 @@ fn files_are_served_with_type_range_and_conditions_and_nothing_else_is() {
     ] {
         write(name, text);
     }
+    root
+}
+
+#[test]
+fn files_are_served_with_type_range_and_conditions_and_nothing_else_is() {
+    let outer = open_folder();
+    let root = lay_out(outer.path());
     let (wick, address) = Wick::serve(&[&root.display().to_string()]);
     let tag = ask(address, "GET /a.txt");
     let field = |name: &str| {
