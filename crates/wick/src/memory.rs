@@ -1,60 +1,117 @@
 //! The memory governor: the owner's figure holds for the process, not only for the cache.
 //!
 //! The store weighs what it holds by the allocator's size classes, but an allocator
-//! also strands memory between them. So the resident size is looked at again and
-//! again, and the store's limit is lowered by what the process is over its ceiling,
-//! or raised back slowly once it is below.
+//! also strands memory between them, and connections and bodies on their way take
+//! theirs. So the resident size is looked at again and again, and the store's limit is
+//! lowered by what the process is over its ceiling, or raised back by steps. What a cache
+//! costs beside its pages shows only once pages come and go, so the last eighth of the
+//! figure is given by steps as well.
 //! Invariant: the limit never exceeds the owner's figure and never falls below half.
+//! Start at [`govern`]; the arithmetic is in [`Governor::look`].
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::Shutdown;
 use server::Server;
+use tokio::time::Instant;
 
-/// What the process may use beside the cache: code, stacks, connections.
-const BESIDE_BYTES: u64 = 16 << 20;
-/// How often the resident size is looked at.
-const INTERVAL: Duration = Duration::from_millis(250);
-/// By how much of the figure the limit is raised at a time.
-const RAISE_SHARE: u64 = 64;
+/// What the process may use beside the figure: code, stacks, connections. The promise is
+/// 24 MiB; the rest is for what happens between two looks.
+const BESIDE_BYTES: u64 = 12 << 20;
+/// How often to look while the cache changes: it can fill at hundreds of megabytes a second.
+const BUSY_INTERVAL: Duration = Duration::from_millis(10);
+/// How often while it doesn't.
+const IDLE_INTERVAL: Duration = Duration::from_millis(200);
+/// After this the allocator has given back what was evicted (see `.cargo/config.toml`).
+/// Who looks earlier and lowers the limit by the same excess again, halves the cache.
+const SETTLE: Duration = Duration::from_millis(700);
+/// The share of the figure that the cache gets in steps.
+const LAST_SHARE: u64 = 8;
+/// The share of the figure that is a step.
+const STEP_SHARE: u64 = 256;
 
 /// Watches over the resident size until the signal to stop.
 pub(crate) async fn govern(server: Arc<Server>, memory_bytes: u64, shutdown: Shutdown) {
-    let mut limit = memory_bytes;
-    let mut tick = tokio::time::interval(INTERVAL);
+    let Ok(meter) = Meter::open() else { return };
+    let mut governor = Governor::new(memory_bytes);
+    let mut cached_before = 0;
     loop {
-        tokio::select! {
-            _ = tick.tick() => {}
-            () = shutdown.begun() => return,
-        }
-        let Some(resident) = resident_bytes() else { return };
-        let next = next_limit(limit, memory_bytes, resident);
-        if next != limit {
-            limit = next;
+        let Ok(resident) = meter.resident_bytes() else { return };
+        let memory = server.memory();
+        let cached = memory.used_bytes + memory.reserved_bytes;
+        let limit = governor.look(Instant::now(), cached, resident);
+        if limit != memory.limit_bytes {
             server.set_memory_limit(limit);
         }
+        let is_busy = cached != cached_before;
+        cached_before = cached;
+        tokio::select! {
+            () = tokio::time::sleep(if is_busy { BUSY_INTERVAL } else { IDLE_INTERVAL }) => {}
+            () = shutdown.begun() => return,
+        }
     }
 }
 
-/// The limit that follows from the present one and the resident size.
-fn next_limit(limit: u64, memory: u64, resident: u64) -> u64 {
-    let ceiling = memory + BESIDE_BYTES;
-    if resident > ceiling {
-        limit.saturating_sub(resident - ceiling).max(memory / 2)
-    } else if resident + memory / RAISE_SHARE < ceiling {
-        (limit + memory / RAISE_SHARE).min(memory)
-    } else {
-        limit
+/// The store's limit and what it follows from.
+struct Governor {
+    /// The owner's figure.
+    memory: u64,
+    limit: u64,
+    /// When the limit was last lowered, and for which resident size.
+    lowered: Option<(Instant, u64)>,
+}
+
+impl Governor {
+    fn new(memory: u64) -> Self {
+        Self { memory, limit: memory - memory / LAST_SHARE, lowered: None }
+    }
+
+    /// The limit that follows from what the cache and the process hold now.
+    fn look(&mut self, now: Instant, cached: u64, resident: u64) -> u64 {
+        let ceiling = self.memory + BESIDE_BYTES;
+        let step = self.memory / STEP_SHARE;
+        let unsettled = self.lowered.filter(|(when, _)| now - *when < SETTLE);
+        // Until it has settled, only what came on top of an excess is another one.
+        let bearable = unsettled.map_or(ceiling, |(_, resident)| resident.max(ceiling));
+        if resident > bearable {
+            let lower = self.limit.saturating_sub(resident - bearable);
+            self.limit = lower.max(self.memory / 2);
+            self.lowered = Some((now, resident));
+        } else if unsettled.is_none() && resident + step < ceiling {
+            let given = (self.memory - self.memory / LAST_SHARE).max(cached + step);
+            self.limit = (self.limit + step).min(given).min(self.memory);
+        }
+        self.limit
     }
 }
 
-/// The process's resident set, in bytes; `None` where the system doesn't tell.
-pub(crate) fn resident_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find(|line| line.starts_with("VmRSS:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib << 10)
+/// Reads the process's resident size, from a file that stays open.
+struct Meter {
+    statm: File,
+    page_bytes: u64,
+}
+
+impl Meter {
+    fn open() -> io::Result<Self> {
+        let page_bytes = rustix::param::page_size() as u64;
+        Ok(Self { statm: File::open("/proc/self/statm")?, page_bytes })
+    }
+
+    /// The resident set: the second number of the line, in pages.
+    fn resident_bytes(&self) -> io::Result<u64> {
+        let mut line = [0; 128];
+        let length = self.statm.read_at(&mut line, 0)?;
+        std::str::from_utf8(&line[..length])
+            .ok()
+            .and_then(|line| line.split(' ').nth(1))
+            .and_then(|pages| pages.parse::<u64>().ok())
+            .map(|pages| pages * self.page_bytes)
+            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    }
 }
 
 #[cfg(test)]
@@ -64,16 +121,40 @@ mod tests {
     const M: u64 = 1 << 20;
 
     #[test]
-    fn the_limit_falls_by_the_excess_and_rises_slowly() {
-        assert_eq!(next_limit(64 * M, 64 * M, 70 * M), 64 * M);
-        assert_eq!(next_limit(64 * M, 64 * M, 90 * M), 54 * M);
-        assert_eq!(next_limit(54 * M, 64 * M, 75 * M), 55 * M);
-        assert_eq!(next_limit(54 * M, 64 * M, 80 * M), 54 * M);
-        assert_eq!(next_limit(40 * M, 64 * M, 500 * M), 32 * M);
+    fn the_limit_gives_way_to_an_excess_once_and_comes_back_by_steps() {
+        let mut governor = Governor::new(64 * M);
+        let start = Instant::now();
+        let step = 64 * M / STEP_SHARE;
+        for (ms, cached, resident, limit) in [
+            // Nothing presses: all but the last share, and that only as it is filled.
+            (0, 0, 6 * M, 56 * M),
+            (10, 55 * M, 60 * M, 56 * M),
+            (20, 56 * M, 66 * M, 56 * M + step),
+            (30, 56 * M + step, 67 * M, 56 * M + 2 * step),
+            (40, 56 * M + step, 76 * M, 56 * M + 2 * step),
+            // An excess is taken off once; what comes on top of it as well.
+            (50, 56 * M, 78 * M, 54 * M + 2 * step),
+            (60, 54 * M, 78 * M, 54 * M + 2 * step),
+            (70, 54 * M, 79 * M, 53 * M + 2 * step),
+            (80, 53 * M, 70 * M, 53 * M + 2 * step),
+            // The allocator had its time: still too much, so again; or back by steps.
+            (770, 53 * M, 77 * M, 52 * M + 2 * step),
+            (1470, 52 * M, 76 * M, 52 * M + 2 * step),
+            (1480, 52 * M, 70 * M, 52 * M + 3 * step),
+            (1490, 20 * M, 70 * M, 52 * M + 4 * step),
+            (1500, 64 * M, 500 * M, 32 * M),
+        ] {
+            let now = start + Duration::from_millis(ms);
+            assert_eq!(governor.look(now, cached, resident), limit, "at {ms} ms");
+        }
     }
 
     #[test]
-    fn the_resident_size_is_told() {
-        assert!(resident_bytes().is_some_and(|bytes| bytes > M));
+    fn the_resident_size_is_told_again_and_again() {
+        let meter = Meter::open().expect("Linux has /proc");
+        let before = meter.resident_bytes().expect("the file can be read");
+        let filled = vec![7u8; 32 << 20];
+        let after = meter.resident_bytes().expect("the file can be read");
+        assert!(before > M && after > before + 16 * M, "{before} {after} {}", filled.len());
     }
 }
