@@ -36,6 +36,8 @@ const WARM_UP: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(2);
 /// How many ports are tried before giving up.
 const PORTS_MAX: u16 = 50;
+/// How often a port that was just found free may turn out taken.
+const START_TRIES_MAX: u32 = 5;
 
 /// Runs the demo and serves on until Ctrl-C.
 pub(crate) fn run(demo: &Demo) -> Result<(), RunError> {
@@ -52,7 +54,8 @@ pub(crate) fn run(demo: &Demo) -> Result<(), RunError> {
 }
 
 async fn show(demo: &Demo, scratch: &Scratch, signals: &mut Signals) -> Result<(), RunError> {
-    let listen = free_address(demo.listen)?;
+    // A wrong address is told before anything is measured.
+    free_address(demo.listen)?;
     let time = Duration::from_secs(demo.seconds.clamp(1, 600));
     say(&format!("\nThe PHP site in {}, before and behind Wick:\n", demo.site.display()));
     let (visitors, pages, seconds) = (VISITORS, PATHS.len(), time.as_secs());
@@ -64,7 +67,7 @@ async fn show(demo: &Demo, scratch: &Scratch, signals: &mut Signals) -> Result<(
     before.stop(signals).await;
     let plain = plain?;
 
-    let mut behind = Running::start(plan(demo, scratch, listen, "behind"), true).await?;
+    let mut behind = start_behind(demo, scratch).await?;
     let shown = match measure("behind Wick", &behind, time, signals).await {
         Ok(fast) => serve_on(demo, &behind, [plain, fast], signals).await,
         Err(error) => Err(error),
@@ -98,6 +101,21 @@ async fn serve_on(
     signals.stop().await;
     say("\nStopping.\n");
     Ok(())
+}
+
+/// Starts the caching side on the next free port; another program may take the very port
+/// that was found a moment ago, so one is looked for a few times.
+async fn start_behind(demo: &Demo, scratch: &Scratch) -> Result<Running, RunError> {
+    let mut tries = START_TRIES_MAX;
+    loop {
+        let listen = free_address(demo.listen)?;
+        tries -= 1;
+        match Running::start(plan(demo, scratch, listen, "behind"), true).await {
+            Err(RunError::Listen(_, error))
+                if tries > 0 && error.kind() == io::ErrorKind::AddrInUse => {}
+            started => return started,
+        }
+    }
 }
 
 /// The address that was asked for, or the next with a free port.
