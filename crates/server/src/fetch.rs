@@ -175,15 +175,17 @@ pub(crate) struct Fetch {
 }
 
 fn may_serve_on_error(journey: &Journey, page: &Page) -> bool {
-    page.as_stored().is_some_and(|stored| {
-        let ticks_ms = journey.now().ticks_ms;
-        policy::may_serve_on_error(
-            &stored.terms,
-            &journey.head.fields,
-            ticks_ms,
-            &journey.site.rules,
-        )
-    })
+    // What was found before a write may be what the write made wrong.
+    journey.is_untouched()
+        && page.as_stored().is_some_and(|stored| {
+            let ticks_ms = journey.now().ticks_ms;
+            policy::may_serve_on_error(
+                &stored.terms,
+                &journey.head.fields,
+                ticks_ms,
+                &journey.site.rules,
+            )
+        })
 }
 
 fn serve_on_error(journey: &Journey, lead: Lead<Landing>, page: Arc<Page>, status: u16) -> Reply {

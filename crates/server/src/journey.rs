@@ -37,6 +37,8 @@ pub(crate) struct Journey {
     pub(crate) head: RequestHead,
     pub(crate) key: Vec<u8>,
     pub(crate) peers: Peers,
+    /// The site's count of writes when the store was looked at.
+    writes: u64,
     length: Length,
     body: Option<Body>,
     early: Option<mpsc::Sender<ResponseHead>>,
@@ -55,13 +57,19 @@ impl Journey {
         early: Option<mpsc::Sender<ResponseHead>>,
     ) -> Self {
         let body = upload.map(BodyExt::boxed_unsync);
-        Self { server, site, head, key, peers, length, body, early }
+        let writes = site.writes();
+        Self { server, site, head, key, peers, writes, length, body, early }
     }
 
     /// Whether the visitor shows who it is. Answers to such requests are often for one
     /// person, so what they teach about a URL is kept apart from what strangers may expect.
     pub(crate) fn bears_credentials(&self) -> bool {
         bears_credentials(&self.head.fields)
+    }
+
+    /// Whether nothing was written to the site since the store was looked at.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.site.writes() == self.writes
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -86,6 +94,7 @@ impl Journey {
             head: head.clone(),
             key: key.to_vec(),
             peers,
+            writes: site.writes(),
             length: Length::None,
             body: None,
             early: None,
