@@ -3,9 +3,8 @@
 //! The procedure of Ratcliff and Obershelp, which prefers long runs to many matches: rows
 //! of a table that lost a line stay together. The budget bounds its bad cases.
 
+use std::collections::HashMap;
 use std::ops::Range;
-
-use hashbrown::HashMap;
 
 use crate::compare::TooDifferent;
 
@@ -35,11 +34,11 @@ pub(crate) struct Block {
 
 /// The common runs of two rows, in order.
 pub(crate) fn matching_blocks(
-    old: &[u64],
-    new: &[u64],
+    old: &[u32],
+    new: &[u32],
     budget: &mut Budget,
 ) -> Result<Vec<Block>, TooDifferent> {
-    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut places: HashMap<u32, Vec<usize>> = HashMap::new();
     for (at, &value) in new.iter().enumerate() {
         places.entry(value).or_default().push(at);
     }
@@ -64,9 +63,9 @@ pub(crate) fn matching_blocks(
 }
 
 struct Search<'a> {
-    old: &'a [u64],
+    old: &'a [u32],
     /// Where each value stands in the new row, ascending.
-    places: HashMap<u64, Vec<usize>>,
+    places: HashMap<u32, Vec<usize>>,
     /// The length of the run that ends at the cell before, by place in the new row plus
     /// one; all zero between two searches.
     lengths: Vec<usize>,
@@ -109,7 +108,7 @@ impl Search<'_> {
 mod tests {
     use super::*;
 
-    fn check(old: &[u64], new: &[u64], expected: &[(usize, usize, usize)]) {
+    fn check(old: &[u32], new: &[u32], expected: &[(usize, usize, usize)]) {
         let found = matching_blocks(old, new, &mut Budget::new(10_000)).expect("short rows");
         let found: Vec<_> = found.iter().map(|b| (b.old, b.new, b.length)).collect();
         assert_eq!(found, expected, "{old:?} {new:?}");
