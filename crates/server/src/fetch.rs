@@ -57,7 +57,8 @@ pub(crate) const CREDENTIALS: &[u8] = b" credentials";
 /// different variants, once it is known what tells them apart; those who show who they
 /// are and those who don't; and those who came before a write and after it.
 pub(crate) fn flight_key(journey: &Journey, hash: u64, selection: Option<&VaryKey>) -> FlightKey {
-    let mut text = journey.key.clone();
+    let mut text = Vec::with_capacity(journey.key.len() + 64);
+    text.extend_from_slice(&journey.key);
     text.extend_from_slice(&journey.site.writes().to_le_bytes());
     text.push(u8::from(journey.bears_credentials()));
     let newest = journey.server.store.newest(&Key { hash, text: &journey.key });
@@ -294,11 +295,14 @@ fn take_in(
     carry::take_over(journey, lead, admitted, answer, fetch)
 }
 
+/// How long `Sun, 06 Nov 1994 08:49:37 GMT` is.
+const DATE_BYTES: usize = 29;
+
 /// The head as it is stored; one without a date gets that of its arrival (RFC 9110 §6.6.1).
 fn clean(head: &ResponseHead, now: Now) -> ResponseHead {
     let mut fields = policy::clean_for_store(head);
     if !fields.has(Name::Date) {
-        let mut date = Vec::new();
+        let mut date = Vec::with_capacity(DATE_BYTES);
         policy::date::write(&mut date, now.unix_seconds());
         fields.put(Name::Date, date);
     }

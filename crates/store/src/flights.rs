@@ -105,7 +105,10 @@ impl<O> Lead<O> {
     /// Gives `outcome` to all who wait and ends the flight: who comes later begins anew.
     pub fn land(self, outcome: O) {
         self.end();
-        self.outcome.send_replace(Some(outcome));
+        // Nobody can join any more, so who is not there now need not be told.
+        if self.outcome.receiver_count() > 0 {
+            self.outcome.send_replace(Some(outcome));
+        }
     }
 
     /// How many wait or were told and have not gone yet.

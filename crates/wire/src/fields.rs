@@ -114,7 +114,9 @@ impl Fields {
             return Err(FieldError::Name);
         }
         let value = trim(value);
-        if value.iter().any(|&b| (b < 0x20 && b != b'\t') || b == 0x7f) {
+        // Without leaving early the compiler looks at many bytes at once.
+        let is_control = |b: u8| (b < 0x20 && b != b'\t') || b == 0x7f;
+        if value.iter().fold(false, |found, &b| found | is_control(b)) {
             return Err(FieldError::Value);
         }
         self.add(name, value, Name::of(name));
@@ -267,8 +269,25 @@ impl PartialEq for Fields {
 /// Whether a byte may stand in a token (RFC 9110 §5.6.2).
 #[must_use]
 pub fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    TOKEN[byte as usize]
 }
+
+/// For each byte whether it may stand in a token.
+static TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let others = b"!#$%&'*+-.^_`|~";
+    let mut at = 0;
+    while at < others.len() {
+        table[others[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
 
 /// Takes optional white space from both ends.
 #[must_use]

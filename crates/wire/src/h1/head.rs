@@ -226,7 +226,9 @@ fn push_host(out: &mut String, host: &[u8]) -> Result<(), HeadError> {
     {
         return Err(WRONG);
     }
-    out.extend(name.chars().map(|c| c.to_ascii_lowercase()));
+    out.reserve(text.len());
+    out.push_str(name);
+    out.make_ascii_lowercase();
     if !digits.is_empty() {
         out.push(':');
         out.push_str(digits);
