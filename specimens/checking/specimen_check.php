@@ -87,6 +87,10 @@ final class SpecimenCheck
             $reader->visit($path, ['X-Requested-With' => 'XMLHttpRequest']);
             $this->require($reader->status() === 200, "$path answers {$reader->status()} to a script");
         }
+        foreach ($this->facts['untouched'] ?? [] as ['page' => $path, 'shows' => $text]) {
+            $reader->visit($path);
+            $this->require($reader->shows($text), "$path was changed by reading: it does not show $text");
+        }
         foreach ($this->facts['never_shown'] ?? [] as ['page' => $path, 'text' => $text]) {
             $reader->visit($path);
             $this->require(!$reader->shows($text), "$path shows a stranger: $text");
@@ -124,7 +128,10 @@ final class SpecimenCheck
         $member = $this->visitor();
         $member->visit($this->facts['front']);
         $this->require(!$member->shows($login['proof']), 'a stranger is greeted as a member');
+        $kept = $this->facts['session_kept']['cookie'] ?? null;
+        $before = $kept ? $member->cookie($kept) : '';
         $this->fill_login($member, $login['form']['password']);
+        $this->require(!$kept || ($before !== '' && $member->cookie($kept) === $before), 'the session changed its number');
         $member->visit($this->facts['front']);
         $this->require($member->shows($login['proof']), "the front page lacks '{$login['proof']}' after the log-in");
 
@@ -140,6 +147,10 @@ final class SpecimenCheck
         $stranger->visit($this->facts['front']);
         $this->require(!$stranger->shows(substr($note, 0, 15)), 'a stranger sees the note');
         $this->refuse_wrong_token($member);
+        if (isset($this->facts['dies_with'])) {
+            $member->visit($this->facts['front'], $this->facts['dies_with']);
+            $this->require(!$member->shows($login['proof']), 'the session outlives what it is bound to');
+        }
     }
 
     /* The same session with every token turned round may not change the note. */
@@ -172,6 +183,7 @@ final class SpecimenCheck
         $visitor->visit($login['page']);
         $visitor->fill($login['user_field'], $login['form']['user']);
         $visitor->fill($login['password_field'], $password);
+        sleep($login['wait_seconds'] ?? 0);
         $visitor->click($login['submit']);
     }
 
@@ -180,6 +192,7 @@ final class SpecimenCheck
         $secret = $this->facts['secret'];
         $visitor->visit($secret['page']);
         $visitor->fill($secret['field'], $note);
+        sleep($secret['wait_seconds'] ?? 0);
         $visitor->click($secret['submit']);
         $visitor->visit($secret['page']);
     }
@@ -203,14 +216,15 @@ final class SpecimenCheck
         $mark = 'mark' . bin2hex(random_bytes(4));
         $guest->visit($this->facts['guest']['page']);
         foreach ($this->facts['guest']['steps'] as $step) {
-            $value = str_replace('{mark}', $mark, current($step));
+            $value = is_int(current($step)) ? current($step) : str_replace('{mark}', $mark, current($step));
             match (key($step)) {
                 'fill' => $guest->fill($value[0], $value[1]),
                 'click' => $guest->click($value),
                 'visit' => $guest->visit($value),
                 'expect' => $this->require($guest->shows($value), "the guest does not see: $value"),
+                'lacks' => $this->require(!$guest->shows($value), "the guest still sees: $value"),
                 'captcha' => $guest->fill($value, $spoiled ? 'wrong' : $this->captcha($guest)),
-                'wait_seconds' => $spoiled ? null : usleep((int) (1e6 * $value)),
+                'wait_seconds' => $spoiled ? null : sleep($value),
             };
         }
     }

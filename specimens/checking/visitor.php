@@ -29,9 +29,11 @@ final class Visitor
     public function visit(string $path, array $headers = []): void
     {
         $this->load($this->request($path, $headers));
+        [$address, $head] = [$this->address, $this->head];
         foreach ($this->tree->query('//img[@src]') as $image) {
             $this->request($image->getAttribute('src'));
         }
+        [$this->address, $this->head] = [$address, $head];
     }
 
     public function fill(string $selector, string $text): void

@@ -142,6 +142,12 @@ abstract class Site
         return '';
     }
 
+    /* Hidden fields of the search form, which a GET sends. */
+    protected function search_fields(): string
+    {
+        return '';
+    }
+
     protected function header_links(): string
     {
         return '';
@@ -385,7 +391,8 @@ abstract class Site
             $links .= '<a href="' . escape($this->link($path)) . '">' . escape($name) . "</a>\n";
         }
         $search = '<form id="search" action="' . escape($this->link('/search'))
-            . "\"><input id=\"q\" name=\"q\" aria-label=\"Words\"><button>Search</button></form>\n";
+            . '">' . $this->search_fields()
+            . "<input id=\"q\" name=\"q\" aria-label=\"Words\"><button>Search</button></form>\n";
         return "<header>\n<nav>\n$links" . $this->header_links() . "</nav>\n$search" . $this->visitor_html() . "</header>\n";
     }
 
