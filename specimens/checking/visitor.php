@@ -103,11 +103,12 @@ final class Visitor
     private function submit_by_script(string $action, array $fields): void
     {
         $headers = ['X-Requested-With' => 'XMLHttpRequest', $this->script['header'] => $this->script_token()];
-        $said = json_decode($this->request($action, $headers, http_build_query($fields)), true);
+        $text = $this->request($action, $headers, http_build_query($fields));
+        $said = json_decode($text, true);
         if (isset($said['location'])) {
             $this->visit(strtok($said['location'], '#'));
         } else {
-            $this->load('<p>' . htmlspecialchars($said['problem'] ?? 'no JSON') . '</p>');
+            $this->load(isset($said['problem']) ? '<p>' . htmlspecialchars($said['problem']) . '</p>' : $text);
         }
     }
 
@@ -128,7 +129,11 @@ final class Visitor
     private function request(string $path, array $headers = [], ?string $form = null): string
     {
         $head = "$this->jar.head";
-        $url = str_starts_with($path, 'http') ? $path : $this->origin . $path;
+        $url = match (true) {
+            str_starts_with($path, 'http') => $path,
+            str_starts_with($path, '?') => $this->origin . strtok($this->address, '?') . $path,
+            default => $this->origin . $path,
+        };
         $command = ['curl', '-sS', '-L', '--max-time', '20', '--max-redirs', '5', '-b', $this->jar,
             '-c', $this->jar, '-D', $head, '-w', "\n%{url_effective}", '-A', 'Mozilla/5.0 (X11; Linux) Check/1.0'];
         foreach ($headers as $name => $value) {

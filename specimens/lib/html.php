@@ -50,7 +50,7 @@ function is_background(): bool
 
 /*
  * A script that sends every form marked data-fetch in the background, with one more header
- * whose value the given JavaScript expression finds, and then goes where the answer says.
+ * whose value the given JavaScript expression finds, and then goes where the answer says or shows it.
  */
 function fetch_script(string $header, string $expression): string
 {
@@ -64,6 +64,10 @@ function fetch_script(string $header, string $expression): string
                 body: new URLSearchParams(new FormData(form)),
                 headers: {'X-Requested-With': 'XMLHttpRequest', '$header': $expression},
             });
+            if (answer.headers.get('Content-Type').startsWith('text/html')) {
+                document.querySelector('main').innerHTML = await answer.text();
+                return;
+            }
             const said = await answer.json();
             if (said.location) {
                 location.assign(said.location.split('#')[0]);
