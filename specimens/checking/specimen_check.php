@@ -199,24 +199,34 @@ final class SpecimenCheck
 
     private function play_guest(): void
     {
-        if ($this->facts['guest']['token']) {
-            try {
-                $this->play_steps($this->visitor(true), true);
-                $reached = true;
-            } catch (RuntimeException) {
-                $reached = false;
-            }
-            $this->require(!$reached, 'a wrong token was accepted from a guest');
+        $guest = $this->facts['guest'];
+        if ($guest['token']) {
+            $this->require_refusal($guest, true, 'a wrong token was accepted from a guest');
         }
-        $this->play_steps($this->visitor(), false);
+        foreach ($this->facts['refused'] ?? [] as $play) {
+            $this->require_refusal($play, false, "accepted, although {$play['reason']}");
+        }
+        $this->play_steps($this->visitor(), $guest, false);
     }
 
-    private function play_steps(Visitor $guest, bool $spoiled): void
+    /* A play that the specimen has to stop: it must not reach its end. */
+    private function require_refusal(array $play, bool $spoiled, string $sentence): void
+    {
+        try {
+            $this->play_steps($this->visitor($spoiled), $play, $spoiled);
+        } catch (RuntimeException) {
+            return;
+        }
+        throw new LogicException($sentence);
+    }
+
+    private function play_steps(Visitor $guest, array $play, bool $spoiled): void
     {
         $mark = 'mark' . bin2hex(random_bytes(4));
-        $guest->visit($this->facts['guest']['page']);
-        foreach ($this->facts['guest']['steps'] as $step) {
-            $value = is_int(current($step)) ? current($step) : str_replace('{mark}', $mark, current($step));
+        $guest->visit($play['page']);
+        foreach ($play['steps'] as $step) {
+            $value = current($step);
+            $value = is_int($value) ? $value : str_replace('{mark}', $mark, $value);
             match (key($step)) {
                 'fill' => $guest->fill($value[0], $value[1]),
                 'click' => $guest->click($value),
@@ -224,7 +234,9 @@ final class SpecimenCheck
                 'expect' => $this->require($guest->shows($value), "the guest does not see: $value"),
                 'lacks' => $this->require(!$guest->shows($value), "the guest still sees: $value"),
                 'captcha' => $guest->fill($value, $spoiled ? 'wrong' : $this->captcha($guest)),
-                'wait_seconds' => $spoiled ? null : sleep($value),
+                'wait_seconds' => sleep($spoiled ? 0 : $value),
+                'open_elsewhere' => $guest->open_elsewhere($value[0], (int) $value[1]),
+                'move_to' => $guest->move_to($value),
             };
         }
     }

@@ -13,6 +13,7 @@ final class Visitor
     private string $address = '/';
     private DOMXPath $tree;
     private array $filled = [];
+    private ?string $from = null;
 
     /*
      * $script says which header a page's script adds and where it finds the value. A visitor that
@@ -34,6 +35,22 @@ final class Visitor
             $this->request($image->getAttribute('src'));
         }
         [$this->address, $this->head] = [$address, $head];
+    }
+
+    /* Loads a page in another tab, so many times; the page that is open stays. */
+    public function open_elsewhere(string $path, int $times): void
+    {
+        [$address, $head] = [$this->address, $this->head];
+        while ($times-- > 0) {
+            $this->request($path);
+        }
+        [$this->address, $this->head] = [$address, $head];
+    }
+
+    /* From now on requests come from this address of the machine. */
+    public function move_to(string $address): void
+    {
+        $this->from = $address;
     }
 
     public function fill(string $selector, string $text): void
@@ -138,6 +155,9 @@ final class Visitor
             '-c', $this->jar, '-D', $head, '-w', "\n%{url_effective}", '-A', 'Mozilla/5.0 (X11; Linux) Check/1.0'];
         foreach ($headers as $name => $value) {
             array_push($command, '-H', "$name: $value");
+        }
+        if ($this->from !== null) {
+            array_push($command, '--interface', $this->from);
         }
         if ($form !== null) {
             array_push($command, '--data-raw', $form);
