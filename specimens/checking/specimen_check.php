@@ -206,7 +206,9 @@ final class SpecimenCheck
         foreach ($this->facts['refused'] ?? [] as $play) {
             $this->require_refusal($play, false, "accepted, although {$play['reason']}");
         }
-        $this->play_steps($this->visitor(), $guest, false);
+        foreach ([$guest, ...$this->facts['accepted'] ?? []] as $play) {
+            $this->play_steps($this->visitor(), $play, false);
+        }
     }
 
     /* A play that the specimen has to stop: it must not reach its end. */
