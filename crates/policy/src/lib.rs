@@ -4,6 +4,7 @@
 //! out. Nothing here opens a socket, reads a clock or keeps anything.
 //! In the order in which the road asks: [`plan()`], [`write_primary_key`], [`VaryKey`],
 //! [`judge()`], [`to_origin`], [`admit()`], [`conditional`], [`range`], [`cache_status`].
+//! What is asked about visitors without a cookie of the app stands in [`strangers`].
 //! Law: RFC 9110, 9111, 5861, 9211, 9213.
 
 pub mod admit;
@@ -26,6 +27,7 @@ pub mod range;
 pub mod reason;
 mod reference;
 pub mod rules;
+pub mod strangers;
 mod targeted;
 pub mod terms;
 pub mod vary;

@@ -51,6 +51,8 @@ pub enum Name {
     Range,
     Referer,
     RetryAfter,
+    SecFetchDest,
+    SecFetchMode,
     SecFetchSite,
     Server,
     SetCookie,
@@ -74,7 +76,7 @@ pub enum Name {
 }
 
 /// Every known name with its spelling, in the order of the enum.
-const SPELLINGS: [(Name, &str); 62] = [
+const SPELLINGS: [(Name, &str); 64] = [
     (Name::Accept, "accept"),
     (Name::AcceptEncoding, "accept-encoding"),
     (Name::AcceptLanguage, "accept-language"),
@@ -117,6 +119,8 @@ const SPELLINGS: [(Name, &str); 62] = [
     (Name::Range, "range"),
     (Name::Referer, "referer"),
     (Name::RetryAfter, "retry-after"),
+    (Name::SecFetchDest, "sec-fetch-dest"),
+    (Name::SecFetchMode, "sec-fetch-mode"),
     (Name::SecFetchSite, "sec-fetch-site"),
     (Name::Server, "server"),
     (Name::SetCookie, "set-cookie"),

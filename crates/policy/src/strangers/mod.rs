@@ -1,0 +1,12 @@
+//! Strangers: visitors without a cookie of the app, and what may be shared among them.
+//!
+//! A page is made for strangers by personas, visitors that exist for one fill. The
+//! decisions about that stand here, each as a function of fields, targets and counts:
+//! who a visitor is ([`visitor`]), which class of pages a URL belongs to ([`shape`]),
+//! whether a request proves where it comes from ([`same_origin`]), what it is for
+//! ([`errand`]), which copy it may be given ([`taste`]), what a browser is told about
+//! the copy ([`browser`]) and which headers mean anything ([`constancy`]).
+//! Like the rest of this crate: no I/O, no clock, no panic on any input.
+
+pub mod cookie;
+mod cookie_date;
