@@ -10,3 +10,4 @@
 
 pub mod cookie;
 mod cookie_date;
+pub mod visitor;
