@@ -10,4 +10,7 @@
 
 pub mod cookie;
 mod cookie_date;
+mod parts;
+pub mod shape;
+mod verb;
 pub mod visitor;
