@@ -19,6 +19,7 @@ pub struct Target {
 /// Every target.
 pub const TARGETS: &[Target] = &[
     Target { name: "admission", body: targets::admission::run },
+    Target { name: "align", body: targets::align::run },
     Target { name: "cache_control", body: targets::cache_control::run },
     Target { name: "date", body: targets::date::run },
     Target { name: "fastcgi_head", body: targets::fastcgi::run_head },

@@ -18,7 +18,7 @@ use crate::context;
 use crate::document::Document;
 
 /// A page with more different tokens is not bound.
-const STRONG_VALUES_MAX: usize = 1024;
+pub(crate) const STRONG_VALUES_MAX: usize = 1024;
 /// Strong values that are shorter than this are exchanged only between marks: eight
 /// letters and digits may be part of a longer word by chance.
 const UNMISTAKABLE_BYTES: usize = 16;
@@ -116,7 +116,7 @@ impl Binding {
         self.names.is_empty() && self.weak.is_empty() && self.strong.is_empty()
     }
 
-    /// What a comparison says, without the limit of [`Binding::new`].
+    /// What a comparison says. Of more tokens than [`STRONG_VALUES_MAX`] none is searched for.
     pub(crate) fn learned(comparison: &Comparison) -> Self {
         let mut binding = Self::default();
         let is_usable = |span: &&crate::Span| {
@@ -161,6 +161,10 @@ impl Binding {
     }
 
     fn build(&mut self) {
+        if self.strong.len() + self.missing.len() > STRONG_VALUES_MAX {
+            self.finder = None;
+            return;
+        }
         let strong = self.strong.iter().map(|(old, new)| (old.clone(), Some(new.clone())));
         let missing = self.missing.iter().map(|old| (old.clone(), None));
         let values: Vec<_> = strong.chain(missing).collect();

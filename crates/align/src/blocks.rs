@@ -3,8 +3,9 @@
 //! The procedure of Ratcliff and Obershelp, which prefers long runs to many matches: rows
 //! of a table that lost a line stay together. The budget bounds its bad cases.
 
-use std::collections::HashMap;
 use std::ops::Range;
+
+use hashbrown::HashMap;
 
 use crate::compare::TooDifferent;
 
@@ -34,11 +35,11 @@ pub(crate) struct Block {
 
 /// The common runs of two rows, in order.
 pub(crate) fn matching_blocks(
-    old: &[u32],
-    new: &[u32],
+    old: &[u64],
+    new: &[u64],
     budget: &mut Budget,
 ) -> Result<Vec<Block>, TooDifferent> {
-    let mut places: HashMap<u32, Vec<usize>> = HashMap::new();
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for (at, &value) in new.iter().enumerate() {
         places.entry(value).or_default().push(at);
     }
@@ -63,9 +64,9 @@ pub(crate) fn matching_blocks(
 }
 
 struct Search<'a> {
-    old: &'a [u32],
+    old: &'a [u64],
     /// Where each value stands in the new row, ascending.
-    places: HashMap<u32, Vec<usize>>,
+    places: HashMap<u64, Vec<usize>>,
     /// The length of the run that ends at the cell before, by place in the new row plus
     /// one; all zero between two searches.
     lengths: Vec<usize>,
@@ -108,7 +109,7 @@ impl Search<'_> {
 mod tests {
     use super::*;
 
-    fn check(old: &[u32], new: &[u32], expected: &[(usize, usize, usize)]) {
+    fn check(old: &[u64], new: &[u64], expected: &[(usize, usize, usize)]) {
         let found = matching_blocks(old, new, &mut Budget::new(10_000)).expect("short rows");
         let found: Vec<_> = found.iter().map(|b| (b.old, b.new, b.length)).collect();
         assert_eq!(found, expected, "{old:?} {new:?}");

@@ -35,6 +35,8 @@ impl Class {
 /// Two Unix times further apart than this are no clock.
 const CLOCK_SECONDS: u64 = 86_400;
 const STRONG_BYTES: usize = 16;
+/// What is longer is a state that a form carries along, and comes back whole.
+const STRONG_BYTES_MAX: usize = 1024;
 const MIXED_BYTES: usize = 8;
 const MIXED_DIFFERENT_BYTES: u32 = 6;
 
@@ -55,17 +57,17 @@ pub(crate) fn of_text(old: &[u8], new: &[u8]) -> Class {
 }
 
 /// Whether a value is a token wherever it stands: at least 16 bytes with a digit or a
-/// small letter before a large one, or at least 8 that mix letters and digits.
+/// small letter before a large one, or at least 8 that mix letters and digits; at most 1024.
 pub(crate) fn is_strong(value: &[u8]) -> bool {
+    if !(MIXED_BYTES..=STRONG_BYTES_MAX).contains(&value.len()) {
+        return false;
+    }
     let has_digit = value.iter().any(u8::is_ascii_digit);
     let has_camel_case =
         value.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let has_letter = value.iter().any(u8::is_ascii_alphabetic);
     value.len() >= STRONG_BYTES && (has_digit || has_camel_case)
-        || value.len() >= MIXED_BYTES
-            && has_digit
-            && has_letter
-            && different_bytes(value) >= MIXED_DIFFERENT_BYTES
+        || has_digit && has_letter && different_bytes(value) >= MIXED_DIFFERENT_BYTES
 }
 
 fn different_bytes(value: &[u8]) -> u32 {
@@ -129,6 +131,8 @@ mod tests {
         check("1700000000", "1700000007", Class::Clock);
         check("1700000000", "1800000000", Class::Weak);
         check("", "", Class::Weak);
+        check(&"a1".repeat(512), "x", Class::Strong);
+        check(&"a1".repeat(513), "x", Class::Weak);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 
+use crate::binding::STRONG_VALUES_MAX;
 use crate::chunk::ChunkKind;
 use crate::class::Class;
 use crate::difference::{Build, Differences};
@@ -90,7 +91,8 @@ impl Comparison {
     }
 
     /// The old copy's values by which that copy is recognised in a request: strong values
-    /// that are no part of another, then names of fields; each once.
+    /// that are no part of another, then names of fields; each once. Of a copy with over
+    /// 1,024 different tokens, which is not bound anyway, the parts are told as well.
     pub fn strong_values(&self) -> impl Iterator<Item = &[u8]> {
         let of = |class| {
             let spans = self.spans.iter().filter(move |span| span.class == class);
@@ -101,6 +103,7 @@ impl Comparison {
         let is_part = move |value: &[u8]| {
             // Nothing can hold one that is as long as the longest.
             value.len() < longest_bytes
+                && strong.len() <= STRONG_VALUES_MAX
                 && strong.iter().any(|other| {
                     other.len() > value.len() && memchr::memmem::find(other, value).is_some()
                 })

@@ -75,8 +75,7 @@ impl<'a> Differences<'a> {
     fn tags(&mut self, a: Chunk, b: Chunk) -> Build {
         let (old, new) = (self.old, self.new);
         let (a_bytes, b_bytes) = (old.bytes(a), new.bytes(b));
-        let (a_names, b_names) = (names(a_bytes), names(b_bytes));
-        if a_bytes.get(1) != b_bytes.get(1) || !a_names.eq(b_names) {
+        if !is_same_build(a_bytes, b_bytes) {
             return Build::Torn;
         }
         let a_text = a.start + tag::length(a_bytes) as u32..a.end;
@@ -85,11 +84,12 @@ impl<'a> Differences<'a> {
         self.texts(a_text, b_text);
         let reads_differently =
             self.spans[before..].iter().any(|span| span.class == Class::Visible);
-        let element = Element::read(a_bytes);
+        let mut element = None;
         for (x, y) in tag::attributes(a_bytes).zip(tag::attributes(b_bytes)) {
             if x.value != y.value {
+                let element = element.get_or_insert_with(|| Element::read(a_bytes));
                 let places = Places(place(a.start, &x), place(b.start, &y));
-                self.attributes(&element, x, y, &places, reads_differently);
+                self.attributes(element, x, y, &places, reads_differently);
             }
         }
         Build::Same
@@ -255,10 +255,19 @@ impl Element {
     }
 }
 
-/// The tag's name and those of its attributes, in one case.
-fn names(tag: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    let attributes = tag::attributes(tag).map(|attribute| attribute.name);
-    std::iter::once(tag::name(tag)).chain(attributes).map(<[u8]>::to_ascii_lowercase)
+/// Whether two tags have one name and the same attributes, in any letter case.
+fn is_same_build(a: &[u8], b: &[u8]) -> bool {
+    let (mut a_attributes, mut b_attributes) = (tag::attributes(a), tag::attributes(b));
+    if a.get(1) != b.get(1) || !tag::name(a).eq_ignore_ascii_case(tag::name(b)) {
+        return false;
+    }
+    loop {
+        match (a_attributes.next(), b_attributes.next()) {
+            (None, None) => return true,
+            (Some(x), Some(y)) if x.name.eq_ignore_ascii_case(y.name) => {}
+            _ => return false,
+        }
+    }
 }
 
 fn place(start: u32, attribute: &Attribute<'_>) -> Range<u32> {

@@ -7,8 +7,10 @@
 //! Limits: [`DEPTH_MAX`] levels, [`GAP_CELLS_MAX`] for a gap without anchors, and
 //! [`WORK_MAX`] steps for everything together.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::ops::Range;
+
+use hashbrown::{DefaultHashBuilder, HashMap};
 
 use crate::blocks::{Budget, matching_blocks};
 use crate::compare::TooDifferent;
@@ -81,14 +83,15 @@ struct Pairer<'a> {
     new_texts: Vec<u32>,
     /// By text; all zero between two gaps.
     occurrences: Vec<Occurrence>,
-    skeletons: HashMap<Vec<u8>, u32>,
+    /// Skeletons are compared by their hash; two that shared one would be paired wrongly.
+    hasher: DefaultHashBuilder,
     budget: Budget,
     pairing: Pairing,
 }
 
 impl<'a> Pairer<'a> {
     fn new(old: &'a Document, new: &'a Document, a: Range<usize>, b: Range<usize>) -> Self {
-        let mut texts = HashMap::new();
+        let mut texts = HashMap::with_capacity(a.len() + b.len() / 4);
         let mut numbers = |document: &'a Document, range: &Range<usize>| -> Vec<u32> {
             let chunks = document.chunks()[range.clone()].iter();
             chunks
@@ -107,7 +110,7 @@ impl<'a> Pairer<'a> {
             old_texts,
             new_texts,
             occurrences: vec![Occurrence::default(); texts.len()],
-            skeletons: HashMap::new(),
+            hasher: DefaultHashBuilder::default(),
             budget: Budget::new(WORK_MAX),
             pairing: Pairing::default(),
         }
@@ -195,20 +198,17 @@ impl<'a> Pairer<'a> {
         Ok(())
     }
 
-    fn skeletons_of(&mut self, of: &Document, start: usize, range: &Range<usize>) -> Vec<u32> {
-        let chunks = &of.chunks()[start + range.start..start + range.end];
+    fn skeletons_of(&self, of: &Document, start: usize, range: &Range<usize>) -> Vec<u64> {
         let mut skeleton = Vec::new();
-        let mut row = Vec::with_capacity(chunks.len());
-        for &chunk in chunks {
-            skeleton.clear();
-            skeleton::write(chunk.kind, of.bytes(chunk), &mut skeleton);
-            let next = self.skeletons.len() as u32;
-            row.push(match self.skeletons.get(&skeleton) {
-                Some(&number) => number,
-                None => *self.skeletons.entry(skeleton.clone()).or_insert(next),
-            });
-        }
-        row
+        let chunks = &of.chunks()[start + range.start..start + range.end];
+        chunks
+            .iter()
+            .map(|&chunk| {
+                skeleton.clear();
+                skeleton::write(chunk.kind, of.bytes(chunk), &mut skeleton);
+                self.hasher.hash_one(&skeleton)
+            })
+            .collect()
     }
 
     fn leave(&mut self, a: Range<usize>, b: Range<usize>) {

@@ -46,21 +46,28 @@ fn write_script(chunk: &[u8], out: &mut Vec<u8>) {
 }
 
 fn mask(text: &[u8], out: &mut Vec<u8>) {
-    for run in text.chunk_by(|a, b| unit::is_word(*a) == unit::is_word(*b)) {
-        if !unit::is_word(run[0]) {
-            out.extend_from_slice(run);
+    let mut rest = text;
+    while let Some(&first) = rest.first() {
+        if !unit::is_word(first) {
+            out.push(first);
+            rest = &rest[1..];
             continue;
         }
-        let characters = run.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
-        let has_digit = run.iter().any(u8::is_ascii_digit);
-        let is_number = run.iter().all(|byte| byte.is_ascii_digit());
-        if is_number || has_digit && characters < WORD_CHARACTERS_MIN {
-            mask_digits(run, out);
-        } else if has_digit || characters > WORD_CHARACTERS_MAX {
-            out.push(b'#');
-        } else {
-            out.extend_from_slice(run);
+        let (mut length, mut digits, mut characters) = (0, 0, 0);
+        for &byte in rest.iter().take_while(|&&byte| unit::is_word(byte)) {
+            length += 1;
+            digits += usize::from(byte.is_ascii_digit());
+            characters += usize::from(byte & 0xc0 != 0x80);
         }
+        let (word, behind) = rest.split_at(length);
+        if digits == 0 && characters <= WORD_CHARACTERS_MAX {
+            out.extend_from_slice(word);
+        } else if digits == length || characters < WORD_CHARACTERS_MIN {
+            mask_digits(word, out);
+        } else {
+            out.push(b'#');
+        }
+        rest = behind;
     }
 }
 

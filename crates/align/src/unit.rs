@@ -23,8 +23,20 @@ pub(crate) struct Unit {
 
 /// Whether a byte is part of a word. All that is not ASCII counts as letters.
 pub(crate) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') || byte >= 0x80
+    WORD[usize::from(byte)]
 }
+
+/// Asked for every byte of a page.
+const WORD: [bool; 256] = {
+    let mut word = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let ascii = byte as u8;
+        word[byte] = ascii.is_ascii_alphanumeric() || matches!(ascii, b'_' | b'-' | 0x80..);
+        byte += 1;
+    }
+    word
+};
 
 /// The units of one line.
 pub(crate) fn units(line: &[u8]) -> Units<'_> {

@@ -1,6 +1,7 @@
 //! The targets, by what they read.
 
 pub(crate) mod admission;
+pub(crate) mod align;
 pub(crate) mod cache_control;
 pub(crate) mod date;
 pub(crate) mod fastcgi;
