@@ -9,6 +9,7 @@ use origin::Origin;
 use policy::Rules;
 
 use crate::access::AccessSink;
+use crate::notes::{NoNotes, Notes};
 
 /// Everything that a [`crate::Server`] is made from.
 pub struct ServerConfig {
@@ -20,11 +21,15 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// Where a line for each answer goes, if anywhere.
     pub access: Option<AccessSink>,
+    /// Who keeps what is learned about the sites.
+    pub notes: Arc<dyn Notes>,
 }
 
 /// One site: whom it answers for, where its pages come from, what its owner decided.
 #[derive(Clone)]
 pub struct SiteConfig {
+    /// What learned facts are kept under: the same after every restart, and no other site's.
+    pub name: String,
     /// Host names in lower case, with a port only if it matters; empty: any host.
     pub hosts: Vec<String>,
     /// Where pages come from.
@@ -39,7 +44,13 @@ impl SiteConfig {
     /// A site that answers for any host by the default rules.
     #[must_use]
     pub fn new(origin: Origin) -> Self {
-        Self { hosts: Vec::new(), origin: Arc::new(origin), rules: Rules::default(), caches: true }
+        Self {
+            name: "site".to_owned(),
+            hosts: Vec::new(),
+            origin: Arc::new(origin),
+            rules: Rules::default(),
+            caches: true,
+        }
     }
 }
 
@@ -84,6 +95,12 @@ impl Default for Limits {
 
 impl Default for ServerConfig {
     fn default() -> Self {
-        Self { sites: Vec::new(), memory_bytes: 64 << 20, limits: Limits::default(), access: None }
+        Self {
+            sites: Vec::new(),
+            memory_bytes: 64 << 20,
+            limits: Limits::default(),
+            access: None,
+            notes: Arc::new(NoNotes),
+        }
     }
 }

@@ -12,6 +12,7 @@ mod counters;
 mod fetch;
 mod journey;
 mod listener;
+mod notes;
 mod page;
 mod parts;
 mod pipeline;
@@ -35,6 +36,7 @@ pub use access::{AccessLine, AccessSink};
 pub use config::{Limits, ServerConfig, SiteConfig};
 pub use counters::Counters;
 pub use listener::Listener;
+pub use notes::{NoNotes, Note, Notes, StoredNote};
 
 use crate::connection::Connection;
 use crate::fetch::Landing;
@@ -51,6 +53,7 @@ pub struct Server {
     flights: Flights<Landing>,
     counters: Counters,
     access: Option<AccessSink>,
+    notes: Arc<dyn Notes>,
     watches: Arc<Watches>,
     closing: AtomicBool,
 }
@@ -68,6 +71,7 @@ impl Server {
             flights: Flights::default(),
             counters: Counters::default(),
             access: config.access,
+            notes: config.notes,
             watches: Arc::default(),
             closing: AtomicBool::new(false),
         })
@@ -86,6 +90,12 @@ impl Server {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Where what is learned about the sites is kept.
+    #[must_use]
+    pub fn notes(&self) -> &Arc<dyn Notes> {
+        &self.notes
     }
 
     /// The memory tier.

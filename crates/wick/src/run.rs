@@ -141,6 +141,7 @@ impl Running {
             memory_bytes: plan.memory_bytes,
             limits,
             access: log.as_ref().map(AccessLog::sink),
+            ..ServerConfig::default()
         };
         let server = Server::new(config, Clock::machine());
         let listening = listen(&plan, &server, [&shutdown, &abandon]);

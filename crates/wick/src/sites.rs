@@ -73,6 +73,7 @@ impl Started {
             }
         };
         let mut config = SiteConfig::new(origin);
+        config.name = name(plan);
         config.hosts = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         config.rules = plan.rules.clone();
         config.caches = caches && plan.caches;
@@ -92,6 +93,24 @@ impl Started {
             fpm.stop().await;
         }
     }
+}
+
+/// What learned facts are kept under: where the pages come from and whom they are for.
+fn name(plan: &SitePlan) -> String {
+    let source = match &plan.source {
+        // As it was typed: a link to the newest release stays the same site.
+        Source::Folder(folder) => std::path::absolute(folder)
+            .unwrap_or_else(|_| folder.clone())
+            .components()
+            .collect::<PathBuf>()
+            .to_string_lossy()
+            .into_owned(),
+        Source::Http(address) => address.clone(),
+    };
+    let mut hosts: Vec<_> = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+    // The order in the settings file says nothing about the site.
+    hosts.sort_unstable();
+    if hosts.is_empty() { source } else { format!("{source} {}", hosts.join(",")) }
 }
 
 /// A folder with PHP in it: by a php-fpm that is named, or by our own.
@@ -193,6 +212,7 @@ fn folder_name(folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::SiteSettings;
 
     fn told(folder: &Path) -> String {
         readable(folder).and_then(|real| look(&real)).expect_err("not a site").to_string()
@@ -209,6 +229,17 @@ mod tests {
         fs::create_dir(folder.path().join("app")).expect("a folder");
         fs::write(folder.path().join("app/index.php"), "x").expect("a file");
         assert_eq!(look(folder.path()).expect("a site"), Content::Php);
+    }
+
+    #[test]
+    fn a_site_is_named_by_its_source_and_its_hosts_in_any_order() {
+        let named = |source: &str, hosts: &[&str]| {
+            let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+            name(&SitePlan::of(source, &SiteSettings { hosts, ..SiteSettings::default() }))
+        };
+        assert_eq!(named("http://127.0.0.1:3000", &[]), "http://127.0.0.1:3000");
+        assert_eq!(named("/usr/./lib/", &["b.test", "A.test"]), "/usr/lib a.test,b.test");
+        assert_eq!(named("/usr/lib", &["a.test", "b.test"]), "/usr/lib a.test,b.test");
     }
 
     #[test]
