@@ -11,6 +11,7 @@ mod log;
 #[cfg(test)]
 mod manual;
 mod memory;
+mod notebook;
 mod plan;
 mod processor;
 mod run;

@@ -11,11 +11,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base::{Clock, Shutdown};
-use server::{Listener, Server, ServerConfig};
+use server::{Listener, NoNotes, Server, ServerConfig};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::arguments::Serve;
 use crate::log::AccessLog;
+use crate::notebook::Notebook;
 use crate::plan::{Plan, PlanError};
 use crate::signals::Signals;
 use crate::sites::{SiteError, Started};
@@ -100,6 +101,7 @@ pub(crate) struct Running {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) found: Vec<String>,
     log: Option<AccessLog>,
+    notebook: Option<Arc<Notebook>>,
     started: Vec<Started>,
     threads: Vec<JoinHandle<()>>,
     shutdown: Shutdown,
@@ -136,12 +138,16 @@ impl Running {
             }
         }
         let found = started.iter().flat_map(|site| site.found.clone()).collect();
+        let notebook = open_notebook(&plan);
         let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             memory_bytes: plan.memory_bytes,
             limits,
             access: log.as_ref().map(AccessLog::sink),
-            ..ServerConfig::default()
+            notes: match &notebook {
+                Some(notebook) => notebook.clone(),
+                None => Arc::new(NoNotes),
+            },
         };
         let server = Server::new(config, Clock::machine());
         let listening = listen(&plan, &server, [&shutdown, &abandon]);
@@ -161,6 +167,7 @@ impl Running {
             addresses,
             found,
             log,
+            notebook,
             started,
             threads,
             shutdown,
@@ -200,6 +207,15 @@ impl Running {
         if let Some(log) = &self.log {
             log.finish().await;
         }
+        if let Some(notebook) = &self.notebook {
+            notebook.finish().await;
+            match notebook.lost() {
+                0 => {}
+                lost => eprintln!(
+                    "wick: {lost} learned facts were not kept because the disk was too slow or full"
+                ),
+            }
+        }
     }
 
     /// Lines that the access log could not take.
@@ -210,6 +226,17 @@ impl Running {
     /// The process groups of the php-fpms that were started.
     pub(crate) fn php_groups(&self) -> Vec<u32> {
         self.started.iter().filter_map(Started::php_group).collect()
+    }
+}
+
+/// What was learned before, if it can be had: a site is served without it too.
+fn open_notebook(plan: &Plan) -> Option<Arc<Notebook>> {
+    match Notebook::open(&plan.state) {
+        Ok(notebook) => Some(Arc::new(notebook)),
+        Err(error) => {
+            eprintln!("wick: {error}");
+            None
+        }
     }
 }
 

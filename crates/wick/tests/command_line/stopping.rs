@@ -118,7 +118,10 @@ fn somebody_who_stops_reading_the_output_is_no_reason_to_stop_serving() {
     command.args(["-c", script, env!("CARGO_BIN_EXE_wick")]);
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
     let address = free.expect("a free port");
-    let arguments = ["serve", &origin.url(), "--listen", &address.to_string(), "--threads", "1"];
+    let (origin, listen) = (origin.url(), address.to_string());
+    let state = open_folder();
+    let kept = state.path().display().to_string();
+    let arguments = ["serve", &origin, "--listen", &listen, "--threads", "1", "--state", &kept];
     let wick = Wick::command(command, &arguments);
     until("an answer", || TcpStream::connect(address).is_ok());
     assert_eq!(body(&ask(address, "GET /")), "x");
