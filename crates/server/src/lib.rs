@@ -8,7 +8,9 @@ mod access;
 mod carry;
 mod config;
 mod connection;
+mod control;
 mod counters;
+mod explain;
 mod fetch;
 mod journey;
 mod listener;
@@ -35,6 +37,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use access::{AccessLine, AccessSink};
 pub use config::{Limits, ServerConfig, SiteConfig};
 pub use counters::Counters;
+pub use explain::{Line, Question};
 pub use listener::Listener;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
 

@@ -103,7 +103,12 @@ pub(crate) fn depart(
 
 /// Whether it is remembered that this URL's answers to those who show who they are can't
 /// be shared. That says nothing about strangers, so it lies under a key of its own.
-fn is_known_private(server: &Server, head: &RequestHead, now: Now, key_text: &mut Vec<u8>) -> bool {
+pub(crate) fn is_known_private(
+    server: &Server,
+    head: &RequestHead,
+    now: Now,
+    key_text: &mut Vec<u8>,
+) -> bool {
     if !bears_credentials(&head.fields) {
         return false;
     }

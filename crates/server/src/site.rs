@@ -11,6 +11,8 @@ use crate::config::SiteConfig;
 
 /// One site at work.
 pub(crate) struct Site {
+    /// What learned facts are kept under.
+    pub(crate) name: String,
     pub(crate) origin: Arc<Origin>,
     pub(crate) rules: Rules,
     pub(crate) caches: bool,
@@ -42,6 +44,7 @@ impl Sites {
         let mut sites = Self { named: HashMap::new(), any: None };
         for config in configs {
             let site = Arc::new(Site {
+                name: config.name,
                 origin: config.origin,
                 rules: config.rules,
                 caches: config.caches,

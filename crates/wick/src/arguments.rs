@@ -25,6 +25,8 @@ pub(crate) enum Command {
     /// Try everything that serve would do with the same arguments, say what it means and what
     /// is wrong, and serve nothing. SITE may be a settings file.
     Check(Serve),
+    /// Ask the running Wick what would become of a visitor's request, and why.
+    Explain(Explain),
 }
 
 /// `wick serve`.
@@ -72,6 +74,31 @@ pub(crate) struct Demo {
     /// Stop after the measurement instead of serving on.
     #[arg(long)]
     pub(crate) once: bool,
+}
+
+/// `wick explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The whole address, as in http://example.org/page.
+    #[arg(value_parser = read_url)]
+    pub(crate) url: String,
+    /// A cookie that the visitor has, as in "name=value"; may be given several times.
+    #[arg(long, value_name = "COOKIE")]
+    pub(crate) cookie: Vec<String>,
+    /// What the visitor's browser calls itself.
+    #[arg(long, value_name = "UA")]
+    pub(crate) user_agent: Option<String>,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+fn read_url(text: &str) -> Result<String, &'static str> {
+    match text.starts_with("http://") || text.starts_with("https://") {
+        true => Ok(text.to_owned()),
+        false => Err("write the whole address, as in http://example.org/page"),
+    }
 }
 
 fn read_bytes(text: &str) -> Result<u64, amount::AmountError> {

@@ -3,6 +3,7 @@
 mod announce;
 mod arguments;
 mod check;
+mod control;
 mod demo;
 mod descriptors;
 mod figures;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::arguments::{Arguments, Command};
+use crate::run::RunError;
 
 /// glibc's allocator keeps what many threads freed; this one gives it back, and its
 /// size classes are what the store weighs by.
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => run::serve(&serve),
         Command::Demo(demo) => demo::run(&demo),
         Command::Check(serve) => check::run(&serve),
+        Command::Explain(explain) => control::explain(&explain).map_err(RunError::from),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

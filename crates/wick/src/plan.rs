@@ -224,7 +224,7 @@ fn whole_seconds(time: Seconds) -> u32 {
 }
 
 /// Root's state is the machine's; everybody else's is their own.
-fn default_state() -> PathBuf {
+pub(crate) fn default_state() -> PathBuf {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| {
         use std::os::unix::fs::MetadataExt;
         own.uid() == 0

@@ -15,6 +15,7 @@ use server::{Listener, NoNotes, Server, ServerConfig};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::arguments::Serve;
+use crate::control::{ControlError, ControlSocket};
 use crate::log::AccessLog;
 use crate::notebook::Notebook;
 use crate::plan::{Plan, PlanError};
@@ -42,6 +43,9 @@ pub(crate) enum RunError {
         "can't write the access log {0}: {1}; name a file in a folder that this user may write to"
     )]
     AccessLog(String, io::Error),
+    /// The running Wick can't be asked.
+    #[error(transparent)]
+    Control(#[from] ControlError),
     /// The system refuses what every process needs.
     #[error("the system refuses {0}: {1}")]
     System(&'static str, io::Error),
@@ -102,6 +106,7 @@ pub(crate) struct Running {
     pub(crate) found: Vec<String>,
     log: Option<AccessLog>,
     notebook: Option<Arc<Notebook>>,
+    control: Option<ControlSocket>,
     started: Vec<Started>,
     threads: Vec<JoinHandle<()>>,
     shutdown: Shutdown,
@@ -161,6 +166,7 @@ impl Running {
         };
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
+        let control = open_control(&plan, &server, &shutdown);
         Ok(Self {
             plan,
             server,
@@ -168,6 +174,7 @@ impl Running {
             found,
             log,
             notebook,
+            control,
             started,
             threads,
             shutdown,
@@ -180,6 +187,8 @@ impl Running {
     /// the end of the grace, ends whatever is left.
     pub(crate) async fn stop(&mut self, signals: &mut Signals) {
         self.shutdown.begin();
+        // Who asks from now on is told that nobody runs.
+        self.control = None;
         let grace = self.plan.limits.grace + AFTER_GRACE;
         let in_good_order = tokio::select! {
             _ = &mut self.housekeeping => true,
@@ -233,6 +242,20 @@ impl Running {
 fn open_notebook(plan: &Plan) -> Option<Arc<Notebook>> {
     match Notebook::open(&plan.state) {
         Ok(notebook) => Some(Arc::new(notebook)),
+        Err(error) => {
+            eprintln!("wick: {error}");
+            None
+        }
+    }
+}
+
+/// Answers `wick explain`, if that can be had.
+fn open_control(plan: &Plan, server: &Arc<Server>, shutdown: &Shutdown) -> Option<ControlSocket> {
+    match ControlSocket::open(&plan.state) {
+        Ok((socket, listener)) => {
+            tokio::spawn(server.clone().serve_control(listener, shutdown.clone()));
+            Some(socket)
+        }
         Err(error) => {
             eprintln!("wick: {error}");
             None

@@ -1,0 +1,177 @@
+//! The control socket's language: one line of JSON asks, one line of JSON answers.
+//!
+//! ```text
+//! {"explain": {"url": "http://example.org/", "cookies": "", "user_agent": ""}}
+//! {"lines": [{"topic": "site", "text": "/srv/site"}, …]}       or  {"error": "…"}
+//! ```
+//!
+//! Who may ask is for the socket's file to say. Bounds: [`CONNECTIONS_MAX`] at a time, others
+//! wait to be accepted; [`QUESTION_BYTES_MAX`] a question; [`PATIENCE`] for each question to
+//! come and its answer to go, after which the connection closes.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Shutdown, task};
+use serde::{Deserialize, Serialize};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
+use tokio::net::UnixListener;
+use tokio::sync::Semaphore;
+
+use crate::Server;
+use crate::explain::{Line, Question};
+
+/// Connections at one time.
+const CONNECTIONS_MAX: usize = 16;
+/// Bytes of a question.
+const QUESTION_BYTES_MAX: u64 = 64 << 10;
+/// For a question and its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to leave `accept` alone when it fails for want of descriptors or memory.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Asked {
+    Explain(Question),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Lines(Vec<Line>),
+    Error(String),
+}
+
+impl Server {
+    /// Answers questions about the server until the signal to stop.
+    pub async fn serve_control(self: Arc<Self>, listener: UnixListener, shutdown: Shutdown) {
+        let seats = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let next = async || {
+            let seat = seats.clone().acquire_owned().await.map_err(io::Error::other)?;
+            Ok::<_, io::Error>((seat, listener.accept().await?.0))
+        };
+        loop {
+            let accepted = tokio::select! {
+                accepted = next() => accepted,
+                () = shutdown.begun() => return,
+            };
+            let Ok((seat, stream)) = accepted else {
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            };
+            let server = self.clone();
+            task::spawn_counted(&self.counters.panics, async move {
+                // Whoever asked has gone, or was too slow: it is nobody else's affair.
+                let _ = server.converse(stream).await;
+                drop(seat);
+            });
+        }
+    }
+
+    /// Answers one question after the other.
+    async fn converse(&self, stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        loop {
+            let exchange = async {
+                let Some(question) = read_question(&mut stream).await? else { return Ok(false) };
+                let (answer, goes_on) = self.answer(&question);
+                let mut text = serde_json::to_vec(&answer)?;
+                text.push(b'\n');
+                stream.write_all(&text).await?;
+                stream.flush().await?;
+                Ok(goes_on)
+            };
+            match tokio::time::timeout(PATIENCE, exchange).await {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => return Ok(()),
+                Ok(Err(error)) => return Err(error),
+                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
+    }
+
+    /// The answer, and whether the next line can be told from this one.
+    fn answer(&self, question: &[u8]) -> (Answer, bool) {
+        if question.len() as u64 > QUESTION_BYTES_MAX {
+            let why = format!("a question has at most {QUESTION_BYTES_MAX} bytes");
+            return (Answer::Error(why), false);
+        }
+        let answer = match serde_json::from_slice(question) {
+            Ok(Asked::Explain(question)) => Answer::Lines(self.explain(&question)),
+            Err(error) => Answer::Error(format!("the question can't be read: {error}")),
+        };
+        (answer, true)
+    }
+}
+
+/// A line, or as much of it as shows that it is too long; nothing at the end.
+async fn read_question(stream: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    stream.take(QUESTION_BYTES_MAX + 1).read_until(b'\n', &mut line).await?;
+    Ok((!line.is_empty()).then_some(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Clock;
+
+    use super::*;
+    use crate::ServerConfig;
+
+    async fn ask(questions: &[u8]) -> String {
+        let server = Server::new(ServerConfig::default(), Clock::manual(0));
+        let (mut client, theirs) = tokio::io::duplex(1 << 10);
+        let answering = tokio::spawn(async move { server.converse(theirs).await });
+        // It may stop reading in the middle of what is too long.
+        let _ = client.write_all(questions).await;
+        let _ = client.shutdown().await;
+        let mut answers = String::new();
+        client.read_to_string(&mut answers).await.expect("text");
+        answering.await.expect("no panic").expect("a conversation that ends well");
+        answers
+    }
+
+    #[tokio::test]
+    async fn each_line_is_answered_by_one() {
+        let known = "{\"explain\": {\"url\": \"http://a/\"}}";
+        let answer = ask(format!("{known}\n{known}").as_bytes()).await;
+        assert_eq!(answer.lines().count(), 2, "the last one needs no end of line: {answer}");
+        for line in answer.lines() {
+            assert_eq!(
+                line,
+                "{\"lines\":[{\"topic\":\"site\",\"text\":\"none answers for a\"},\
+                 {\"topic\":\"verdict\",\"text\":\"refused(host-unknown): not served\"}]}"
+            );
+        }
+        assert_eq!(ask(b"").await, "");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_question_is_told_and_the_next_line_is_read() {
+        for wrong in ["", "explain", "{\"purge\": {}}", "{\"explain\": {\"uri\": \"\"}}", "[[[["] {
+            let answer = ask(format!("{wrong}\n{wrong}\n").as_bytes()).await;
+            let told = answer.lines().filter(|line| line.starts_with("{\"error\":\"")).count();
+            assert_eq!(told, 2, "{wrong}: {answer}");
+        }
+        assert!(ask(b"\xff\xfe\n").await.starts_with("{\"error\":"));
+    }
+
+    #[tokio::test]
+    async fn a_question_without_an_end_is_not_read_for_ever() {
+        let longest = QUESTION_BYTES_MAX as usize;
+        let answer = ask(&vec![b' '; longest * 2]).await;
+        assert_eq!(answer, "{\"error\":\"a question has at most 65536 bytes\"}\n");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_who_says_nothing_is_let_go() {
+        let server = Server::new(ServerConfig::default(), Clock::manual(0));
+        let (_client, theirs) = tokio::io::duplex(64);
+        let end = server.converse(theirs).await.expect_err("nothing came");
+        assert_eq!(end.kind(), io::ErrorKind::TimedOut);
+    }
+}
