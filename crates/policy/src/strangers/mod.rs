@@ -10,7 +10,9 @@
 
 pub mod cookie;
 mod cookie_date;
+pub mod errand;
 mod parts;
+pub mod same_origin;
 pub mod shape;
 mod verb;
 pub mod visitor;
