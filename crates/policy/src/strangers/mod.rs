@@ -8,11 +8,14 @@
 //! the copy ([`browser`]) and which headers mean anything ([`constancy`]).
 //! Like the rest of this crate: no I/O, no clock, no panic on any input.
 
+pub mod browser;
+pub mod constancy;
 pub mod cookie;
 mod cookie_date;
 pub mod errand;
 mod parts;
 pub mod same_origin;
 pub mod shape;
+pub mod taste;
 mod verb;
 pub mod visitor;
