@@ -19,3 +19,6 @@ pub mod shape;
 pub mod taste;
 mod verb;
 pub mod visitor;
+
+#[cfg(test)]
+mod garbage_tests;
