@@ -70,7 +70,7 @@ fn expires_at_once(fields: &Fields) -> bool {
 }
 
 /// What the URLs of one site wish.
-#[derive(Default, Clone)]
+#[derive(Default, Clone, Debug)]
 pub struct Constancy {
     wishes: HashMap<u64, Wish>,
     counts: [u32; 4],
