@@ -168,36 +168,56 @@ const WORDS: &[(&str, Sign)] = &[
     ("windows phone", Sign::Phone),
 ];
 
-/// For each byte where in [`WORDS`] those that begin with it stand.
-const WORDS_OF: [(u8, u8); 256] = {
-    let mut table = [(0, 0); 256];
+/// The words that begin with one letter.
+#[derive(Clone, Copy)]
+struct OfLetter {
+    /// Where in [`WORDS`] they stand.
+    start: u8,
+    end: u8,
+    /// A bit for the low five bits of each second letter: it keeps nine of ten places from
+    /// being compared with any word.
+    seconds: u32,
+}
+
+const NO_WORDS: OfLetter = OfLetter { start: 0, end: 0, seconds: 0 };
+
+/// For each byte the words that begin with it, in either case.
+static WORDS_OF: [OfLetter; 256] = {
+    let mut table = [NO_WORDS; 256];
     let mut at = 0;
     while at < WORDS.len() {
         let first = WORDS[at].0.as_bytes()[0];
-        let mut end = at + 1;
-        while end < WORDS.len() && WORDS[end].0.as_bytes()[0] == first {
-            end += 1;
+        let mut of_letter = OfLetter { start: at as u8, ..NO_WORDS };
+        while at < WORDS.len() && WORDS[at].0.as_bytes()[0] == first {
+            of_letter.seconds |= 1 << (WORDS[at].0.as_bytes()[1] & 31);
+            at += 1;
         }
-        table[first as usize] = (at as u8, end as u8);
-        table[first.to_ascii_uppercase() as usize] = (at as u8, end as u8);
-        at = end;
+        of_letter.end = at as u8;
+        table[first as usize] = of_letter;
+        table[first.to_ascii_uppercase() as usize] = of_letter;
     }
     table
 };
+
+impl OfLetter {
+    fn word_at(self, text: &[u8]) -> Option<&'static (&'static str, Sign)> {
+        let begins = |word: &str| {
+            text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
+        };
+        WORDS[self.start as usize..self.end as usize].iter().find(|(word, _)| begins(word))
+    }
+}
 
 impl Signs {
     fn of(agent: &[u8]) -> Self {
         let agent = &agent[..agent.len().min(AGENT_BYTES_MAX)];
         let mut signs = Self::default();
         let mut at = 0;
-        while at < agent.len() {
-            let (first, end) = WORDS_OF[agent[at] as usize];
-            let rest = &agent[at..];
-            let begins = |word: &str| {
-                rest.get(..word.len()).is_some_and(|s| s.eq_ignore_ascii_case(word.as_bytes()))
-            };
-            let words = &WORDS[first as usize..end as usize];
-            match words.iter().find(|(word, _)| begins(word)) {
+        while at + 1 < agent.len() {
+            let of_letter = WORDS_OF[agent[at] as usize];
+            let may_begin = of_letter.seconds & (1 << (agent[at + 1] & 31)) != 0;
+            let word = if may_begin { of_letter.word_at(&agent[at..]) } else { None };
+            match word {
                 Some((word, sign)) => {
                     signs.add(*sign);
                     at += word.len();

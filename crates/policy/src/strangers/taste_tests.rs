@@ -160,10 +160,12 @@ fn one_taste_for_languages_that_come_to_the_same() {
 #[test]
 fn every_word_is_found_by_its_first_letter() {
     for (word, _) in WORDS {
-        let (first, end) = WORDS_OF[word.as_bytes()[0] as usize];
-        let of_letter = &WORDS[first as usize..end as usize];
-        let found = of_letter.iter().find(|(other, _)| word.starts_with(other));
-        assert_eq!(found.map(|(other, _)| other), Some(word));
+        for text in [word.to_string(), word.to_ascii_uppercase()] {
+            let of_letter = WORDS_OF[text.as_bytes()[0] as usize];
+            assert!(of_letter.seconds & (1 << (text.as_bytes()[1] & 31)) != 0, "{text}");
+            let found = of_letter.word_at(text.as_bytes());
+            assert_eq!(found.map(|(other, _)| other), Some(word));
+        }
     }
-    assert_eq!(WORDS_OF[b'z' as usize], (0, 0));
+    assert!(WORDS_OF[b'z' as usize].word_at(b"zzz").is_none());
 }
