@@ -96,7 +96,7 @@ pub fn may_share(
     if left > 0 {
         return Err(Refusal::BuiltDifferently { left });
     }
-    match exposed(first, &comparison, personal) {
+    match exposes(first, &comparison, personal) {
         Some(at) => Err(Refusal::Exposed { at }),
         None => Ok(()),
     }
@@ -199,8 +199,10 @@ fn form(document: &Document, at: u32, binding: Option<&Binding>) -> Vec<u8> {
     form
 }
 
-/// Where a value of the stranger's own stands outside what is translated.
-fn exposed(first: &Document, comparison: &Comparison, personal: &[&[u8]]) -> Option<usize> {
+/// Where a value of the stranger's own (`personal`: cookie values, address) stands in
+/// `first` outside what `comparison`, of it with another copy, says is translated.
+#[must_use]
+pub fn exposes(first: &Document, comparison: &Comparison, personal: &[&[u8]]) -> Option<usize> {
     let mut places: Vec<(usize, usize)> = comparison
         .spans
         .iter()

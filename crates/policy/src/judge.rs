@@ -108,6 +108,22 @@ fn judge_freshness(
     }
 }
 
+/// Judges a page that is shared among strangers by Wick's own leave: the wishes of clients
+/// are for caches that stand between them and the origin, and here Wick stands for the
+/// origin (RFC 9111 §5.2.1 lets even a cache answer without heeding them).
+#[must_use]
+pub fn judge_shared(terms: &Terms, ticks_ms: u64) -> Judgement {
+    let ttl_ms = ttl_ms(terms, ticks_ms);
+    let stale_ms = milliseconds(terms.stale_while_revalidate_seconds.unwrap_or(0));
+    if ttl_ms > 0 {
+        Judgement::Fresh { ttl_ms }
+    } else if ttl_ms.unsigned_abs() < stale_ms {
+        Judgement::StaleButServable { ttl_ms, reason: StaleReason::WhileRevalidate }
+    } else {
+        Judgement::Validate { ttl_ms, why: MissReason::Expired }
+    }
+}
+
 /// Whether a stored response may stand in for an origin that failed just now. Where it
 /// may not, the failure is told: 504, or what the origin sent.
 ///

@@ -81,6 +81,8 @@ reasons! {
         Authorization = "authorization",
         /// The request bears a cookie, and what is stored doesn't say that it is for everybody.
         Cookie = "cookie",
+        /// A stranger's session began with it, or its values were translated.
+        Bound = "bound",
     }
 }
 
@@ -167,6 +169,8 @@ reasons! {
         Incomplete = "incomplete",
         /// Something was written while it was fetched.
         Swept = "swept",
+        /// It is for one stranger until two others were found to be given the same.
+        Unverified = "unverified",
     }
 }
 

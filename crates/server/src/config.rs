@@ -10,6 +10,7 @@ use policy::Rules;
 
 use crate::access::AccessSink;
 use crate::notes::{NoNotes, Notes};
+use crate::strangers::StrangerRules;
 
 /// Everything that a [`crate::Server`] is made from.
 pub struct ServerConfig {
@@ -38,6 +39,9 @@ pub struct SiteConfig {
     pub rules: Rules,
     /// Whether anything is stored; false makes every request pass, for comparison.
     pub caches: bool,
+    /// By which rules pages are shared among strangers; none: only what the law lets be
+    /// stored is.
+    pub strangers: Option<StrangerRules>,
 }
 
 impl SiteConfig {
@@ -50,6 +54,7 @@ impl SiteConfig {
             origin: Arc::new(origin),
             rules: Rules::default(),
             caches: true,
+            strangers: None,
         }
     }
 }

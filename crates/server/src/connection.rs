@@ -172,7 +172,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let peer = self.peers.peer.ip();
         self.line = self.server.access.as_ref().map(|_| Begun::of(&self.head, peer, now));
         let limit = self.server.limits.body_bytes_max;
-        let (server, head, key) = (&self.server, &self.head, &mut self.key);
+        let (server, head, key) = (&self.server, &mut self.head, &mut self.key);
         let turn = match framing.length {
             Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
             _ => pipeline::depart(server, head, has_body, now, key, self.peers),

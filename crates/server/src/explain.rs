@@ -16,6 +16,8 @@ use wire::h1::{HeadLimits, read_head};
 
 use crate::page::{Kind, Page};
 use crate::pipeline::{self, Found, Task};
+use crate::strangers::guests::Reader;
+use crate::strangers::tell::tell;
 use crate::{Limits, Server};
 
 /// What somebody wants explained.
@@ -59,7 +61,7 @@ impl Server {
     /// Tells what is known, up to where the verdict is clear.
     fn tell(&self, question: &Question, lines: &mut Vec<Line>) -> Verdict {
         let mut say = |topic, text| lines.push(Line { topic, text });
-        let head = match read(question, &self.limits) {
+        let mut head = match read(question, &self.limits) {
             Ok(head) => head,
             Err(why) => {
                 say("request", why);
@@ -71,6 +73,9 @@ impl Server {
             return Verdict::Refused(RefuseReason::HostUnknown);
         };
         say("site", site.name.clone());
+        let now = self.clock.now();
+        let bearer = head.clone();
+        let reader = pipeline::read_visitor(site, &mut head);
         let mut key_text = Vec::new();
         let ignored = &site.rules.key_ignores_query;
         policy::write_key_without(&mut key_text, "http", &head.host, &head.target, ignored);
@@ -79,17 +84,19 @@ impl Server {
             say("store", "not looked at: caching is off for this site".into());
             return Verdict::Pass(PassReason::Off);
         }
-        let now = self.clock.now();
+        if let Some(strangers) = &site.strangers {
+            tell(strangers, &bearer, &reader, now.ticks_ms, &mut say);
+        }
         let key = Key { hash: pipeline::hash(&key_text), text: &key_text };
-        say("store", self.stored(&head, &key, now));
-        match pipeline::look(self, site, &head, now, &key) {
+        say("store", self.stored(&head, &key, now, &reader));
+        match pipeline::look(self, site, &head, now, &key, &reader) {
             Found::Fresh { .. } => Verdict::Hit,
             Found::StaleButServable { reason, .. } => Verdict::Stale(reason),
             Found::MustNotAsk => Verdict::Failed(FailReason::OnlyIfCached),
             Found::Ask(Task::Pass(reason)) => Verdict::Pass(reason),
             Found::Ask(Task::Validate { why, .. }) => Verdict::Miss(why),
             Found::Ask(Task::Fill(why)) => {
-                if pipeline::is_known_private(self, &head, now, &mut key_text) {
+                if pipeline::is_known_private(self, &head, now, &mut key_text, &reader) {
                     say(
                         "marker",
                         "answers to those with a cookie are known not to be shareable".into(),
@@ -104,8 +111,8 @@ impl Server {
 
 impl Server {
     /// What lies under a key for such a request.
-    fn stored(&self, head: &RequestHead, key: &Key<'_>, now: Now) -> String {
-        match self.store.find(key, |page| page.answers(&head.fields)) {
+    fn stored(&self, head: &RequestHead, key: &Key<'_>, now: Now, reader: &Reader) -> String {
+        match self.store.find(key, |page| page.answers(&head.fields, reader)) {
             Some(page) => describe(&page, now),
             None => match self.store.variants(key) {
                 0 => "nothing".to_owned(),

@@ -24,6 +24,9 @@ use crate::pipeline;
 use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
 use crate::site::Site;
+use crate::strangers::fill::refresh;
+use crate::strangers::welcome::{self, Welcome, welcome};
+use crate::strangers::{bind, evidence};
 
 /// What the leader of a flight found, for those who wait.
 #[derive(Clone)]
@@ -66,6 +69,10 @@ pub(crate) fn flight_key(journey: &Journey, hash: u64, selection: Option<&VaryKe
     if let Some(vary) = selection.or(known) {
         vary.write_selection(&journey.head.fields, &mut text);
     }
+    if newest.as_ref().is_some_and(|page| page.is_for_strangers()) {
+        text.extend_from_slice(&journey.reader.taste.to_le_bytes());
+        text.extend_from_slice(&journey.reader.errand.unwrap_or_default().to_le_bytes());
+    }
     FlightKey { hash: pipeline::hash(&text), text }
 }
 
@@ -74,11 +81,15 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
     journey.server.counters.fetches.bump();
     let call = journey.call();
     let request_ticks_ms = journey.now().ticks_ms;
-    let answer = match journey.site.origin.send(call).await {
+    let mut answer = match journey.site.origin.send(call).await {
         Ok(answer) => answer,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
     sweep_written(&journey, &answer.head);
+    if let Some(strangers) = &journey.site.strangers {
+        strangers.note_cookies(&answer.head.fields);
+        welcome::keep_session_back(&journey, strangers, &mut answer);
+    }
     if reason == PassReason::Remembered {
         let now = journey.now();
         let admission =
@@ -104,7 +115,7 @@ fn with_marker_key<R>(journey: &Journey, hash: u64, use_key: impl FnOnce(&Key<'_
 }
 
 /// An unsafe request that succeeded makes what it wrote to unusable (RFC 9111 §4.4).
-fn sweep_written(journey: &Journey, answer: &ResponseHead) {
+pub(crate) fn sweep_written(journey: &Journey, answer: &ResponseHead) {
     let targets = policy::invalidated(&journey.head, answer, "http");
     if targets.is_empty() {
         return;
@@ -135,6 +146,9 @@ pub(crate) async fn lead(
     let stored = stale.as_deref().and_then(Page::as_stored);
     policy::strip_conditionals(&mut call.head.fields);
     policy::strip_range(&mut call.head.fields);
+    if journey.may_be_compared() {
+        call.head.fields.remove(Name::AcceptEncoding);
+    }
     if let Some(stored) = stored {
         policy::add_validators(&mut call.head.fields, &stored.fields());
     }
@@ -155,6 +169,9 @@ pub(crate) async fn lead(
             };
         }
     };
+    if let Some(strangers) = &journey.site.strangers {
+        strangers.note_cookies(&answer.head.fields);
+    }
     if matches!(answer.head.status, 500 | 502 | 503 | 504)
         && let Some(page) = stale.as_ref().filter(|page| may_serve_on_error(&journey, page))
     {
@@ -163,7 +180,7 @@ pub(crate) async fn lead(
     let fetch = Fetch { hash, request_ticks_ms, writes, why };
     match (stored, answer.head.status) {
         (Some(stored), 304) => freshen(&journey, lead, stored, &answer.head, &fetch),
-        _ => take_in(journey, lead, answer, &fetch, stored.is_some()),
+        _ => take_in(journey, lead, answer, &fetch, stored.is_some()).await,
     }
 }
 
@@ -251,15 +268,16 @@ fn freshen(
 }
 
 /// Judges a whole answer and sends it on its way.
-fn take_in(
+async fn take_in(
     journey: Journey,
     lead: Lead<Landing>,
-    answer: Answer,
+    mut answer: Answer,
     fetch: &Fetch,
     has_stale: bool,
 ) -> Reply {
     let now = journey.now();
-    let rules = &journey.site.rules;
+    let site = journey.site.clone();
+    let rules = &site.rules;
     let admission = match &answer.file {
         Some(_) => Admission::NoStore(NoStore::File),
         None => policy::admit(&journey.head, &answer.head, fetch.request_ticks_ms, now, rules),
@@ -273,9 +291,18 @@ fn take_in(
     let terms = match terms {
         Ok(terms) => terms,
         Err(reason) => {
+            let (journey, lead) = match welcome(journey, lead, answer, fetch, reason).await {
+                Welcome::Done(reply) => return reply,
+                Welcome::NotHere(back) => {
+                    let (journey, lead, same) = *back;
+                    answer = evidence::look_at(&journey, fetch.hash, same).await;
+                    (journey, lead)
+                }
+            };
             // An origin in trouble says nothing about the page that it could not confirm.
             let is_passing_trouble = has_stale && answer.head.status >= 500;
-            if reason.is_of_the_response() && !is_passing_trouble {
+            let is_strangers = journey.reader.is_stranger() && journey.reader.errand != Some(0);
+            if reason.is_of_the_response() && !is_passing_trouble && !is_strangers {
                 let until = now.ticks_ms + u64::from(rules.pass_memory_seconds) * 1000;
                 let vary = VaryKey::of(&answer.head.fields, &journey.head.fields);
                 let marker = Arc::new(Page::pass_until(until, vary));
@@ -331,8 +358,11 @@ pub(crate) fn board(journey: &Journey, landing: Landing) -> Boarding {
             let Some(stored) = page.as_stored() else {
                 return Boarding::Alone(PassReason::Uncacheable);
             };
-            if !page.answers(&journey.head.fields) {
+            if !page.answers(&journey.head.fields, &journey.reader) {
                 return Boarding::OtherVariant(page.vary().cloned());
+            }
+            if page.is_for_strangers() {
+                return Boarding::Aboard(Box::new(stored_reply(journey, page, verdict, None)));
             }
             if let Some(reason) = withheld(journey, &stored.terms) {
                 return Boarding::Alone(reason);
@@ -393,12 +423,29 @@ pub(crate) fn refresh_behind(
     let page = page.clone();
     task::spawn_counted(&server.counters.panics, async move {
         let claim = Claim(page.clone());
+        if page.is_for_strangers() {
+            refresh(&welcome::order(&journey, hash), &page).await;
+            drop(claim);
+            return;
+        }
         let flight = flight_key(&journey, hash, None);
         if let store::Role::Leader(leader) = journey.server.flights.join(&flight.key()) {
             drop(lead(journey, hash, leader, Some(page), MissReason::Expired).await);
         }
         drop(claim);
     });
+}
+
+/// Begins a session for who was given a page that tells the time, while they read it.
+pub(crate) fn begin_early_behind(
+    server: &Arc<Server>,
+    site: &Arc<Site>,
+    head: &wire::RequestHead,
+    key: &[u8],
+    peers: Peers,
+) {
+    let journey = Journey::unattended(server, site, head, key, peers);
+    task::spawn_counted(&server.counters.panics, bind::begin_early(journey));
 }
 
 /// Gives a claim to refresh back, also when the task that has it panics.

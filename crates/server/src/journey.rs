@@ -7,15 +7,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use base::Now;
+use bytes::Bytes;
 use http::Method;
 use http_body_util::BodyExt;
-use origin::Call;
+use origin::{Call, OriginError};
+use parking_lot::Mutex;
+use policy::strangers::Visitor;
 use tokio::sync::mpsc;
 use wire::h1::Length;
 use wire::{Body, Fields, Name, RequestHead, ResponseHead};
 
 use crate::Server;
+use crate::gather::{Gathered, gather};
 use crate::site::Site;
+use crate::strangers::guests::Reader;
 use crate::upload::Upload;
 
 /// Whether a request has a cookie or an authorization.
@@ -37,10 +42,14 @@ pub(crate) struct Journey {
     pub(crate) head: RequestHead,
     pub(crate) key: Vec<u8>,
     pub(crate) peers: Peers,
+    /// Who asks, as far as pages for strangers are concerned.
+    pub(crate) reader: Reader,
     /// The site's count of writes when the store was looked at.
     writes: u64,
     length: Length,
-    body: Option<Body>,
+    /// Behind a lock that nobody contends for, so that a journey may be looked at while one
+    /// waits: a body can only be handed from thread to thread.
+    body: Mutex<Option<Body>>,
     early: Option<mpsc::Sender<ResponseHead>>,
 }
 
@@ -56,9 +65,10 @@ impl Journey {
         peers: Peers,
         early: Option<mpsc::Sender<ResponseHead>>,
     ) -> Self {
-        let body = upload.map(BodyExt::boxed_unsync);
+        let body = Mutex::new(upload.map(BodyExt::boxed_unsync));
         let writes = site.writes();
-        Self { server, site, head, key, peers, writes, length, body, early }
+        let reader = Reader::of(&site, &head.fields, &head.host);
+        Self { server, site, head, key, peers, reader, writes, length, body, early }
     }
 
     /// Whether the visitor shows who it is. Answers to such requests are often for one
@@ -94,21 +104,66 @@ impl Journey {
             head: head.clone(),
             key: key.to_vec(),
             peers,
+            reader: Reader::of(site, &head.fields, &head.host),
             writes: site.writes(),
             length: Length::None,
-            body: None,
+            body: Mutex::default(),
             early: None,
         }
     }
 
+    /// The whole body of the request; none, and all of it still to be sent, if it is larger
+    /// than `bytes_max`.
+    pub(crate) async fn gather(&mut self, bytes_max: usize) -> Result<Option<Bytes>, OriginError> {
+        let Some(body) = self.body.get_mut().take() else { return Ok(Some(Bytes::new())) };
+        if matches!(self.length, Length::Known(bytes) if bytes > bytes_max as u64) {
+            *self.body.get_mut() = Some(body);
+            return Ok(None);
+        }
+        match gather(body, bytes_max).await.map_err(OriginError::Client)? {
+            Gathered::Whole(bytes) => Ok(Some(bytes)),
+            Gathered::Larger(body) => {
+                *self.body.get_mut() = Some(body);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Gives back a body that was gathered.
+    pub(crate) fn put_back(&mut self, body: Bytes) {
+        if self.length != Length::None {
+            self.length = Length::Known(body.len() as u64);
+            *self.body.get_mut() = Some(wire::body::full(body));
+        }
+    }
+
+    /// Whether the answer may have to be compared: then it must not come in a coding.
+    pub(crate) fn may_be_compared(&self) -> bool {
+        const DOCUMENTS: [&[u8]; 4] = [b"document", b"empty", b"iframe", b"frame"];
+        let wanted = self.head.fields.first(Name::SecFetchDest);
+        self.site.strangers.is_some()
+            && self.reader.visitor != Visitor::Holder
+            && wanted.is_none_or(|wanted| DOCUMENTS.contains(&wanted))
+    }
+
+    /// The request as the origin shall see it, with this body.
+    pub(crate) fn call_with(&mut self, body: Bytes) -> Call {
+        self.put_back(body);
+        self.call()
+    }
+
     /// The request as the origin shall see it. The body can be taken only once.
     pub(crate) fn call(&mut self) -> Call {
+        let mut fields = policy::to_origin(&self.head, self.peers.peer.ip(), "http");
+        if self.site.strangers.is_some() {
+            policy::strangers::strip_own_etags(&mut fields);
+        }
         let head = RequestHead {
             method: self.head.method.clone(),
             target: self.head.target.clone(),
             host: self.head.host.clone(),
             version: self.head.version,
-            fields: policy::to_origin(&self.head, self.peers.peer.ip(), "http"),
+            fields,
         };
         let early = self.early.take().map(|sender| {
             // Hints are worth nothing late, so what finds the channel full is dropped.
@@ -117,7 +172,7 @@ impl Journey {
         });
         Call {
             head,
-            body: self.body.take(),
+            body: self.body.get_mut().take(),
             body_length: match self.length {
                 Length::None => Some(0),
                 Length::Known(bytes) => Some(bytes),

@@ -12,6 +12,7 @@ mod control;
 mod counters;
 mod explain;
 mod fetch;
+mod gather;
 mod journey;
 mod listener;
 mod notes;
@@ -23,6 +24,7 @@ mod reply;
 mod serve_stored;
 mod site;
 mod socket;
+mod strangers;
 mod upload;
 mod watch;
 
@@ -40,6 +42,7 @@ pub use counters::Counters;
 pub use explain::{Line, Question};
 pub use listener::Listener;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
+pub use strangers::StrangerRules;
 
 use crate::connection::Connection;
 use crate::fetch::Landing;
@@ -69,7 +72,7 @@ impl Server {
         Arc::new(Self {
             clock,
             limits: config.limits,
-            sites: Sites::new(config.sites),
+            sites: Sites::new(config.sites, &config.notes),
             store: Arc::new(Store::new(memory)),
             flights: Flights::default(),
             counters: Counters::default(),

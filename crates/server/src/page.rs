@@ -13,12 +13,15 @@ use store::{Resident, allocated_bytes};
 use wire::{Fields, ResponseHead};
 
 use crate::render;
+use crate::strangers::guests::{Reader, Sharing};
 
 /// What is kept under a key: a response, or the memory that there can be none.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) kind: Kind,
     vary: Option<VaryKey>,
+    /// For whom among strangers it is; none: for everybody.
+    pub(crate) sharing: Option<Sharing>,
 }
 
 #[derive(Debug)]
@@ -66,17 +69,34 @@ impl Page {
             terms,
             refreshing: AtomicBool::new(false),
         };
-        Self { kind: Kind::Stored(stored), vary }
+        Self { kind: Kind::Stored(stored), vary, sharing: None }
+    }
+
+    /// A page that was made for strangers.
+    pub(crate) fn shared(
+        head: &ResponseHead,
+        key: &[u8],
+        body: Bytes,
+        terms: Terms,
+        vary: Option<VaryKey>,
+        sharing: Sharing,
+    ) -> Self {
+        Self { sharing: Some(sharing), ..Self::stored(head, key, body, terms, vary) }
+    }
+
+    pub(crate) fn is_for_strangers(&self) -> bool {
+        self.sharing.is_some()
     }
 
     /// The memory that answers to requests that select this variant are nobody else's.
     pub(crate) fn pass_until(ticks_ms: u64, vary: Option<VaryKey>) -> Self {
-        Self { kind: Kind::PassUntil { ticks_ms }, vary }
+        Self { kind: Kind::PassUntil { ticks_ms }, vary, sharing: None }
     }
 
-    /// Whether a request with these fields selects this variant.
-    pub(crate) fn answers(&self, request: &Fields) -> bool {
+    /// Whether a request with these fields selects this variant, and its sender may have it.
+    pub(crate) fn answers(&self, request: &Fields, reader: &Reader) -> bool {
         self.vary.as_ref().is_none_or(|vary| vary.matches(request))
+            && self.sharing.as_ref().is_none_or(|sharing| sharing.is_for(reader))
     }
 
     pub(crate) fn vary(&self) -> Option<&VaryKey> {
@@ -125,14 +145,27 @@ impl Resident for Page {
     fn weight(&self) -> usize {
         let own = allocated_bytes(size_of::<Self>() + 2 * size_of::<usize>());
         let vary = self.vary.as_ref().map_or(0, |vary| allocated_bytes(vary.bytes()));
+        let tastes = self
+            .sharing
+            .as_ref()
+            .map_or(0, |sharing| allocated_bytes(size_of_val(&*sharing.tastes)));
         let stored = self.as_stored().map_or(0, |stored| {
             allocated_bytes(stored.text.len()) + allocated_bytes(stored.body.len()) + BYTES_OVERHEAD
         });
-        own + vary + stored
+        own + vary + tastes + stored
     }
 
     fn replaces(&self, older: &Self) -> bool {
-        self.vary == older.vary
+        match (&self.sharing, &older.sharing) {
+            (None, None) => self.vary == older.vary,
+            (Some(own), Some(older_one)) => {
+                (self.vary == older.vary && own.replaces(older_one))
+                    || own.writes != older_one.writes
+            }
+            // A marker that nobody shares here is lifted by what strangers share.
+            (Some(_), None) => older.as_stored().is_none(),
+            (None, Some(_)) => false,
+        }
     }
 }
 

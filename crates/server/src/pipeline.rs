@@ -12,9 +12,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
 use base::Now;
+use policy::strangers::Visitor;
 use policy::{Judgement, MissReason, PassReason, Plan, Verdict};
 use store::{Key, Role};
-use wire::RequestHead;
+use wire::{Name, RequestHead};
 
 use crate::Server;
 use crate::fetch::{self, Boarding, Landing};
@@ -23,6 +24,9 @@ use crate::page::{Kind, Page};
 use crate::reply::Reply;
 use crate::serve_stored;
 use crate::site::Site;
+use crate::strangers::bind;
+use crate::strangers::guests::Reader;
+use crate::strangers::tracking;
 
 /// How often a request joins another flight after the one it waited for came to nothing for it.
 const FLIGHTS_MAX: usize = 4;
@@ -40,6 +44,7 @@ pub(crate) struct Errand {
     pub(crate) site: Arc<Site>,
     pub(crate) hash: u64,
     pub(crate) task: Task,
+    pub(crate) reader: Reader,
 }
 
 /// Why the origin is asked.
@@ -55,7 +60,7 @@ pub(crate) enum Task {
 /// The part of the road that never waits and, on a hit, allocates nothing.
 pub(crate) fn depart(
     server: &Arc<Server>,
-    head: &RequestHead,
+    head: &mut RequestHead,
     has_body: bool,
     now: Now,
     key_text: &mut Vec<u8>,
@@ -64,11 +69,12 @@ pub(crate) fn depart(
     let Some(site) = server.sites.find(&head.host) else {
         return Turn::Arrived(Reply::refused(policy::RefuseReason::HostUnknown));
     };
+    let reader = read_visitor(site, head);
     key_text.clear();
     let ignored = &site.rules.key_ignores_query;
     policy::write_key_without(key_text, "http", &head.host, &head.target, ignored);
     let hash = hash(key_text);
-    let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task });
+    let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task, reader });
     match policy::plan(head, has_body) {
         Plan::Lookup if site.caches => {}
         Plan::Lookup => return onward(Task::Pass(PassReason::Off)),
@@ -76,8 +82,11 @@ pub(crate) fn depart(
         Plan::Refuse(reason) => return Turn::Arrived(Reply::refused(reason)),
     }
     let key = Key { hash, text: key_text };
-    match look(server, site, head, now, &key) {
+    match look(server, site, head, now, &key, &reader) {
         Found::Fresh { page, ttl_ms } => {
+            if page.sharing.as_ref().is_some_and(|sharing| sharing.tells_time) {
+                fetch::begin_early_behind(server, site, head, key_text, peers);
+            }
             let shown = serve_stored::Shown::found(Verdict::Hit, ttl_ms);
             Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
         }
@@ -87,7 +96,7 @@ pub(crate) fn depart(
             Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
         }
         Found::MustNotAsk => Turn::Arrived(Reply::only_if_cached(key_text)),
-        Found::Ask(Task::Fill(_)) if is_known_private(server, head, now, key_text) => {
+        Found::Ask(Task::Fill(_)) if is_known_private(server, head, now, key_text, &reader) => {
             onward(Task::Pass(PassReason::Remembered))
         }
         // A part is never stored, and the whole may be huge: the origin is asked for just it.
@@ -108,6 +117,7 @@ pub(crate) fn is_known_private(
     head: &RequestHead,
     now: Now,
     key_text: &mut Vec<u8>,
+    reader: &Reader,
 ) -> bool {
     if !bears_credentials(&head.fields) {
         return false;
@@ -115,7 +125,7 @@ pub(crate) fn is_known_private(
     let length = key_text.len();
     key_text.extend_from_slice(fetch::CREDENTIALS);
     let key = Key { hash: hash(key_text), text: key_text };
-    let marker = server.store.find(&key, |page| page.answers(&head.fields));
+    let marker = server.store.find(&key, |page| page.answers(&head.fields, reader));
     key_text.truncate(length);
     marker.is_some_and(
         |page| matches!(page.kind, Kind::PassUntil { ticks_ms } if now.ticks_ms < ticks_ms),
@@ -152,8 +162,9 @@ pub(crate) fn look(
     head: &RequestHead,
     now: Now,
     key: &Key<'_>,
+    reader: &Reader,
 ) -> Found {
-    let Some(page) = server.store.find(key, |page| page.answers(&head.fields)) else {
+    let Some(page) = server.store.find(key, |page| page.answers(&head.fields, reader)) else {
         if policy::is_only_if_cached(&head.fields) {
             return Found::MustNotAsk;
         }
@@ -168,6 +179,9 @@ pub(crate) fn look(
         }
         Kind::PassUntil { .. } => return Found::Ask(Task::Fill(MissReason::UriMiss)),
     };
+    if page.is_for_strangers() {
+        return judge_shared(page.clone(), policy::judge_shared(&stored.terms, now.ticks_ms));
+    }
     match policy::judge(&stored.terms, &head.fields, now.ticks_ms, &site.rules) {
         Judgement::Fresh { ttl_ms } => Found::Fresh { page, ttl_ms },
         Judgement::StaleButServable { ttl_ms, reason } => {
@@ -179,9 +193,42 @@ pub(crate) fn look(
     }
 }
 
+/// A page for strangers is Wick's own: what a client wishes of caches doesn't concern it.
+fn judge_shared(page: Arc<Page>, judgement: Judgement) -> Found {
+    match judgement {
+        Judgement::Fresh { ttl_ms } => Found::Fresh { page, ttl_ms },
+        Judgement::StaleButServable { ttl_ms, reason } => {
+            Found::StaleButServable { page, ttl_ms, reason }
+        }
+        _ => Found::Ask(Task::Fill(MissReason::Expired)),
+    }
+}
+
+/// Who asks. What strangers bear of cookies means nothing to the app, and marks of
+/// advertising in the address nothing where that was found: both stay here.
+pub(crate) fn read_visitor(site: &Site, head: &mut RequestHead) -> Reader {
+    let reader = Reader::of(site, &head.fields, &head.host);
+    if let Some(strangers) = site.strangers.as_ref().filter(|_| reader.is_stranger())
+        && matches!(head.method, http::Method::GET | http::Method::HEAD)
+    {
+        head.fields.remove(Name::Cookie);
+        if let Some(bare) = tracking::bare(&head.target)
+            && strangers.classes.ignores_tracking(&head.target) == Some(true)
+        {
+            head.target = bare;
+        }
+    }
+    reader
+}
+
 /// The part of the road that waits: for somebody else's fetch, or for the origin.
-pub(crate) async fn travel(journey: Journey, errand: Errand) -> Reply {
-    let Errand { hash, mut task, site: _ } = errand;
+pub(crate) async fn travel(mut journey: Journey, errand: Errand) -> Reply {
+    let Errand { hash, mut task, reader, site: _ } = errand;
+    journey.reader = reader;
+    let journey = match with_session(journey, hash, &task).await {
+        Ok(reply) => return reply,
+        Err(journey) => *journey,
+    };
     let mut selection = None;
     for _ in 0..FLIGHTS_MAX {
         let (stale, why) = match task {
@@ -220,11 +267,32 @@ pub(crate) async fn travel(journey: Journey, errand: Errand) -> Reply {
     fetch::pass(journey, hash, PassReason::Uncacheable).await
 }
 
+/// What has to do with sessions that Wick begins: a stranger's write, and requests from
+/// pages that were a stranger's when they were loaded. The journey comes back if none of
+/// that applies.
+async fn with_session(journey: Journey, hash: u64, task: &Task) -> Result<Reply, Box<Journey>> {
+    let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
+    match (journey.reader.visitor, task) {
+        (Visitor::Holder, _) => bind::of_holder(journey).await,
+        (Visitor::Stranger, Task::Pass(PassReason::Method)) => {
+            Ok(bind::write(journey, hash, PassReason::Method).await)
+        }
+        (Visitor::Stranger, Task::Fill(_)) if bind::carries(&strangers, &journey.head) => {
+            match bind::read(journey).await {
+                Ok(reply) => Ok(reply),
+                // Made for who has those values, so nobody else's.
+                Err(journey) => Ok(fetch::pass(*journey, hash, PassReason::Bound).await),
+            }
+        }
+        _ => Err(Box::new(journey)),
+    }
+}
+
 /// A second look for one who was about to lead, in case the page has come meanwhile.
 fn look_again(journey: &Journey, hash: u64) -> Option<Reply> {
     let key = Key { hash, text: &journey.key };
     let now = journey.now();
-    match look(&journey.server, &journey.site, &journey.head, now, &key) {
+    match look(&journey.server, &journey.site, &journey.head, now, &key, &journey.reader) {
         Found::Fresh { page, ttl_ms } => {
             let shown = serve_stored::Shown::found(Verdict::Collapsed, ttl_ms);
             Some(serve_stored::reply(page, &journey.head, &journey.key, now, shown))

@@ -72,6 +72,17 @@ impl Reply {
         Self::own(504, verdict, "Nothing is stored that could answer this request.", key)
     }
 
+    /// Another request of the same browser got a session just now: this one is to come again
+    /// with it. 307 keeps method and body (RFC 9110 §15.4.8).
+    pub(crate) fn come_again(target: &str, key: &[u8]) -> Self {
+        let verdict = Verdict::Pass(policy::PassReason::Bound);
+        let mut reply = Self::own(307, verdict, "Please come again.", key);
+        if let Head::Ready(head) = &mut reply.head {
+            head.fields.put(Name::Location, target);
+        }
+        reply
+    }
+
     /// A body was announced that is larger than the site accepts.
     pub(crate) fn too_large(limit: u64) -> Self {
         Self::failed(&OriginError::Client(BodyError::TooLarge { limit }), &[])

@@ -8,6 +8,8 @@ use origin::Origin;
 use policy::Rules;
 
 use crate::config::SiteConfig;
+use crate::notes::Notes;
+use crate::strangers::{Keeping, Strangers};
 
 /// One site at work.
 pub(crate) struct Site {
@@ -16,6 +18,8 @@ pub(crate) struct Site {
     pub(crate) origin: Arc<Origin>,
     pub(crate) rules: Rules,
     pub(crate) caches: bool,
+    /// What was learned about strangers; none where nothing is shared with them.
+    pub(crate) strangers: Option<Arc<Strangers>>,
     /// Unsafe requests that changed something; a fetch during which it moved is not stored.
     writes: AtomicU64,
 }
@@ -40,14 +44,17 @@ pub(crate) struct Sites {
 
 impl Sites {
     /// Makes sites of their settings; of two that claim one host the first has it.
-    pub(crate) fn new(configs: Vec<SiteConfig>) -> Self {
+    pub(crate) fn new(configs: Vec<SiteConfig>, notes: &Arc<dyn Notes>) -> Self {
         let mut sites = Self { named: HashMap::new(), any: None };
         for config in configs {
+            let keeping = Keeping::new(notes.clone(), config.name.clone());
+            let strangers = config.strangers.filter(|_| config.caches);
             let site = Arc::new(Site {
                 name: config.name,
                 origin: config.origin,
                 rules: config.rules,
                 caches: config.caches,
+                strangers: strangers.map(|rules| Arc::new(Strangers::new(rules, keeping))),
                 writes: AtomicU64::new(0),
             });
             if config.hosts.is_empty() {

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use policy::Rules;
-use server::Limits;
+use server::{Limits, StrangerRules};
 
 use crate::arguments::Serve;
 use crate::settings::{self, LimitSettings, Seconds, Settings, SettingsError, SiteSettings};
@@ -38,6 +38,7 @@ pub(crate) struct SitePlan {
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) caches: bool,
     pub(crate) rules: Rules,
+    pub(crate) strangers: Option<StrangerRules>,
     pub(crate) timeouts: origin::Timeouts,
 }
 
@@ -151,9 +152,27 @@ impl SitePlan {
             environment: Vec::new(),
             caches: site.cache.unwrap_or(true),
             rules,
+            strangers: site.strangers.unwrap_or(true).then(|| stranger_rules(site)),
             timeouts,
         }
     }
+}
+
+fn stranger_rules(site: &SiteSettings) -> StrangerRules {
+    let mut rules = StrangerRules {
+        own_cookies: site.app_cookies.clone(),
+        foreign_cookies: site.foreign_cookies.clone(),
+        never: site.never_share.clone(),
+        ignore_no_store: site.ignore_no_store.clone(),
+        // For tests that show what comparing is for; nobody else may want it.
+        trust_personas: std::env::var_os("WICK_TEST_TRUST_PERSONAS").is_some(),
+        ..StrangerRules::default()
+    };
+    let milliseconds = |time: Seconds| u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX);
+    set(&mut rules.fresh_ms, site.strangers_fresh.map(milliseconds));
+    set(&mut rules.stale_ms, site.strangers_stale.map(milliseconds));
+    set(&mut rules.sample, site.strangers_sample);
+    rules
 }
 
 /// The sites that the command line and the file name together.

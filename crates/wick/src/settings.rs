@@ -72,6 +72,28 @@ pub(crate) struct SiteSettings {
     pub(crate) php_children: Option<u32>,
     /// Whether answers are stored and shared at all. Default: `true`.
     pub(crate) cache: Option<bool>,
+    /// Whether pages that the app makes for one visitor at a time are shared among strangers,
+    /// once comparing them has shown that they can be. Default: `true`.
+    pub(crate) strangers: Option<bool>,
+    /// How long a page that is shared among strangers is fresh. Default: `10s`.
+    pub(crate) strangers_fresh: Option<Seconds>,
+    /// How long after that it is served while a new one is made. Default: `10m`.
+    pub(crate) strangers_stale: Option<Seconds>,
+    /// One in so many pages that are made anew is compared again as if it were new.
+    /// Default: `16`.
+    pub(crate) strangers_sample: Option<u32>,
+    /// Addresses that are never shared among strangers: a path, or the beginning of an address
+    /// with a `*` behind it, as in `["/contact", "/forum/search*"]`. Default: none.
+    pub(crate) never_share: Vec<String>,
+    /// Addresses, written likewise, whose `no-store` and `private` say nothing even where those
+    /// of other pages do. Default: none.
+    pub(crate) ignore_no_store: Vec<String>,
+    /// Cookies that are the app's though it was never seen to set them. Default: none; every
+    /// cookie that the app sets is known to be its own.
+    pub(crate) app_cookies: Vec<String>,
+    /// Cookies that only scripts in browsers read. Default: those of well-known services, and
+    /// those that were found to change no page.
+    pub(crate) foreign_cookies: Vec<String>,
     /// Query parameters that don't choose the page, as in `["utm_source", "fbclid"]`: two
     /// addresses that differ only in these are one page. Default: none.
     pub(crate) ignore_query: Vec<String>,

@@ -77,6 +77,7 @@ impl Started {
         config.hosts = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         config.rules = plan.rules.clone();
         config.caches = caches && plan.caches;
+        config.strangers = plan.strangers.clone();
         Ok(Self { config, found, fpm })
     }
 

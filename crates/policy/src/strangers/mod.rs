@@ -20,5 +20,14 @@ pub mod taste;
 mod verb;
 pub mod visitor;
 
+pub use browser::{head_for_strangers, strip_own_etags, without_sessions};
+pub use constancy::{Constancy, Wish};
+pub use cookie::{Jar, SetCookie, pairs, remove_cookies, set_cookies};
+pub use errand::{Errand, errand, write_background_key};
+pub use same_origin::{Origin, origin_of, referer_target};
+pub use shape::{forbidden_verb, may_set_preference, names_session, shape};
+pub use taste::{Device, Taste, languages, taste, user_agent};
+pub use visitor::{Standing, Visitor, is_known_foreign, visitor};
+
 #[cfg(test)]
 mod garbage_tests;

@@ -1,0 +1,399 @@
+//! Late binding: a stranger's session begins with what the stranger first writes.
+//!
+//! The page that the request comes from is fetched again as this visitor, with its address
+//! and browser; the copy that the visitor read and the new one are aligned; the request is
+//! translated from the one to the other and sent with the new cookies; the answer brings
+//! them to the visitor.
+//! Invariants: 1. nothing is translated unless the browser proves that the request comes
+//! from the site itself. 2. a minted session goes to one visitor. 3. what can't be aligned
+//! goes on as it came.
+//! Bounds: [`COPIES_MAX`] copies a request, [`align::BODY_BYTES_MAX`] of its body.
+
+use std::sync::Arc;
+
+use align::{Binding, Request};
+use bytes::Bytes;
+use http::Method;
+use policy::strangers::{Errand, Jar, Origin, errand, origin_of, referer_target, set_cookies};
+use policy::{PassReason, Verdict};
+use wire::{Fields, Name, RequestHead, Version};
+
+use crate::fetch;
+use crate::journey::Journey;
+use crate::pipeline;
+use crate::reply::{Reply, Told};
+
+use super::Strangers;
+use super::age::{AGE_MS, Aged};
+use super::brief::page_name;
+use super::copies::Copy;
+use super::minting::{Browser, Entry};
+use super::persona;
+use super::verify::apart;
+
+/// Copies that one request may be bound with.
+const COPIES_MAX: usize = 4;
+
+/// A session on its way to its visitor.
+#[derive(Default)]
+struct Session {
+    jar: Jar,
+    /// `Set-Cookie` lines that the visitor must get, the last of each name.
+    sets: Vec<Vec<u8>>,
+    binding: Binding,
+    born_ticks_ms: u64,
+}
+
+/// A stranger's unsafe request.
+pub(crate) async fn write(mut journey: Journey, hash: u64, reason: PassReason) -> Reply {
+    let Some(strangers) = journey.site.strangers.clone() else {
+        return fetch::pass(journey, hash, reason).await;
+    };
+    if !is_same_origin(&journey.head) {
+        return fetch::pass(journey, hash, reason).await;
+    }
+    let body = match journey.gather(align::BODY_BYTES_MAX).await {
+        Ok(Some(body)) => body,
+        Ok(None) => return fetch::pass(journey, hash, reason).await,
+        Err(error) => return Reply::failed(&error, &journey.key),
+    };
+    let copies = origins(&strangers, &journey.head, &body);
+    if copies.is_empty() {
+        journey.put_back(body);
+        return fetch::pass(journey, hash, reason).await;
+    }
+    begin(journey, &strangers, copies, body).await
+}
+
+/// A stranger's GET that carries values of a copy, or begins a session in the background:
+/// bound like a write. None if there is nothing to bind it with; the journey comes back.
+pub(crate) async fn read(journey: Journey) -> Result<Reply, Box<Journey>> {
+    let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
+    if journey.head.method != Method::GET || !is_same_origin(&journey.head) {
+        return Err(Box::new(journey));
+    }
+    let copies = origins(&strangers, &journey.head, b"");
+    if copies.is_empty() {
+        return Err(Box::new(journey));
+    }
+    Ok(begin(journey, &strangers, copies, Bytes::new()).await)
+}
+
+/// Whether a target carries values that only a copy's reader can have.
+pub(crate) fn carries(strangers: &Strangers, head: &RequestHead) -> bool {
+    let nothing = Fields::new();
+    let request = Request { target: head.target.as_bytes(), fields: &nothing, body: b"" };
+    strangers.copies.carried(&request).is_ok_and(|copies| !copies.is_empty())
+}
+
+/// The copies that a request comes from: those whose values it carries, and its page.
+fn origins(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Copy>> {
+    let nothing = Fields::new();
+    let is_safe = matches!(head.method, Method::GET | Method::HEAD);
+    // Apps send tokens in fields of every request; only those of a write mean anything.
+    let fields = if is_safe { &nothing } else { &head.fields };
+    let request = Request { target: head.target.as_bytes(), fields, body };
+    let mut copies = strangers.copies.carried(&request).unwrap_or_default();
+    copies.retain(|copy| copy.host == head.host);
+    copies.truncate(COPIES_MAX - 1);
+    let page = referer_target(&head.fields, "http", &head.host)
+        .or_else(|| referer_target(&head.fields, "https", &head.host))
+        .and_then(|target| strangers.copies.of_page(&head.host, target));
+    if let Some(page) = page
+        && !copies.iter().any(|copy| copy.host == page.host && copy.target == page.target)
+    {
+        copies.insert(0, page);
+    }
+    copies
+}
+
+/// Whether the browser proves that a page of this site sends the request. Wick may stand
+/// behind something that speaks TLS for it, so either scheme is the site's own.
+pub(crate) fn is_same_origin(head: &RequestHead) -> bool {
+    let proves = |scheme| origin_of(&head.fields, scheme, &head.host) == Origin::Same;
+    proves("http") || proves("https")
+}
+
+async fn begin(
+    mut journey: Journey,
+    strangers: &Strangers,
+    copies: Vec<Arc<Copy>>,
+    body: Bytes,
+) -> Reply {
+    let browser = browser(&journey.head, &journey);
+    let target = pipeline::hash(journey.head.target.as_bytes());
+    let ticks_ms = journey.now().ticks_ms;
+    let _turn = match strangers.minting.enter(browser, target, ticks_ms).await {
+        Entry::Begin(turn) => turn,
+        Entry::ComeAgain => return Reply::come_again(&journey.head.target, &journey.key),
+    };
+    let mut session = Session { born_ticks_ms: journey.now().ticks_ms, ..Session::default() };
+    for copy in &copies {
+        let page = page_name(&copy.host, &copy.target);
+        match strangers.aged.take(browser, &page, ticks_ms).filter(|_| session.jar.is_empty()) {
+            Some(aged) => session.take_up(strangers, copy, aged).await,
+            None => session.align(&journey, strangers, copy).await,
+        }
+    }
+    let age_ms = journey.now().ticks_ms.saturating_sub(session.born_ticks_ms);
+    if copies.iter().any(|copy| copy.tells_time) && age_ms < AGE_MS {
+        tokio::time::sleep(std::time::Duration::from_millis(AGE_MS - age_ms)).await;
+    }
+    let reply = session.send(&mut journey, strangers, body).await;
+    let open = copies.iter().map(|copy| page_name(&copy.host, &copy.target)).collect();
+    let Session { jar, binding, .. } = session;
+    let bound = strangers.holders.bind(&jar, binding, copies, open, ticks_ms);
+    match reply {
+        Ok((reply, answer)) => {
+            let unix_seconds = journey.now().unix_seconds();
+            strangers.holders.follow(&bound, &answer, unix_seconds);
+            strangers.counts.bound.bump();
+            reply
+        }
+        Err(reply) => reply,
+    }
+}
+
+/// The browser that sent a request.
+pub(crate) fn browser(head: &RequestHead, journey: &Journey) -> Browser {
+    browser_of(head, journey.peers.peer.ip())
+}
+
+pub(crate) fn browser_of(head: &RequestHead, address: std::net::IpAddr) -> Browser {
+    let agent = head.fields.first(Name::UserAgent).unwrap_or_default();
+    let agent = pipeline::hash(agent) ^ pipeline::hash(head.host.as_bytes()).rotate_left(1);
+    Browser { address, agent }
+}
+
+impl Session {
+    /// Fetches the copy's page in this session, and learns which value is which.
+    async fn align(&mut self, journey: &Journey, strangers: &Strangers, copy: &Arc<Copy>) {
+        let was_new = self.jar.is_empty();
+        let Some(mut binding) = self.align_once(journey, strangers, copy).await else { return };
+        // What came without a cookie may bear the session id in its links.
+        if was_new && !self.jar.is_empty() {
+            match self.align_once(journey, strangers, copy).await {
+                Some(again) if again.missing().count() <= binding.missing().count() => {
+                    binding = again;
+                }
+                _ => {}
+            }
+        }
+        strangers.counts.unaligned.add(binding.missing().count() as u64);
+        // Too many values for one request: those of the first copies stand.
+        let _ = self.binding.join(binding);
+    }
+
+    async fn align_once(
+        &mut self,
+        journey: &Journey,
+        strangers: &Strangers,
+        copy: &Arc<Copy>,
+    ) -> Option<Binding> {
+        let head = as_visitor(&journey.head, copy, &self.jar);
+        let fetched =
+            persona::fetch(&journey.server, &journey.site, journey.peers, head, journey.peers.peer);
+        let page = fetched.await.ok()?;
+        self.absorb(&page.fields, page.unix_seconds);
+        let document = page.document?;
+        let copy = copy.clone();
+        let binding = apart(move || {
+            let old = copy.document()?;
+            Binding::new(&old, &document, copy.known.iter().map(|value| &value[..])).ok()
+        });
+        let binding = binding.await;
+        if binding.is_none() {
+            strangers.counts.unaligned.bump();
+        }
+        binding
+    }
+
+    /// Takes a session that was begun when the page was served.
+    async fn take_up(&mut self, strangers: &Strangers, copy: &Arc<Copy>, aged: Aged) {
+        self.jar = aged.jar;
+        self.sets = aged.sets;
+        self.born_ticks_ms = aged.ticks_ms;
+        let copy = copy.clone();
+        let binding = apart(move || {
+            let old = copy.document()?;
+            Binding::new(&old, &aged.document, copy.known.iter().map(|value| &value[..])).ok()
+        });
+        match binding.await {
+            Some(binding) => drop(self.binding.join(binding)),
+            None => strangers.counts.unaligned.bump(),
+        }
+    }
+
+    fn absorb(&mut self, answer: &Fields, unix_seconds: u64) {
+        self.jar.absorb(answer, unix_seconds);
+        keep_last(&mut self.sets, answer);
+    }
+
+    /// Sends the request in the session's own words; the answer's fields come back as well.
+    async fn send(
+        &self,
+        journey: &mut Journey,
+        strangers: &Strangers,
+        body: Bytes,
+    ) -> Result<(Reply, Fields), Reply> {
+        let (head, body) = translated(&journey.head, &self.binding, body);
+        journey.head.target = head.target;
+        journey.head.fields = head.fields;
+        put_cookies(&mut journey.head.fields, &self.jar);
+        let call = journey.call_with(body);
+        journey.server.counters.fetches.bump();
+        let sent = journey.site.origin.send(call).await;
+        let mut answer = sent.map_err(|error| Reply::failed(&error, &journey.key))?;
+        fetch::sweep_written(journey, &answer.head);
+        strangers.note_cookies(&answer.head.fields);
+        let own = answer.head.fields.clone();
+        for line in &self.sets {
+            let is_renewed = set_cookies(&own).any(|cookie| {
+                policy::strangers::SetCookie::parse(line)
+                    .is_some_and(|kept| kept.name == cookie.name)
+            });
+            if !is_renewed {
+                answer.head.fields.put(Name::SetCookie, line);
+            }
+        }
+        let told = Told::fetched(Verdict::Pass(PassReason::Bound), answer.head.status, None);
+        Ok((Reply::passed(answer, &journey.head, &told, &journey.key), own))
+    }
+}
+
+/// A request in the values of another copy; as it came if it is too long for that.
+fn translated(head: &RequestHead, binding: &Binding, body: Bytes) -> (RequestHead, Bytes) {
+    let request = Request { target: head.target.as_bytes(), fields: &head.fields, body: &body };
+    let Ok(translated) = binding.translate(&request) else { return (head.clone(), body) };
+    let target = match std::str::from_utf8(&translated.target) {
+        Ok(target) => target.to_owned(),
+        Err(_) => head.target.clone(),
+    };
+    let fields = translated.fields.into_owned();
+    let new = match translated.body {
+        std::borrow::Cow::Borrowed(_) => None,
+        std::borrow::Cow::Owned(new) => Some(Bytes::from(new)),
+    };
+    (RequestHead { target, fields, ..head.clone() }, new.unwrap_or(body))
+}
+
+/// A GET of the copy's page as this visitor.
+pub(crate) fn as_visitor(visitor: &RequestHead, copy: &Copy, jar: &Jar) -> RequestHead {
+    let mut fields = copy.request.clone();
+    for name in [Name::UserAgent, Name::AcceptLanguage, Name::Cookie] {
+        if let Some(value) = visitor.fields.first(name) {
+            fields.set(name, value);
+        }
+    }
+    put_cookies(&mut fields, jar);
+    RequestHead {
+        method: Method::GET,
+        target: copy.target.clone(),
+        host: copy.host.clone(),
+        version: Version::Http11,
+        fields,
+    }
+}
+
+/// Adds a session's cookies to those of the visitor.
+fn put_cookies(fields: &mut Fields, jar: &Jar) {
+    if jar.is_empty() {
+        return;
+    }
+    policy::strangers::remove_cookies(fields, |name| jar.contains_name(name));
+    let mut text = Vec::new();
+    for line in fields.all(Name::Cookie) {
+        text.extend_from_slice(line);
+        text.extend_from_slice(b"; ");
+    }
+    jar.write(&mut text);
+    fields.set(Name::Cookie, text);
+}
+
+/// Keeps the `Set-Cookie` lines of an answer, the last of each name.
+pub(crate) fn keep_last(sets: &mut Vec<Vec<u8>>, answer: &Fields) {
+    for line in answer.all(Name::SetCookie) {
+        let Some(new) = policy::strangers::SetCookie::parse(line) else { continue };
+        sets.retain(|old| {
+            policy::strangers::SetCookie::parse(old).is_none_or(|old| old.name != new.name)
+        });
+        sets.push(line.to_vec());
+    }
+}
+
+/// A holder's request from a page that was still a stranger's when it was loaded: in the
+/// words of the holder's own session. The journey comes back if that doesn't apply.
+pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey>> {
+    let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
+    let ticks_ms = journey.now().ticks_ms;
+    let Some(bound) = strangers.holders.find(&journey.head.fields, ticks_ms) else {
+        return Err(Box::new(journey));
+    };
+    let is_safe = matches!(journey.head.method, Method::GET | Method::HEAD);
+    let is_navigation = errand(&journey.head.fields) == Errand::Navigation;
+    if is_safe && is_navigation {
+        bound.close(&page_name(&journey.head.host, &journey.head.target));
+    }
+    let from = referer_target(&journey.head.fields, "http", &journey.head.host)
+        .or_else(|| referer_target(&journey.head.fields, "https", &journey.head.host))
+        .map(|target| page_name(&journey.head.host, target));
+    let is_open = from.is_some_and(|page| bound.has_open(&page));
+    if (is_safe && is_navigation) || !is_open || !is_same_origin(&journey.head) {
+        return Err(Box::new(journey));
+    }
+    let Ok(Some(body)) = journey.gather(align::BODY_BYTES_MAX).await else {
+        return Err(Box::new(journey));
+    };
+    let carried = origins(&strangers, &journey.head, &body);
+    if !carried.iter().any(|copy| bound.knows(copy)) {
+        journey.put_back(body);
+        return Err(Box::new(journey));
+    }
+    let mut session = Session::default();
+    let binding = match bound.binding() {
+        Ok(binding) => binding,
+        Err(copies) => {
+            for copy in &copies {
+                session.align(&journey, &strangers, copy).await;
+            }
+            bound.renew(session.binding.clone())
+        }
+    };
+    session.binding = (*binding).clone();
+    Ok(match session.send(&mut journey, &strangers, body).await {
+        Ok((reply, answer)) => {
+            strangers.holders.follow(&bound, &answer, journey.now().unix_seconds());
+            reply
+        }
+        Err(reply) => reply,
+    })
+}
+
+/// Begins a session for a page that tells the time, while the visitor reads it.
+pub(crate) async fn begin_early(journey: Journey) {
+    let Some(strangers) = journey.site.strangers.clone() else { return };
+    let (host, target) = (&journey.head.host, &journey.head.target);
+    let Some(copy) = strangers.copies.of_page(host, target).filter(|copy| copy.tells_time) else {
+        return;
+    };
+    let page = page_name(host, target);
+    let (browser, ticks_ms) = (browser(&journey.head, &journey), journey.now().ticks_ms);
+    if !strangers.aged.claim(browser, &page, ticks_ms) {
+        return;
+    }
+    let mut session = Session::default();
+    let mut document = None;
+    for _ in 0..2 {
+        let head = as_visitor(&journey.head, &copy, &session.jar);
+        let fetched =
+            persona::fetch(&journey.server, &journey.site, journey.peers, head, journey.peers.peer);
+        let Ok(sample) = fetched.await else { return };
+        session.absorb(&sample.fields, sample.unix_seconds);
+        document = sample.document;
+    }
+    if let Some(document) = document {
+        let Session { jar, sets, .. } = session;
+        let document = Arc::unwrap_or_clone(document);
+        strangers.aged.put(browser, &page, Aged { jar, sets, document, ticks_ms });
+    }
+}

@@ -1,0 +1,129 @@
+//! Brief: what a persona is told to fetch, and as what kind of visitor.
+//!
+//! It holds nothing of the visitor who caused it but the class of browser, the languages
+//! and, for a request in the background, the fields that say so.
+
+use std::sync::Arc;
+
+use http::Method;
+use policy::strangers::{Errand, Taste, errand, languages, referer_target, taste, user_agent};
+use wire::{Fields, Name, RequestHead, Version};
+
+use crate::Server;
+use crate::journey::{Journey, Peers};
+use crate::site::Site;
+
+use super::Strangers;
+
+/// What a browser says it takes when a person goes to a page.
+const ACCEPT_PAGE: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+/// Fields that tell requests in the background apart; nothing else of them is repeated.
+const BACKGROUND: [&str; 6] =
+    ["x-requested-with", "x-pjax", "x-pjax-container", "turbo-frame", "hx-request", "hx-target"];
+
+/// What to fetch.
+#[derive(Clone)]
+pub(crate) struct Brief {
+    pub(crate) server: Arc<Server>,
+    pub(crate) site: Arc<Site>,
+    pub(crate) host: String,
+    pub(crate) target: String,
+    pub(crate) peers: Peers,
+    pub(crate) taste: Taste,
+    languages: String,
+    /// Of a request in the background: how it says so.
+    background: Option<Fields>,
+}
+
+impl Brief {
+    /// What a journey's visitor asks for.
+    pub(crate) fn of(journey: &Journey) -> Self {
+        Self::new(&journey.server, &journey.site, &journey.head, journey.peers)
+    }
+
+    pub(crate) fn new(
+        server: &Arc<Server>,
+        site: &Arc<Site>,
+        head: &RequestHead,
+        peers: Peers,
+    ) -> Self {
+        let background = match errand(&head.fields) {
+            Errand::Navigation => None,
+            Errand::Background => Some(background_fields(head)),
+        };
+        Self {
+            server: server.clone(),
+            site: site.clone(),
+            host: head.host.clone(),
+            target: head.target.clone(),
+            peers,
+            taste: taste(&head.fields),
+            languages: languages(&head.fields),
+            background,
+        }
+    }
+
+    /// The same visitor going to another page.
+    pub(crate) fn to(&self, target: &str) -> Self {
+        Self { target: target.to_owned(), background: None, ..self.clone() }
+    }
+
+    pub(crate) fn strangers(&self) -> Option<&Strangers> {
+        self.site.strangers.as_deref()
+    }
+
+    /// The request, without cookies.
+    pub(crate) fn head(&self) -> RequestHead {
+        let mut fields = Fields::new();
+        fields.put(Name::UserAgent, user_agent(&self.taste));
+        match &self.background {
+            None => {
+                fields.put(Name::Accept, ACCEPT_PAGE);
+                fields.push("Upgrade-Insecure-Requests", "1");
+            }
+            Some(background) => {
+                for (name, value) in background.iter() {
+                    // They were fields when they came.
+                    let pushed = fields.try_push(name, value);
+                    debug_assert!(pushed.is_ok());
+                }
+            }
+        }
+        if !self.languages.is_empty() {
+            fields.put(Name::AcceptLanguage, &self.languages);
+        }
+        RequestHead {
+            method: Method::GET,
+            target: self.target.clone(),
+            host: self.host.clone(),
+            version: Version::Http11,
+            fields,
+        }
+    }
+
+    /// Host and target: what copies are kept under.
+    pub(crate) fn page(&self) -> Vec<u8> {
+        page_name(&self.host, &self.target)
+    }
+
+    pub(crate) fn is_background(&self) -> bool {
+        self.background.is_some()
+    }
+}
+
+/// Host and target in one.
+pub(crate) fn page_name(host: &str, target: &str) -> Vec<u8> {
+    [host.as_bytes(), b"|", target.as_bytes()].concat()
+}
+
+fn background_fields(head: &RequestHead) -> Fields {
+    let mut kept = head.fields.filtered(|known, name, _| {
+        known == Some(Name::Accept)
+            || BACKGROUND.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
+    });
+    if let Some(target) = referer_target(&head.fields, "http", &head.host) {
+        kept.put(Name::Referer, format!("http://{}{target}", head.host));
+    }
+    kept
+}

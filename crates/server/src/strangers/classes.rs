@@ -1,0 +1,198 @@
+//! Classes of addresses: what was learned about pages that have an address of one shape.
+//!
+//! A refusal is remembered for its page, longer each time, and for its class where it says
+//! something about all of the class or where several pages of it were refused and none
+//! shared. Tastes (kinds of browser, languages) that were given the same pages of a class
+//! are given each other's.
+//! Bounds: [`CLASSES_MAX`], [`PAGES_MAX`].
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use policy::strangers::shape;
+
+use super::refusal::Refusal;
+
+const CLASSES_MAX: usize = 4096;
+const PAGES_MAX: usize = 16_384;
+/// The first refusal of a page holds for two minutes, each further one twice as long.
+const REFUSED_MS: u64 = 120_000;
+const REFUSED_MS_MAX: u64 = 3_600_000;
+/// A failing origin says nothing about the page.
+const PASSING_MS: u64 = 5_000;
+/// A class one of whose shared pages turned out personal.
+const QUARANTINE_MS: u64 = 3_600_000;
+/// Pages that were refused, and none shared, until the class is.
+const REFUSED_PAGES: usize = 4;
+/// Pages that two tastes must have had in common.
+const SAME_PAGES: u8 = 2;
+
+/// What is known about classes and their pages.
+#[derive(Default)]
+pub(crate) struct Classes {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    classes: HashMap<String, Class>,
+    pages: HashMap<u64, Refused>,
+}
+
+#[derive(Default)]
+struct Class {
+    shared: u64,
+    refused: Option<Refused>,
+    refused_pages: HashSet<u64>,
+    /// By two tastes, the smaller first: pages that were the same, or none if one differed.
+    tastes: HashMap<(u64, u64), Option<u8>>,
+    ignores_tracking: Option<bool>,
+    /// Whether what is no page is the same for everybody, so that its session means nothing.
+    needs_no_session: Option<bool>,
+}
+
+#[derive(Clone)]
+struct Refused {
+    until_ticks_ms: u64,
+    times: u32,
+    refusal: Arc<Refusal>,
+}
+
+impl Classes {
+    /// Why this page is not shared at the moment, if it isn't.
+    pub(crate) fn refusal(&self, target: &str, page: u64, ticks_ms: u64) -> Option<Arc<Refusal>> {
+        let inner = self.inner.lock();
+        let class = inner.classes.get(&shape(target)).and_then(|class| class.refused.as_ref());
+        let holds = |refused: &&Refused| ticks_ms < refused.until_ticks_ms;
+        class
+            .filter(holds)
+            .or_else(|| inner.pages.get(&page).filter(holds))
+            .map(|refused| refused.refusal.clone())
+    }
+
+    /// Whether pages of this class are shared.
+    pub(crate) fn is_shared(&self, target: &str) -> bool {
+        self.inner.lock().classes.get(&shape(target)).is_some_and(|class| class.shared > 0)
+    }
+
+    pub(crate) fn note_shared(&self, target: &str, page: u64) {
+        let mut inner = self.inner.lock();
+        inner.pages.remove(&page);
+        let class = inner.class(target);
+        class.shared += 1;
+        class.refused_pages.clear();
+        class.refused = None;
+    }
+
+    pub(crate) fn note_refused(&self, target: &str, page: u64, refusal: Refusal, ticks_ms: u64) {
+        let mut inner = self.inner.lock();
+        let times = inner.pages.get(&page).map_or(0, |refused| refused.times);
+        let refused = Refused::after(times, Arc::new(refusal), ticks_ms);
+        let refusal = refused.refusal.clone();
+        if inner.pages.len() >= PAGES_MAX {
+            inner.pages.retain(|_, refused| ticks_ms < refused.until_ticks_ms);
+        }
+        if inner.pages.len() < PAGES_MAX {
+            inner.pages.insert(page, refused);
+        }
+        if refusal.is_passing() {
+            return;
+        }
+        let name = shape(target);
+        let class = inner.class(target);
+        class.refused_pages.insert(page);
+        let all_refused = class.shared == 0 && class.refused_pages.len() >= REFUSED_PAGES;
+        if all_refused || refusal.is_of_class() {
+            let times = class.refused.as_ref().map_or(0, |refused| refused.times);
+            let of_class = Arc::new(Refusal::Class(Box::new((*refusal).clone()), name));
+            class.refused = Some(Refused::after(times, of_class, ticks_ms));
+            class.refused_pages.clear();
+        }
+    }
+
+    /// A shared page turned out personal: the class is not shared for a while.
+    pub(crate) fn quarantine(&self, target: &str, refusal: &Refusal, ticks_ms: u64) {
+        let name = shape(target);
+        let mut inner = self.inner.lock();
+        let class = inner.class(target);
+        class.shared = 0;
+        class.refused = Some(Refused {
+            until_ticks_ms: ticks_ms + QUARANTINE_MS,
+            times: 1,
+            refusal: Arc::new(Refusal::Class(Box::new(refusal.clone()), name)),
+        });
+    }
+
+    /// Other tastes to which this class's pages look the same.
+    pub(crate) fn same_tastes(&self, target: &str, taste: u64) -> Vec<u64> {
+        let inner = self.inner.lock();
+        let Some(class) = inner.classes.get(&shape(target)) else { return Vec::new() };
+        let is_same = |votes: &Option<u8>| votes.is_some_and(|votes| votes >= SAME_PAGES);
+        class
+            .tastes
+            .iter()
+            .filter(|(pair, votes)| is_same(votes) && (pair.0 == taste || pair.1 == taste))
+            .map(|(pair, _)| if pair.0 == taste { pair.1 } else { pair.0 })
+            .collect()
+    }
+
+    /// Notes whether one page looked the same to two tastes.
+    pub(crate) fn note_tastes(&self, target: &str, one: u64, other: u64, is_same: bool) {
+        /// Browsers, bots and languages that are told apart within one class.
+        const PAIRS_MAX: usize = 256;
+        let mut inner = self.inner.lock();
+        let class = inner.class(target);
+        if class.tastes.len() >= PAIRS_MAX {
+            class.tastes.clear();
+        }
+        let votes = class.tastes.entry((one.min(other), one.max(other))).or_insert(Some(0));
+        *votes = match is_same {
+            true => votes.map(|votes| votes.saturating_add(1)),
+            false => None,
+        };
+    }
+
+    /// Whether pages of this class are the same with marks of advertising in the address.
+    pub(crate) fn ignores_tracking(&self, target: &str) -> Option<bool> {
+        self.inner.lock().classes.get(&shape(target)).and_then(|class| class.ignores_tracking)
+    }
+
+    pub(crate) fn note_tracking(&self, target: &str, is_ignored: bool) {
+        let mut inner = self.inner.lock();
+        let class = inner.class(target);
+        // One page that shows its marks speaks for all.
+        class.ignores_tracking = Some(is_ignored && class.ignores_tracking != Some(false));
+    }
+
+    /// Whether what this class answers with, and is no page, needs no session.
+    pub(crate) fn needs_no_session(&self, target: &str) -> Option<bool> {
+        self.inner.lock().classes.get(&shape(target)).and_then(|class| class.needs_no_session)
+    }
+
+    pub(crate) fn note_session_need(&self, target: &str, needs_none: bool) {
+        let mut inner = self.inner.lock();
+        let class = inner.class(target);
+        class.needs_no_session = Some(needs_none && class.needs_no_session != Some(false));
+    }
+}
+
+impl Inner {
+    fn class(&mut self, target: &str) -> &mut Class {
+        let name = shape(target);
+        if self.classes.len() >= CLASSES_MAX && !self.classes.contains_key(&name) {
+            self.classes.clear();
+        }
+        self.classes.entry(name).or_default()
+    }
+}
+
+impl Refused {
+    fn after(times: u32, refusal: Arc<Refusal>, ticks_ms: u64) -> Self {
+        let wait_ms = match refusal.is_passing() {
+            true => PASSING_MS,
+            false => (REFUSED_MS << times.min(8)).min(REFUSED_MS_MAX),
+        };
+        Self { until_ticks_ms: ticks_ms + wait_ms, times: times + 1, refusal }
+    }
+}

@@ -1,0 +1,326 @@
+//! Copies: what strangers were given, kept for as long as a page made from it may be open.
+//!
+//! A request is recognised by the values that it carries (tokens, names of fields) or by
+//! the page that it comes from. Texts are kept compressed. Bound: the owner's share of
+//! bytes; the oldest go first.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use align::{BodyTooLong, Document, Kind, Request, for_each_carried};
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use parking_lot::Mutex;
+use wire::Fields;
+
+/// Copies of one page among which a request's own is looked for by where it comes from.
+const VERSIONS_MAX: usize = 8;
+/// What a copy takes beside its text and values, about.
+const COPY_BYTES: usize = 512;
+const VALUE_BYTES: usize = 64;
+
+/// One copy.
+pub(crate) struct Copy {
+    pub(crate) id: u64,
+    pub(crate) host: String,
+    pub(crate) target: String,
+    /// Accept and the fields of a request in the background; empty for a page.
+    pub(crate) request: Fields,
+    /// `X-` fields and the type.
+    fields: Fields,
+    text: Box<[u8]>,
+    text_bytes: usize,
+    pub(crate) known: Vec<Box<[u8]>>,
+    pub(crate) tells_time: bool,
+}
+
+/// What of a copy is noted in front of its text.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Kept {
+    id: u64,
+    host: String,
+    target: String,
+    request: Vec<u8>,
+    fields: Vec<u8>,
+    text_bytes: usize,
+    known: Vec<Vec<u8>>,
+    tells_time: bool,
+}
+
+/// What is needed to make a copy.
+pub(crate) struct NewCopy<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) request: Fields,
+    pub(crate) fields: &'a Fields,
+    pub(crate) body: &'a [u8],
+    pub(crate) known: Vec<Vec<u8>>,
+    pub(crate) tells_time: bool,
+}
+
+/// All copies of one site.
+pub(crate) struct Copies {
+    inner: Mutex<Inner>,
+    bytes_max: usize,
+}
+
+#[derive(Default)]
+struct Inner {
+    by_id: HashMap<u64, Arc<Copy>>,
+    order: VecDeque<u64>,
+    /// Newest last.
+    by_page: HashMap<Box<[u8]>, Vec<u64>>,
+    by_value: HashMap<Box<[u8]>, u64>,
+    bytes: usize,
+    last: u64,
+}
+
+impl Copy {
+    /// A copy from its parts; the text is compressed here.
+    pub(crate) fn new(new: NewCopy<'_>) -> Self {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+        // Writing to memory doesn't fail; an empty text would only align nothing.
+        let text = match encoder.write_all(new.body).and_then(|()| encoder.finish()) {
+            Ok(text) => text.into_boxed_slice(),
+            Err(_) => Box::default(),
+        };
+        let fields = new.fields.filtered(|known, name, _| {
+            known == Some(wire::Name::ContentType)
+                || name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case(b"x-"))
+        });
+        Self {
+            id: 0,
+            host: new.host.to_owned(),
+            target: new.target.to_owned(),
+            request: new.request,
+            fields,
+            text,
+            text_bytes: new.body.len(),
+            known: new.known.into_iter().map(Vec::into_boxed_slice).collect(),
+            tells_time: new.tells_time,
+        }
+    }
+
+    /// The copy as it is compared.
+    pub(crate) fn document(&self) -> Option<Document> {
+        let mut body = Vec::with_capacity(self.text_bytes);
+        let limit = self.text_bytes as u64;
+        DeflateDecoder::new(&*self.text).take(limit).read_to_end(&mut body).ok()?;
+        let kind = super::persona::kind(&self.fields).unwrap_or(Kind::Html);
+        Document::new(kind, &self.fields, &body).ok()
+    }
+
+    /// The copy as a note: JSON in front, the compressed text behind.
+    pub(crate) fn to_note(&self) -> Vec<u8> {
+        let fields = |fields: &Fields| {
+            let mut text = Vec::new();
+            fields.render(&mut text);
+            text
+        };
+        let kept = Kept {
+            id: self.id,
+            host: self.host.clone(),
+            target: self.target.clone(),
+            request: fields(&self.request),
+            fields: fields(&self.fields),
+            text_bytes: self.text_bytes,
+            known: self.known.iter().map(|value| value.to_vec()).collect(),
+            tells_time: self.tells_time,
+        };
+        // Numbers, text and lists of them: nothing that JSON lacks.
+        let mut note = serde_json::to_vec(&kept).unwrap_or_default();
+        note.push(b'\n');
+        note.extend_from_slice(&self.text);
+        note
+    }
+
+    /// A copy from its note; none if it can't be read.
+    pub(crate) fn from_note(note: &[u8]) -> Option<Self> {
+        let end = memchr::memchr(b'\n', note)?;
+        let kept: Kept = serde_json::from_slice(&note[..end]).ok()?;
+        (kept.text_bytes <= super::persona::PAGE_BYTES_MAX).then_some(())?;
+        Some(Self {
+            id: kept.id,
+            host: kept.host,
+            target: kept.target,
+            request: Fields::parse(&kept.request).ok()?,
+            fields: Fields::parse(&kept.fields).ok()?,
+            text: note[end + 1..].into(),
+            text_bytes: kept.text_bytes,
+            known: kept.known.into_iter().map(Vec::into_boxed_slice).collect(),
+            tells_time: kept.tells_time,
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        let known: usize = self.known.iter().map(|value| 2 * value.len() + VALUE_BYTES).sum();
+        COPY_BYTES + self.text.len() + known + self.target.len() * 2 + self.fields.bytes()
+    }
+
+    fn page(&self) -> Vec<u8> {
+        super::brief::page_name(&self.host, &self.target)
+    }
+}
+
+impl Copies {
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self { inner: Mutex::default(), bytes_max }
+    }
+
+    /// Keeps a copy; the oldest give way.
+    pub(crate) fn keep(&self, mut copy: Copy) -> Arc<Copy> {
+        let mut inner = self.inner.lock();
+        inner.last = inner.last.max(copy.id) + 1;
+        copy.id = inner.last;
+        let copy = Arc::new(copy);
+        inner.bytes += copy.bytes();
+        inner.order.push_back(copy.id);
+        inner.by_id.insert(copy.id, copy.clone());
+        for value in &copy.known {
+            inner.by_value.insert(value.clone(), copy.id);
+        }
+        let versions = inner.by_page.entry(copy.page().into()).or_default();
+        versions.push(copy.id);
+        if versions.len() > VERSIONS_MAX {
+            versions.remove(0);
+        }
+        while inner.bytes > self.bytes_max && inner.order.len() > 1 {
+            inner.drop_oldest();
+        }
+        copy
+    }
+
+    /// The newest copy of a page.
+    pub(crate) fn of_page(&self, host: &str, target: &str) -> Option<Arc<Copy>> {
+        let inner = self.inner.lock();
+        let page = super::brief::page_name(host, target);
+        let newest = inner.by_page.get(page.as_slice())?.last()?;
+        inner.by_id.get(newest).cloned()
+    }
+
+    /// The copies that a request's values come from, each once, the newest first.
+    pub(crate) fn carried(&self, request: &Request<'_>) -> Result<Vec<Arc<Copy>>, BodyTooLong> {
+        let mut found: Vec<Arc<Copy>> = Vec::new();
+        let mut seen: HashSet<u64> = HashSet::new();
+        if self.inner.lock().by_value.is_empty() {
+            return Ok(found);
+        }
+        for_each_carried(request, &mut |value| {
+            let inner = self.inner.lock();
+            if let Some(&id) = inner.by_value.get(value)
+                && seen.insert(id)
+            {
+                found.extend(inner.by_id.get(&id).cloned());
+            }
+        })?;
+        found.sort_by_key(|copy| std::cmp::Reverse(copy.id));
+        Ok(found)
+    }
+
+    /// Adds values by which a copy is recognised, once they are known.
+    pub(crate) fn recognise(&self, id: u64, known: Vec<Vec<u8>>) {
+        let mut inner = self.inner.lock();
+        if inner.by_id.contains_key(&id) {
+            for value in known {
+                inner.bytes += value.len() + VALUE_BYTES;
+                inner.by_value.insert(value.into(), id);
+            }
+        }
+    }
+
+    /// How many there are, and what they take.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let inner = self.inner.lock();
+        (inner.by_id.len(), inner.bytes)
+    }
+}
+
+impl Inner {
+    fn drop_oldest(&mut self) {
+        let Some(id) = self.order.pop_front() else { return };
+        let Some(copy) = self.by_id.remove(&id) else { return };
+        self.bytes -= copy.bytes();
+        let mut late_bytes = 0;
+        self.by_value.retain(|value, other| {
+            let stays = *other != id;
+            if !stays && !copy.known.contains(value) {
+                late_bytes += value.len() + VALUE_BYTES;
+            }
+            stays
+        });
+        self.bytes -= late_bytes;
+        let page = copy.page();
+        if let Some(versions) = self.by_page.get_mut(page.as_slice()) {
+            versions.retain(|&version| version != id);
+            if versions.is_empty() {
+                self.by_page.remove(page.as_slice());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(target: &str, body: &str, known: &[&str]) -> Copy {
+        Copy::new(NewCopy {
+            host: "a",
+            target,
+            request: Fields::new(),
+            fields: &Fields::parse(b"content-type: text/html\nx-token: t").expect("valid"),
+            body: body.as_bytes(),
+            known: known.iter().map(|value| value.as_bytes().to_vec()).collect(),
+            tells_time: false,
+        })
+    }
+
+    fn carried(copies: &Copies, target: &str) -> Vec<String> {
+        let fields = Fields::new();
+        let request = Request { target: target.as_bytes(), fields: &fields, body: b"" };
+        let found = copies.carried(&request).expect("a short body");
+        found.iter().map(|copy| copy.target.clone()).collect()
+    }
+
+    #[test]
+    fn a_request_is_recognised_by_its_values_and_by_its_page() {
+        let copies = Copies::new(1 << 20);
+        copies.keep(copy("/one", "<p>one", &["aaaa1111bbbb"]));
+        copies.keep(copy("/two", "<p>two", &["cccc2222dddd"]));
+        assert_eq!(carried(&copies, "/x?t=aaaa1111bbbb&u=cccc2222dddd"), ["/two", "/one"]);
+        assert_eq!(carried(&copies, "/x?t=aaaa"), [""; 0]);
+        let page = copies.of_page("a", "/one").expect("it is kept");
+        let document = page.document().expect("it is short");
+        assert!(document.text().ends_with(b"<p>one"));
+        assert!(copies.of_page("b", "/one").is_none());
+    }
+
+    #[test]
+    fn the_oldest_give_way_with_all_that_leads_to_them() {
+        let copies = Copies::new(3 * COPY_BYTES);
+        for number in 0..10 {
+            copies.keep(copy(&format!("/{number}"), "<p>", &[&format!("value{number}abcdefgh")]));
+        }
+        let (count, bytes) = copies.size();
+        assert!(count < 4 && bytes <= 3 * COPY_BYTES, "{count} {bytes}");
+        assert!(copies.of_page("a", "/0").is_none());
+        assert_eq!(carried(&copies, "/?v=value0abcdefgh"), [""; 0]);
+        assert_eq!(carried(&copies, "/?v=value9abcdefgh"), ["/9"]);
+    }
+
+    #[test]
+    fn a_note_brings_a_copy_back_and_a_broken_one_nothing() {
+        let kept = copy("/one", "<p>one</p>", &["aaaa1111bbbb"]);
+        let note = kept.to_note();
+        let back = Copy::from_note(&note).expect("it was written just now");
+        assert_eq!((&back.target, &back.known), (&kept.target, &kept.known));
+        let text = |copy: &Copy| copy.document().map(|document| document.text().to_vec());
+        assert_eq!(text(&back), text(&kept));
+        for end in 0..note.len() {
+            // Whatever comes back, reading it does no harm.
+            drop(Copy::from_note(&note[..end]).and_then(|copy| copy.document()));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Filling: a page for strangers is made, stored, and made anew when it is stale.
+//!
+//! Invariants: 1. what was written to the site while a page was made is not in it, and the
+//! page is not stored. 2. a page that turns out personal is withdrawn at once, with its
+//! class.
+
+use std::sync::Arc;
+
+use align::Document;
+use policy::{Terms, VaryKey};
+use store::Key;
+use tokio::sync::Semaphore;
+use wire::{Fields, Name, ResponseHead};
+
+use crate::carry;
+use crate::page::Page;
+use crate::pipeline;
+
+use super::Strangers;
+use super::brief::Brief;
+use super::copies::{Copy, NewCopy};
+use super::guests::Reader;
+use super::persona::{Persona, Sample, is_redirect};
+use super::refusal::Refusal;
+use super::verify::{self, Verified, apart, verify};
+
+/// Pages of a site that are made at one time; visitors need the origin too.
+const FILLS_MAX: usize = 4;
+
+/// Places for those who fill.
+pub(crate) struct Places(Semaphore);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(Semaphore::new(FILLS_MAX))
+    }
+}
+
+/// What is filled: the page, its key, and the kind of reader that it is for.
+#[derive(Clone)]
+pub(crate) struct Order {
+    pub(crate) brief: Brief,
+    pub(crate) key: Vec<u8>,
+    pub(crate) hash: u64,
+    pub(crate) reader: Reader,
+}
+
+impl Order {
+    fn page_hash(&self) -> u64 {
+        pipeline::hash(&self.brief.page())
+    }
+
+    fn ticks_ms(&self) -> u64 {
+        self.brief.server.clock.now().ticks_ms
+    }
+}
+
+/// Makes the page for everybody like this reader, or learns why that can't be.
+pub(crate) async fn fill(
+    order: &Order,
+    asker: Option<Arc<Document>>,
+) -> Result<Arc<Page>, Arc<Refusal>> {
+    let Some(strangers) = order.brief.strangers() else {
+        return Err(Arc::new(Refusal::Forbidden));
+    };
+    // The semaphore is never closed.
+    let _place = strangers.places.0.acquire().await;
+    let writes = order.brief.site.writes();
+    match verify(&order.brief, asker).await {
+        Ok(verified) => {
+            strangers.counts.shared.bump();
+            strangers.note_shared(&order.brief.target, order.page_hash());
+            Ok(store(strangers, order, verified, writes))
+        }
+        Err(refusal) => {
+            strangers.counts.refused.bump();
+            let (target, page) = (&order.brief.target, order.page_hash());
+            strangers.note_refused(target, page, refusal.clone(), order.ticks_ms());
+            Err(Arc::new(refusal))
+        }
+    }
+}
+
+/// Makes a stale page anew: by one persona, or now and then by two, as if it were new.
+pub(crate) async fn refresh(order: &Order, old: &Page) {
+    let Some(strangers) = order.brief.strangers() else { return };
+    let _place = strangers.places.0.acquire().await;
+    let writes = order.brief.site.writes();
+    let sample_of = u64::from(strangers.rules.sample.max(1));
+    let alone = match strangers.throw() % sample_of {
+        0 => None,
+        _ => visit_alone(&order.brief, old).await,
+    };
+    let verified = match alone {
+        Some(verified) => Ok(verified),
+        None => verify(&order.brief, None).await,
+    };
+    match verified {
+        Ok(verified) => drop(store(strangers, order, verified, writes)),
+        Err(refusal) => withdraw(strangers, order, &refusal),
+    }
+}
+
+/// A page that was shared may not be any more.
+fn withdraw(strangers: &Strangers, order: &Order, refusal: &Refusal) {
+    let ticks_ms = order.ticks_ms();
+    let target = &order.brief.target;
+    if refusal.is_passing() {
+        return;
+    }
+    let key = Key { hash: order.hash, text: &order.key };
+    order.brief.server.store.remove_if(&key, |page| page.is_for_strangers());
+    strangers.note_refused(target, order.page_hash(), refusal.clone(), ticks_ms);
+    if matches!(refusal, Refusal::Differs(_) | Refusal::Location) {
+        strangers.counts.alarms.bump();
+        strangers.quarantine(target, refusal, ticks_ms);
+    }
+}
+
+/// One persona's copy, if the page that it takes the place of vouches for it: the same kind
+/// of answer, and nothing of the persona's own but in values that differ from the old copy.
+async fn visit_alone(brief: &Brief, old: &Page) -> Option<Verified> {
+    let strangers = brief.strangers()?;
+    let stored = old.as_stored()?;
+    let mut persona = Persona::new(strangers.persona_address());
+    let mut page = persona.fetch(brief).await.ok()?;
+    if !persona.jar.is_empty() && !is_redirect(page.status) {
+        page = persona.fetch(brief).await.ok()?;
+    }
+    if page.status != stored.status || is_redirect(page.status) {
+        return None;
+    }
+    let document = page.document.clone()?;
+    let old = Sample::of(stored.status, stored.fields(), stored.body.clone(), 0).ok()?.document?;
+    let own = persona.own_values();
+    let compared = document.clone();
+    let comparison = apart(move || {
+        let comparison = align::compare(&compared, &old).ok()?;
+        let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
+        let is_much = comparison.left > comparison.chunks / 2;
+        let is_exposed = align::exposes(&compared, &comparison, &own).is_some();
+        (!is_much && !is_exposed).then_some(comparison)
+    })
+    .await?;
+    Some(Verified {
+        known: comparison.strong_values().map(<[u8]>::to_vec).collect(),
+        has_tokens: comparison.spans.iter().any(|span| span.class.is_translated()),
+        has_session: !persona.jar.is_empty(),
+        tells_time: document.tells_time(page.unix_seconds),
+        sample: page,
+    })
+}
+
+/// Stores the copy for strangers, and keeps it for those who will write from it.
+fn store(strangers: &Strangers, order: &Order, verified: Verified, writes: u64) -> Arc<Page> {
+    let Order { brief, key, hash, reader } = order;
+    let (now, sample) = (brief.server.clock.now(), &verified.sample);
+    if verified.has_tokens || verified.has_session {
+        let request = brief.head().fields;
+        let copy = Copy::new(NewCopy {
+            host: &brief.host,
+            target: &brief.target,
+            request: request.filtered(|known, _, _| {
+                !matches!(known, Some(Name::UserAgent | Name::AcceptLanguage))
+            }),
+            fields: &sample.fields,
+            body: &sample.body,
+            known: verified.known,
+            tells_time: verified.tells_time,
+        });
+        strangers.keep_copy(copy);
+    }
+    let etag = format!("W/\"wk-{:016x}\"", pipeline::hash(&sample.body));
+    let answer = ResponseHead { status: sample.status, fields: sample.fields.clone() };
+    let mut fields = policy::strangers::head_for_strangers(&answer, etag.as_bytes());
+    if !fields.has(Name::Date) {
+        let mut date = Vec::new();
+        policy::date::write(&mut date, now.unix_seconds());
+        fields.put(Name::Date, date);
+    }
+    let vary = VaryKey::of(&other_vary(&sample.fields), &brief.head().fields);
+    let head = ResponseHead { status: sample.status, fields };
+    let terms = Terms {
+        lifetime_ms: strangers.rules.fresh_ms,
+        stale_while_revalidate_seconds: u32::try_from(strangers.rules.stale_ms / 1000).ok(),
+        must_revalidate: false,
+        no_cache: false,
+        ..Terms::expired(now.ticks_ms)
+    };
+    let others = strangers.classes.same_tastes(&brief.target, reader.taste);
+    let sharing = reader.sharing(&others, writes, verified.tells_time);
+    let page = Arc::new(Page::shared(&head, key, sample.body.clone(), terms, vary, sharing));
+    let key = Key { hash: *hash, text: key };
+    compare_tastes(strangers, order, &key, &page);
+    carry::insert(&brief.server, &brief.site, &key, page.clone(), writes);
+    page
+}
+
+/// Learns whether another kind of browser, or another language, is given the same page.
+fn compare_tastes(strangers: &Strangers, order: &Order, key: &Key<'_>, page: &Arc<Page>) {
+    let Some(own) = &page.sharing else { return };
+    let is_other = |other: &Page| {
+        other.sharing.as_ref().is_some_and(|sharing| {
+            sharing.errand == own.errand
+                && sharing.writes == own.writes
+                && !sharing.tastes.iter().any(|taste| own.tastes.contains(taste))
+        })
+    };
+    let Some(other) = order.brief.server.store.find(key, is_other) else { return };
+    let (Some(one), Some(two)) = (page.as_stored(), other.as_stored()) else { return };
+    let document = |stored: &crate::page::Stored| {
+        Sample::of(stored.status, stored.fields(), stored.body.clone(), 0).ok()?.document
+    };
+    let is_same = one.status == two.status
+        && match (document(one), document(two)) {
+            (Some(one), Some(two)) => align::may_share(&one, &[], &two, &[]).is_ok(),
+            _ => one.body == two.body,
+        };
+    let Some(tastes) = other.sharing.as_ref().map(|sharing| &sharing.tastes) else { return };
+    for &taste in tastes {
+        strangers.classes.note_tastes(&order.brief.target, order.reader.taste, taste, is_same);
+    }
+}
+
+/// What a page varies by beside what is told apart for strangers anyway.
+fn other_vary(fields: &Fields) -> Fields {
+    const TOLD_APART: [&[u8]; 4] =
+        [b"cookie", b"accept-encoding", b"user-agent", b"accept-language"];
+    let mut kept = Fields::new();
+    for member in fields.members(Name::Vary) {
+        if !TOLD_APART.iter().any(|known| member.eq_ignore_ascii_case(known)) {
+            kept.put(Name::Vary, member);
+        }
+    }
+    kept
+}
+
+/// Whether an address is tried at all, and if not, why.
+pub(crate) fn untried(order: &Order) -> Option<Arc<Refusal>> {
+    let strangers = order.brief.strangers()?;
+    let target = &order.brief.target;
+    if let Some(refusal) = verify::refused_unseen(strangers, target) {
+        return Some(Arc::new(refusal));
+    }
+    strangers.classes.refusal(target, order.page_hash(), order.ticks_ms())
+}

@@ -1,0 +1,127 @@
+//! Keeping: what is learned about strangers, noted for the next start.
+//!
+//! Kinds of notes: `cookie` (a name; its value says whose it is), `class` (an address of a
+//! class that was shared), `refused` (an address and why), `wishes` (how many pages wished
+//! what), `copy` (a page that may still be open somewhere).
+//! A note that can't be read is as good as none.
+
+use std::sync::Arc;
+
+use policy::strangers::{Constancy, Standing};
+use wire::Fields;
+
+use super::Strangers;
+use super::copies::Copy;
+use super::refusal::Refusal;
+use crate::notes::{Note, Notes, StoredNote};
+
+const COOKIE: &str = "cookie";
+const CLASS: &str = "class";
+const WISHES: &str = "wishes";
+const COPY: &str = "copy";
+
+/// Where a site's notes go.
+pub(crate) struct Keeping {
+    notes: Arc<dyn Notes>,
+    site: String,
+}
+
+impl Keeping {
+    pub(crate) fn new(notes: Arc<dyn Notes>, site: String) -> Self {
+        Self { notes, site }
+    }
+
+    pub(super) fn load(&self) -> Vec<StoredNote> {
+        self.notes.load(&self.site)
+    }
+
+    fn write(&self, kind: &'static str, key: &[u8], value: &[u8]) {
+        self.notes.write(Note {
+            site: self.site.clone(),
+            kind,
+            key: key.to_vec(),
+            value: Some(value.to_vec()),
+        });
+    }
+}
+
+impl Strangers {
+    /// Takes over what was learned before the last stop.
+    pub(super) fn recall(&self, learned: Vec<StoredNote>) {
+        for note in learned {
+            match note.kind.as_str() {
+                COOKIE => match note.value.as_slice() {
+                    b"app" => self.names.set(&note.key, Standing::App),
+                    b"foreign" => self.names.set(&note.key, Standing::Foreign),
+                    _ => {}
+                },
+                CLASS => {
+                    if let Ok(target) = std::str::from_utf8(&note.key) {
+                        self.classes.note_shared(target, crate::pipeline::hash(&note.key));
+                    }
+                }
+                WISHES => {
+                    if let Some(counts) = wishes(&note.value) {
+                        *self.constancy.lock() = Constancy::restore(counts);
+                    }
+                }
+                COPY => {
+                    if let Some(copy) = Copy::from_note(&note.value) {
+                        self.copies.keep(copy);
+                    }
+                }
+                // Another version's.
+                _ => {}
+            }
+        }
+    }
+
+    /// Learns the names of cookies that an answer sets.
+    pub(crate) fn note_cookies(&self, answer: &Fields) {
+        for name in self.names.learn(answer) {
+            self.keeping.write(COOKIE, &name, b"app");
+        }
+    }
+
+    /// Notes that a page was the same for the bearer of unknown cookies.
+    pub(crate) fn note_the_same(&self, request: &Fields, page: u64) {
+        for name in self.names.was_the_same(request, page) {
+            self.keeping.write(COOKIE, &name, b"foreign");
+        }
+    }
+
+    pub(crate) fn note_shared(&self, target: &str, page: u64) {
+        if !self.classes.is_shared(target) {
+            self.keeping.write(CLASS, target.as_bytes(), b"shared");
+            let counts = self.constancy.lock().summary();
+            self.keeping.write(WISHES, b"", &counts.map(u32::to_le_bytes).concat());
+        }
+        self.classes.note_shared(target, page);
+    }
+
+    pub(crate) fn note_refused(&self, target: &str, page: u64, refusal: Refusal, ticks_ms: u64) {
+        self.classes.note_refused(target, page, refusal, ticks_ms);
+    }
+
+    pub(crate) fn quarantine(&self, target: &str, refusal: &Refusal, ticks_ms: u64) {
+        self.classes.quarantine(target, refusal, ticks_ms);
+    }
+
+    /// Keeps a copy, also beyond a restart.
+    pub(crate) fn keep_copy(&self, copy: Copy) -> Arc<Copy> {
+        let copy = self.copies.keep(copy);
+        self.keeping.write(COPY, &copy.id.to_le_bytes(), &copy.to_note());
+        copy
+    }
+}
+
+fn wishes(value: &[u8]) -> Option<[u32; 4]> {
+    let mut counts = [0; 4];
+    if value.len() != 16 {
+        return None;
+    }
+    for (count, bytes) in counts.iter_mut().zip(value.chunks_exact(4)) {
+        *count = u32::from_le_bytes(bytes.try_into().ok()?);
+    }
+    Some(counts)
+}

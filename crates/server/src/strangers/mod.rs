@@ -1,0 +1,122 @@
+//! Strangers: pages that an app makes for one visitor at a time, shared among all who
+//! have no session yet.
+//!
+//! A *stranger* bears no cookie of the app. What the law doesn't let be stored is fetched
+//! again by *personas*, disposable visitors; if all that differs between two of them is a
+//! token, a counter or a time, every stranger is served one of those copies, without its
+//! cookies. A session begins when the stranger first writes: [`bind`].
+//!
+//! Invariants: 1. what is shared was made for a persona, never for a visitor. 2. a persona
+//! serves one fill. 3. a minted session is handed to one visitor. 4. a visitor with a
+//! cookie of the app is neither given a shared copy nor ever the source of one.
+//! Start at [`welcome`] (an answer that can't be stored by the law) and [`bind`].
+
+pub(crate) mod age;
+pub(crate) mod bind;
+pub(crate) mod brief;
+pub(crate) mod classes;
+pub(crate) mod copies;
+pub(crate) mod evidence;
+pub(crate) mod fill;
+pub(crate) mod guests;
+pub(crate) mod holders;
+mod keeping;
+pub(crate) mod minting;
+pub(crate) mod names;
+pub(crate) mod persona;
+mod preference;
+mod refusal;
+pub(crate) mod rules;
+pub(crate) mod tell;
+pub(crate) mod tracking;
+mod verify;
+pub(crate) mod welcome;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::Counter;
+use parking_lot::Mutex;
+use policy::strangers::Constancy;
+
+use self::age::AgedSessions;
+use self::classes::Classes;
+use self::copies::Copies;
+use self::holders::Holders;
+pub(crate) use self::keeping::Keeping;
+use self::minting::Minting;
+use self::names::Names;
+use self::preference::Fronts;
+pub use self::rules::StrangerRules;
+
+/// What one site has learned about sharing with strangers.
+pub(crate) struct Strangers {
+    pub(crate) rules: StrangerRules,
+    pub(crate) names: Names,
+    pub(crate) classes: Classes,
+    pub(crate) copies: Copies,
+    pub(crate) holders: Holders,
+    pub(crate) minting: Minting,
+    pub(crate) aged: AgedSessions,
+    pub(crate) constancy: Mutex<Constancy>,
+    pub(crate) fronts: Fronts,
+    pub(crate) places: fill::Places,
+    pub(crate) counts: Counts,
+    keeping: keeping::Keeping,
+    dice: AtomicU64,
+}
+
+/// What happened around strangers since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Pages that were found shareable.
+    pub(crate) shared: Counter,
+    /// Pages that were not, for whatever reason.
+    pub(crate) refused: Counter,
+    /// Requests that personas sent.
+    pub(crate) persona_requests: Counter,
+    /// Sessions begun at a stranger's write.
+    pub(crate) bound: Counter,
+    /// Values of a copy that had no counterpart in the visitor's own.
+    pub(crate) unaligned: Counter,
+    /// Shared pages that turned out personal and were withdrawn.
+    pub(crate) alarms: Counter,
+}
+
+impl Strangers {
+    pub(crate) fn new(rules: StrangerRules, keeping: keeping::Keeping) -> Self {
+        let learned = keeping.load();
+        let copies = Copies::new(rules.copies_bytes);
+        let strangers = Self {
+            names: Names::new(&rules.own_cookies, &rules.foreign_cookies),
+            rules,
+            classes: Classes::default(),
+            copies,
+            holders: Holders::default(),
+            minting: Minting::default(),
+            aged: AgedSessions::default(),
+            constancy: Mutex::default(),
+            fronts: Fronts::default(),
+            places: fill::Places::default(),
+            counts: Counts::default(),
+            keeping,
+            dice: AtomicU64::new(0),
+        };
+        strangers.recall(learned);
+        strangers
+    }
+
+    /// A number that nobody can foresee.
+    pub(crate) fn throw(&self) -> u64 {
+        let throw = self.dice.fetch_add(1, Ordering::Relaxed);
+        crate::pipeline::hash(&throw.to_le_bytes())
+    }
+
+    /// An address that belongs to nobody (RFC 5737), for a persona.
+    pub(crate) fn persona_address(&self) -> IpAddr {
+        const NETWORKS: [[u8; 3]; 3] = [[192, 0, 2], [198, 51, 100], [203, 0, 113]];
+        let throw = self.throw();
+        let [a, b, c] = NETWORKS[(throw % 3) as usize];
+        IpAddr::V4(Ipv4Addr::new(a, b, c, 1 + (throw >> 8) as u8 % 254))
+    }
+}

@@ -1,0 +1,191 @@
+//! Names: which cookies are the app's.
+//!
+//! Every name that the origin ever sets is the app's. A name that nobody set yet is
+//! unknown, and who bears it is treated as a member, until enough pages were the same with
+//! it and without: then it is foreign, as are the names that everybody knows.
+//! Bound: [`NAMES_MAX`] names; past that every unknown name counts as the app's.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use policy::strangers::{Standing, Visitor, is_known_foreign, pairs, set_cookies, visitor};
+use wire::{Fields, Name};
+
+const NAMES_MAX: usize = 512;
+/// Pages that must have been the same for the bearer of an unknown cookie.
+const EVIDENCE: usize = 4;
+
+pub(crate) type CookieName = Box<[u8]>;
+
+/// Learned names.
+pub(crate) struct Names {
+    known: RwLock<Arc<HashMap<CookieName, Standing>>>,
+    /// Names that strangers get wherever they come.
+    usual: Mutex<HashSet<CookieName>>,
+    /// By unknown name: hashes of the pages that were the same.
+    evidence: Mutex<HashMap<CookieName, HashSet<u64>>>,
+}
+
+impl Names {
+    /// Names that the owner told.
+    pub(crate) fn new(own: &[String], foreign: &[String]) -> Self {
+        let own = own.iter().map(|name| (name.as_bytes().into(), Standing::App));
+        let foreign = foreign.iter().map(|name| (name.as_bytes().into(), Standing::Foreign));
+        let known = foreign.chain(own).collect();
+        Self {
+            known: RwLock::new(Arc::new(known)),
+            usual: Mutex::default(),
+            evidence: Mutex::default(),
+        }
+    }
+
+    /// Who sends these fields.
+    pub(crate) fn visitor(&self, fields: &Fields) -> Visitor {
+        if !fields.has(Name::Cookie) && !fields.has(Name::Authorization) {
+            return Visitor::Stranger;
+        }
+        let known = self.known.read().clone();
+        visitor(fields, |name| standing(&known, name))
+    }
+
+    /// What is known about one name.
+    pub(crate) fn standing(&self, name: &[u8]) -> Standing {
+        standing(&self.known.read(), name)
+    }
+
+    /// Learns from an answer; returns the names that are new.
+    pub(crate) fn learn(&self, answer: &Fields) -> Vec<CookieName> {
+        if !answer.has(Name::SetCookie) {
+            return Vec::new();
+        }
+        let is_new = |name: &[u8]| !matches!(self.known.read().get(name), Some(Standing::App));
+        let new: Vec<CookieName> = set_cookies(answer)
+            .map(|cookie| cookie.name)
+            .filter(|n| is_new(n))
+            .map(Into::into)
+            .collect();
+        for name in &new {
+            self.set(name, Standing::App);
+        }
+        new
+    }
+
+    /// Whether strangers get this cookie wherever they come.
+    pub(crate) fn is_usual(&self, name: &[u8]) -> bool {
+        self.usual.lock().contains(name)
+    }
+
+    /// Notes the cookies that came with a page whose address says nothing but where it is.
+    pub(crate) fn note_usual(&self, answer: &Fields) {
+        let mut usual = self.usual.lock();
+        for cookie in set_cookies(answer) {
+            if usual.len() < NAMES_MAX {
+                usual.insert(cookie.name.into());
+            }
+        }
+    }
+
+    /// Notes that a page was the same for the bearer of these cookies as for a stranger;
+    /// returns the names that are foreign from now on.
+    pub(crate) fn was_the_same(&self, request: &Fields, page_hash: u64) -> Vec<CookieName> {
+        let mut proven: Vec<CookieName> = Vec::new();
+        for (name, _) in pairs(request) {
+            if self.standing(name) != Standing::Unknown {
+                continue;
+            }
+            let mut evidence = self.evidence.lock();
+            if evidence.len() >= NAMES_MAX && !evidence.contains_key(name) {
+                evidence.clear();
+            }
+            let pages = evidence.entry(name.into()).or_default();
+            pages.insert(page_hash);
+            if pages.len() >= EVIDENCE {
+                evidence.remove(name);
+                proven.push(name.into());
+            }
+        }
+        for name in &proven {
+            self.set(name, Standing::Foreign);
+        }
+        proven
+    }
+
+    /// Notes that a page differed for the bearer of these cookies: the evidence so far is void.
+    pub(crate) fn was_different(&self, request: &Fields) {
+        let mut evidence = self.evidence.lock();
+        for (name, _) in pairs(request) {
+            evidence.remove(name);
+        }
+    }
+
+    /// Puts a name where it belongs; what is the app's stays the app's.
+    pub(crate) fn set(&self, name: &[u8], standing: Standing) {
+        let mut known = self.known.write();
+        if known.get(name) == Some(&Standing::App) || known.len() >= NAMES_MAX {
+            return;
+        }
+        Arc::make_mut(&mut known).insert(name.into(), standing);
+    }
+
+    /// The app's cookies, by name.
+    pub(crate) fn app_names(&self) -> Vec<CookieName> {
+        let known = self.known.read();
+        let mut names: Vec<CookieName> = known
+            .iter()
+            .filter(|(_, s)| **s == Standing::App)
+            .map(|(name, _)| name.clone())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+fn standing(known: &HashMap<CookieName, Standing>, name: &[u8]) -> Standing {
+    match known.get(name) {
+        Some(&standing) => standing,
+        None if is_known_foreign(name) => Standing::Foreign,
+        None if known.len() >= NAMES_MAX => Standing::App,
+        None => Standing::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> Fields {
+        Fields::parse(text.as_bytes()).expect("valid fields")
+    }
+
+    #[test]
+    fn a_name_that_the_app_sets_makes_a_holder() {
+        let names = Names::new(&[], &[]);
+        let bearer = fields("cookie: sid=1; _ga=2");
+        assert_eq!(names.visitor(&bearer), Visitor::Unproven);
+        assert_eq!(names.visitor(&fields("cookie: _ga=2")), Visitor::Stranger);
+        assert_eq!(names.learn(&fields("set-cookie: sid=x; path=/")).len(), 1);
+        assert!(names.learn(&fields("set-cookie: sid=y")).is_empty());
+        assert_eq!(names.visitor(&bearer), Visitor::Holder);
+        names.learn(&fields("set-cookie: _ga=x"));
+        assert_eq!(names.visitor(&fields("cookie: _ga=2")), Visitor::Holder);
+    }
+
+    #[test]
+    fn an_unknown_name_becomes_foreign_by_pages_that_are_the_same() {
+        let names = Names::new(&[], &[]);
+        let bearer = fields("cookie: width=800");
+        for page in 0..3 {
+            assert!(names.was_the_same(&bearer, page).is_empty());
+            assert!(names.was_the_same(&bearer, page).is_empty(), "one page counts once");
+        }
+        names.was_different(&bearer);
+        for page in 0..3 {
+            assert!(names.was_the_same(&bearer, page).is_empty());
+        }
+        assert_eq!(names.was_the_same(&bearer, 3).len(), 1);
+        assert_eq!(names.visitor(&bearer), Visitor::Stranger);
+        names.learn(&fields("set-cookie: width=1"));
+        assert_eq!(names.visitor(&bearer), Visitor::Holder);
+    }
+}

@@ -1,0 +1,165 @@
+//! Persona: a disposable visitor that fetches one page.
+//!
+//! In: a [`Brief`]. Out: [`Sample`]s, whole and compared-ready. A persona's address belongs
+//! to nobody, its cookies are its own, and both go with it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use align::{Document, Kind};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use origin::{Answer, Call};
+use policy::strangers::Jar;
+use wire::{Fields, Name, RequestHead};
+
+use crate::Server;
+use crate::journey::Peers;
+use crate::site::Site;
+
+use super::brief::Brief;
+use super::refusal::Refusal;
+
+/// Larger pages are not shared; the median is 14 kB.
+pub(crate) const PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// A whole answer.
+#[derive(Clone)]
+pub(crate) struct Sample {
+    pub(crate) status: u16,
+    pub(crate) fields: Fields,
+    pub(crate) body: Bytes,
+    /// The page as it is compared; none for a redirect.
+    pub(crate) document: Option<Arc<Document>>,
+    /// When it came, on the wall clock.
+    pub(crate) unix_seconds: u64,
+}
+
+/// A visitor for one fill.
+pub(crate) struct Persona {
+    pub(crate) address: IpAddr,
+    pub(crate) jar: Jar,
+}
+
+impl Persona {
+    pub(crate) fn new(address: IpAddr) -> Self {
+        Self { address, jar: Jar::default() }
+    }
+
+    /// Fetches the page and keeps the cookies.
+    pub(crate) async fn fetch(&mut self, brief: &Brief) -> Result<Sample, Refusal> {
+        let mut head = brief.head();
+        if !self.jar.is_empty() {
+            let mut cookies = Vec::new();
+            self.jar.write(&mut cookies);
+            head.fields.put(Name::Cookie, cookies);
+        }
+        let peer = SocketAddr::new(self.address, brief.peers.peer.port());
+        let sample = fetch(&brief.server, &brief.site, brief.peers, head, peer).await?;
+        self.jar.absorb(&sample.fields, sample.unix_seconds);
+        Ok(sample)
+    }
+
+    /// What is this persona's own: values of cookies and the address.
+    pub(crate) fn own_values(&self) -> Vec<Vec<u8>> {
+        let mut values: Vec<Vec<u8>> = self.jar.iter().map(|(_, value)| value.to_vec()).collect();
+        values.push(self.address.to_string().into_bytes());
+        values
+    }
+}
+
+/// Sends one request as the visitor at `peer` and takes the whole answer.
+pub(crate) async fn fetch(
+    server: &Server,
+    site: &Site,
+    peers: Peers,
+    head: RequestHead,
+    peer: SocketAddr,
+) -> Result<Sample, Refusal> {
+    if let Some(strangers) = &site.strangers {
+        strangers.counts.persona_requests.bump();
+    }
+    server.counters.fetches.bump();
+    let head = RequestHead { fields: policy::to_origin(&head, peer.ip(), "http"), ..head };
+    let call = Call {
+        head,
+        body: None,
+        body_length: Some(0),
+        peer,
+        local: peers.local,
+        scheme: "http",
+        early: None,
+    };
+    let sent = site.origin.send(call).await;
+    let answer = sent.map_err(|error| Refusal::Origin(error.to_string()))?;
+    if let Some(strangers) = &site.strangers {
+        strangers.note_cookies(&answer.head.fields);
+    }
+    let unix_seconds = server.clock.now().unix_seconds();
+    Sample::take(answer, unix_seconds).await
+}
+
+impl Sample {
+    /// Takes an answer's whole body, if it may be compared at all.
+    pub(crate) async fn take(answer: Answer, unix_seconds: u64) -> Result<Self, Refusal> {
+        let Answer { head, body, length, .. } = answer;
+        if length.is_some_and(|bytes| bytes > PAGE_BYTES_MAX as u64) {
+            return Err(Refusal::TooLarge);
+        }
+        let body = match Limited::new(body, PAGE_BYTES_MAX).collect().await {
+            Ok(collected) => collected.to_bytes(),
+            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+                return Err(Refusal::TooLarge);
+            }
+            Err(error) => return Err(Refusal::Origin(error.to_string())),
+        };
+        if length.is_some_and(|length| length != body.len() as u64) {
+            return Err(Refusal::Origin("the body is not as long as announced".into()));
+        }
+        Self::of(head.status, head.fields, body, unix_seconds)
+    }
+
+    /// A sample of an answer that is here.
+    pub(crate) fn of(
+        status: u16,
+        fields: Fields,
+        body: Bytes,
+        unix_seconds: u64,
+    ) -> Result<Self, Refusal> {
+        if fields.has(Name::ContentEncoding) {
+            return Err(Refusal::Coded);
+        }
+        let document = match kind(&fields) {
+            _ if is_redirect(status) => None,
+            None => None,
+            Some(kind) => {
+                let document =
+                    Document::new(kind, &fields, &body).map_err(|_| Refusal::TooLarge)?;
+                Some(Arc::new(document))
+            }
+        };
+        Ok(Self { status, fields, body, document, unix_seconds })
+    }
+}
+
+pub(crate) fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
+/// How an answer of this type is compared; none for what is not shared.
+pub(crate) fn kind(fields: &Fields) -> Option<Kind> {
+    let essence = essence(fields)?;
+    match essence.as_slice() {
+        b"text/html" | b"application/xhtml+xml" => Some(Kind::Html),
+        b"application/json" => Some(Kind::Script),
+        other if other.ends_with(b"+json") => Some(Kind::Script),
+        _ => None,
+    }
+}
+
+/// The media type without its parameters, in lower case.
+pub(crate) fn essence(fields: &Fields) -> Option<Vec<u8>> {
+    let value = fields.first(Name::ContentType)?;
+    let end = value.iter().position(|&byte| byte == b';').unwrap_or(value.len());
+    Some(value[..end].trim_ascii().to_ascii_lowercase())
+}

@@ -1,0 +1,84 @@
+//! Why a page is not shared with strangers.
+
+use policy::strangers::Wish;
+
+/// Why not; the words are for the owner who asks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// The address says that fetching it changes something.
+    #[error("its address asks to {0}; only a person may do that")]
+    Verb(&'static str),
+    /// The address names a session.
+    #[error("its address names a session")]
+    Session,
+    /// The owner said so.
+    #[error("the settings keep it from being shared")]
+    Forbidden,
+    /// The origin could not be asked.
+    #[error("the origin failed when a persona asked: {0}")]
+    Origin(String),
+    /// Two personas were answered with two statuses.
+    #[error("two strangers were answered differently: {0} and {1}")]
+    Statuses(u16, u16),
+    /// Such an answer is not shared.
+    #[error("the status {0} is not shared")]
+    Status(u16),
+    /// Neither HTML nor JSON, or not the same for both.
+    #[error("only HTML and JSON are shared, and this is neither, or not for everybody")]
+    Type,
+    /// The body bears a coding that nobody asked for.
+    #[error("the origin coded the body though nobody asked for that")]
+    Coded,
+    /// The page is too large to be compared.
+    #[error("the page is too large to be compared")]
+    TooLarge,
+    /// Two personas are sent to two places.
+    #[error("two strangers were sent to different places")]
+    Location,
+    /// A header that is not the same over the site asks not to share.
+    #[error("its headers say {0}, which most of the site's pages don't")]
+    Wish(&'static str),
+    /// What differs between two personas, or from fetch to fetch, speaks against it.
+    #[error("{0}")]
+    Differs(#[from] align::Refusal),
+    /// The visitor who asked saw something else than the personas after it.
+    #[error("whoever asked first saw something else than those who asked next")]
+    Asker,
+    /// After this page the front page looks different: it sets a preference.
+    #[error("{changed} of {chunks} parts of the front page look different after it")]
+    Preference {
+        /// Parts that changed.
+        changed: usize,
+        /// Parts there are.
+        chunks: usize,
+    },
+    /// A script of the page seems to send a cookie back by itself.
+    #[error("a script needs the cookie {0}, which only its own visitor can have")]
+    ScriptCookie(String),
+    /// The same page is answered for addresses that can't exist.
+    #[error("it is the page that the site answers with for addresses that don't exist")]
+    Error,
+    /// The class was refused before.
+    #[error("{0} (pages of this kind: {1})")]
+    Class(Box<Refusal>, String),
+}
+
+impl Refusal {
+    /// Whether it says something about all addresses of this shape.
+    pub(crate) fn is_of_class(&self) -> bool {
+        matches!(self, Self::Preference { .. } | Self::ScriptCookie(_) | Self::Asker)
+    }
+
+    /// Whether it says little: the next attempt may go well.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(self, Self::Origin(_) | Self::Statuses(..) | Self::Status(500..))
+    }
+
+    pub(crate) fn of_wish(wish: Wish) -> Self {
+        Self::Wish(match wish {
+            Wish::NoStore => "no-store",
+            Wish::Private => "private",
+            Wish::Revalidate | Wish::Nothing => "no-cache",
+        })
+    }
+}

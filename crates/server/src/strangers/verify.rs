@@ -1,0 +1,282 @@
+//! Verification: two personas fetch a page, and what differs is judged.
+//!
+//! In: a [`Brief`], and the copy of whoever asked first, if there is one. Out: the copy to
+//! share, with the values by which it is recognised, or the [`Refusal`].
+//! Cost: three requests to the origin for a page without cookies, four for one with; up to
+//! three more where strangers differ, to tell what is random from what is personal; two or
+//! three more after an address that may set a preference.
+
+use std::sync::Arc;
+
+use align::{Comparison, Document};
+use policy::strangers::{Wish, forbidden_verb, may_set_preference, names_session, set_cookies};
+use wire::{Fields, Name};
+
+use super::Strangers;
+use super::brief::Brief;
+use super::persona::{Persona, Sample, essence, is_redirect, kind};
+use super::refusal::Refusal;
+
+/// Samples of one persona by which random parts are told from personal ones.
+const SAMPLES_MAX: usize = 4;
+/// Shorter values say nothing about where they come from.
+const OWN_BYTES_MIN: usize = 7;
+
+/// A page that strangers may share.
+pub(crate) struct Verified {
+    pub(crate) sample: Sample,
+    /// Values by which this copy is recognised in a request.
+    pub(crate) known: Vec<Vec<u8>>,
+    /// Whether anything in it would have to be translated.
+    pub(crate) has_tokens: bool,
+    /// Whether the app gave the persona a session for it.
+    pub(crate) has_session: bool,
+    pub(crate) tells_time: bool,
+}
+
+/// One persona's visits to the page.
+struct Visit {
+    persona: Persona,
+    /// Without cookies; none if there were no cookies to come back with.
+    first: Option<Sample>,
+    page: Sample,
+}
+
+/// Why this address is not even tried, if it isn't.
+pub(crate) fn refused_unseen(strangers: &Strangers, target: &str) -> Option<Refusal> {
+    let names = &strangers.names;
+    let is_app = |name: &[u8]| names.standing(name) == policy::strangers::Standing::App;
+    if strangers.rules.forbids(target) {
+        return Some(Refusal::Forbidden);
+    }
+    if let Some(verb) = forbidden_verb(target) {
+        return Some(Refusal::Verb(verb));
+    }
+    names_session(target, is_app).then_some(Refusal::Session)
+}
+
+/// Fetches the page as two personas and judges.
+pub(crate) async fn verify(
+    brief: &Brief,
+    asker: Option<Arc<Document>>,
+) -> Result<Verified, Refusal> {
+    let Some(strangers) = brief.strangers() else { return Err(Refusal::Forbidden) };
+    let (mut one, mut other) =
+        (Persona::new(strangers.persona_address()), Persona::new(strangers.persona_address()));
+    while other.address == one.address {
+        other.address = strangers.persona_address();
+    }
+    let (one, other) =
+        futures_util::future::join(visit(brief, &mut one), visit(brief, &mut other)).await;
+    let (mut one, other) = (one?, other?);
+    fits_together(&one.page, &other.page)?;
+    obeys(strangers, brief, &one.page)?;
+    reads_no_cookie(&one)?;
+    let first = one.first.as_ref().unwrap_or(&one.page);
+    if may_prefer(brief, first) {
+        let target = goes_to(brief, &one.page);
+        strangers.fronts.check(brief, &mut one.persona, &target).await?;
+    }
+    if is_redirect(one.page.status) {
+        return redirect(one);
+    }
+    let comparison = judge(brief, &mut one, &other, asker).await?;
+    let tells_time = {
+        let document = document(&one.page)?;
+        document.tells_time(one.page.unix_seconds)
+    };
+    Ok(Verified {
+        known: comparison.strong_values().map(<[u8]>::to_vec).collect(),
+        has_tokens: comparison.spans.iter().any(|span| span.class.is_translated()),
+        has_session: !one.persona.jar.is_empty(),
+        sample: one.page,
+        tells_time,
+    })
+}
+
+async fn visit(brief: &Brief, persona: &mut Persona) -> Result<Visit, Refusal> {
+    let mut persona = std::mem::replace(persona, Persona::new(persona.address));
+    let page = persona.fetch(brief).await?;
+    if persona.jar.is_empty() || is_redirect(page.status) {
+        return Ok(Visit { persona, first: None, page });
+    }
+    // The session id may stand in links as long as no cookie came back.
+    let first = Some(page);
+    let page = persona.fetch(brief).await?;
+    Ok(Visit { persona, first, page })
+}
+
+/// Whether both are answers of one kind, and of one that is shared at all.
+fn fits_together(one: &Sample, other: &Sample) -> Result<(), Refusal> {
+    if one.status != other.status {
+        return Err(Refusal::Statuses(one.status, other.status));
+    }
+    if is_redirect(one.status) {
+        let location = |sample: &Sample| sample.fields.first(Name::Location).map(<[u8]>::to_vec);
+        return match location(one).is_some() && location(one) == location(other) {
+            true => Ok(()),
+            false => Err(Refusal::Location),
+        };
+    }
+    if !matches!(one.status, 200 | 404 | 410) {
+        return Err(Refusal::Status(one.status));
+    }
+    match kind(&one.fields).is_some() && essence(&one.fields) == essence(&other.fields) {
+        true => Ok(()),
+        false => Err(Refusal::Type),
+    }
+}
+
+/// Whether its headers only say what all the site's headers say.
+fn obeys(strangers: &Strangers, brief: &Brief, page: &Sample) -> Result<(), Refusal> {
+    let wish = Wish::of(&page.fields);
+    if page.status != 200 || strangers.rules.overrides_wish(&brief.target) {
+        return Ok(());
+    }
+    let mut constancy = strangers.constancy.lock();
+    constancy.note(crate::pipeline::hash(&brief.page()), wish);
+    match constancy.is_obeyed(wish) {
+        true => Err(Refusal::of_wish(wish)),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a page whose scripts seem to send back a cookie that they read: only the visitor
+/// whose cookie it is could.
+fn reads_no_cookie(visit: &Visit) -> Result<(), Refusal> {
+    let first = visit.first.as_ref().unwrap_or(&visit.page);
+    let page = &visit.page.body;
+    let has_script = memchr::memmem::find(page, b"<script").is_some();
+    for cookie in set_cookies(&first.fields).chain(set_cookies(&visit.page.fields)) {
+        let lower = cookie.name.to_ascii_lowercase();
+        let is_double_submit =
+            [&b"xsrf"[..], b"csrf"].iter().any(|word| memchr::memmem::find(&lower, word).is_some());
+        let is_named = memchr::memmem::find(page, b"document.cookie").is_some()
+            && memchr::memmem::find(page, cookie.name).is_some();
+        if !cookie.http_only && has_script && (is_double_submit || is_named) {
+            let name = String::from_utf8_lossy(cookie.name).into_owned();
+            return Err(Refusal::ScriptCookie(name));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the address may have set a preference.
+fn may_prefer(brief: &Brief, first: &Sample) -> bool {
+    !brief.is_background()
+        && first.fields.has(Name::SetCookie)
+        && (brief.target.contains('?')
+            || is_redirect(first.status)
+            || may_set_preference(&brief.target))
+}
+
+/// Where a preference would be seen: where the page leads, or the front page.
+fn goes_to(brief: &Brief, page: &Sample) -> String {
+    let own = format!("http://{}", brief.host);
+    let location = page.fields.first(Name::Location).and_then(|l| std::str::from_utf8(l).ok());
+    let path = location.map(|l| l.strip_prefix(&own).unwrap_or(l));
+    match path {
+        Some(path) if path.starts_with('/') && !path.starts_with("//") => {
+            path.split('#').next().unwrap_or("/").to_owned()
+        }
+        _ => "/".to_owned(),
+    }
+}
+
+fn redirect(visit: Visit) -> Result<Verified, Refusal> {
+    let location = visit.page.fields.first(Name::Location).unwrap_or_default();
+    let own = visit.persona.own_values();
+    let bears_own = own.iter().any(|value| {
+        value.len() >= OWN_BYTES_MIN && memchr::memmem::find(location, value).is_some()
+    });
+    if bears_own {
+        return Err(Refusal::Location);
+    }
+    Ok(Verified {
+        known: Vec::new(),
+        has_tokens: false,
+        has_session: !visit.persona.jar.is_empty(),
+        tells_time: false,
+        sample: visit.page,
+    })
+}
+
+/// Compares; where strangers differ, fetches more samples to see what differs by itself.
+async fn judge(
+    brief: &Brief,
+    one: &mut Visit,
+    other: &Visit,
+    asker: Option<Arc<Document>>,
+) -> Result<Comparison, Refusal> {
+    let page = document(&one.page)?;
+    let stranger = document(&other.page)?;
+    let own = one.persona.own_values();
+    let is_trusted = brief.strangers().is_some_and(|strangers| strangers.rules.trust_personas);
+    let mut again: Vec<Arc<Document>> = Vec::new();
+    again.extend(one.first.as_ref().and_then(|first| first.document.clone()));
+    loop {
+        let judged = {
+            let (page, stranger, own) = (page.clone(), stranger.clone(), own.clone());
+            let (again, asker) = (again.clone(), asker.clone());
+            apart(move || compare(&page, &again, &stranger, asker.as_deref(), &own, is_trusted))
+                .await
+        };
+        let is_about_texts = matches!(
+            judged,
+            Err(Refusal::Asker
+                | Refusal::Differs(
+                    align::Refusal::Personal { .. } | align::Refusal::BuiltDifferently { .. },
+                ))
+        );
+        if !is_about_texts || again.len() >= SAMPLES_MAX {
+            return judged;
+        }
+        let sample = one.persona.fetch(brief).await?;
+        match sample.document {
+            Some(document) if sample.status == one.page.status => again.push(document),
+            _ => return Err(Refusal::Statuses(one.page.status, sample.status)),
+        }
+    }
+}
+
+fn compare(
+    page: &Document,
+    again: &[Arc<Document>],
+    other: &Document,
+    asker: Option<&Document>,
+    own: &[Vec<u8>],
+    is_trusted: bool,
+) -> Result<Comparison, Refusal> {
+    let again: Vec<&Document> = again.iter().map(Arc::as_ref).collect();
+    let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
+    if !is_trusted {
+        align::may_share(page, &again, other, &own)?;
+    }
+    if let Some(asker) = asker.filter(|_| !is_trusted) {
+        align::may_share(page, &again, asker, &[]).map_err(|_| Refusal::Asker)?;
+    }
+    align::compare(page, other).map_err(|error| Refusal::Differs(error.into()))
+}
+
+fn document(sample: &Sample) -> Result<Arc<Document>, Refusal> {
+    sample.document.clone().ok_or(Refusal::Type)
+}
+
+/// Runs what takes milliseconds where no visitor waits for it.
+pub(crate) async fn apart<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            // It goes on where panics are counted.
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is going, and this task with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+/// Whether an answer with these fields could be a page for strangers at all.
+pub(crate) fn may_be_page(status: u16, fields: &Fields) -> bool {
+    !fields.has(Name::ContentEncoding)
+        && (is_redirect(status) || (matches!(status, 200 | 404 | 410) && kind(fields).is_some()))
+}

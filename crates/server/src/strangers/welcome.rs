@@ -1,0 +1,344 @@
+//! Welcome: what becomes of an answer to a stranger that the law doesn't let be stored.
+//!
+//! A page goes to the stranger who asked, without the session that came with it, and is
+//! verified behind their back; whoever asks next waits for that, or finds it shared. What
+//! is no page goes on as it came, but for a session that means nothing. In the background
+//! a session begins only together with the page that is open ([`super::bind`]).
+//! Invariant: a visitor who is given a page without its session can always get one: a copy
+//! of that page is kept for binding.
+
+use std::sync::Arc;
+
+use align::Document;
+use base::task;
+use http::Method;
+use origin::Answer;
+use policy::strangers::{
+    Visitor, is_known_foreign, may_set_preference, set_cookies, without_sessions,
+};
+use policy::{NoStore, Verdict};
+use store::Lead;
+use wire::{Name, ResponseHead, body};
+
+use crate::fetch::{Fetch, Landing};
+use crate::gather::{Gathered, gather};
+use crate::journey::Journey;
+use crate::pipeline;
+use crate::reply::{Reply, Told};
+use crate::serve_stored::{self, Shown};
+
+use super::Strangers;
+use super::bind;
+use super::brief::Brief;
+use super::copies::{Copy, NewCopy};
+use super::fill::{Order, fill, untried};
+use super::persona::{PAGE_BYTES_MAX, Persona, Sample, is_redirect};
+use super::tracking;
+use super::verify::{apart, may_be_page};
+
+/// What comes of an answer here.
+pub(crate) enum Welcome {
+    /// It is dealt with.
+    Done(Reply),
+    /// It isn't for strangers; the visitor gets it as it is.
+    NotHere(Box<(Journey, Lead<Landing>, Answer)>),
+}
+
+/// Takes an answer that can't be stored, if its visitor is a stranger.
+pub(crate) async fn welcome(
+    mut journey: Journey,
+    lead: Lead<Landing>,
+    mut answer: Answer,
+    fetch: &Fetch,
+    reason: NoStore,
+) -> Welcome {
+    let not_here = |journey, lead, answer| Welcome::NotHere(Box::new((journey, lead, answer)));
+    let Some(strangers) = journey.site.strangers.clone() else {
+        return not_here(journey, lead, answer);
+    };
+    if journey.reader.visitor != Visitor::Stranger
+        || journey.reader.errand.is_none()
+        || answer.file.is_some()
+        || !is_about_privacy(reason)
+    {
+        return not_here(journey, lead, answer);
+    }
+    if !may_be_page(answer.head.status, &answer.head.fields) {
+        return other_than_pages(journey, lead, answer, &strangers).await;
+    }
+    let order = order(&journey, fetch.hash);
+    if untried(&order).is_some() {
+        return not_here(journey, lead, answer);
+    }
+    let Answer { body, length, .. } = answer;
+    let gathered = match length.is_some_and(|bytes| bytes > PAGE_BYTES_MAX as u64) {
+        true => Ok(Gathered::Larger(body)),
+        false => gather(body, PAGE_BYTES_MAX).await,
+    };
+    let bytes = match gathered {
+        Ok(Gathered::Whole(bytes)) => bytes,
+        Ok(Gathered::Larger(body)) => {
+            answer = Answer { head: answer.head, body, length, file: None };
+            return not_here(journey, lead, answer);
+        }
+        Err(error) => {
+            let error = origin::OriginError::Reset(error.to_string());
+            lead.land(Landing::Failed { status: error.status(), error: error.clone() });
+            return Welcome::Done(Reply::failed(&error, &journey.key));
+        }
+    };
+    let unix_seconds = journey.now().unix_seconds();
+    let head = answer.head;
+    let Ok(sample) = Sample::of(head.status, head.fields.clone(), bytes.clone(), unix_seconds)
+    else {
+        let length = Some(bytes.len() as u64);
+        answer = Answer { head, body: body::full(bytes), length, file: None };
+        return not_here(journey, lead, answer);
+    };
+    let begins_session = set_cookies(&head.fields).any(|cookie| !cookie.is_removal(unix_seconds));
+    if begins_session && order.brief.is_background() {
+        return in_background(journey, lead, &order, fetch, sample).await;
+    }
+    if let Some(reply) = marked(&mut journey, &strangers, &order, fetch, &sample) {
+        land(lead, None);
+        return Welcome::Done(reply);
+    }
+    let withheld = begins_session && may_withhold(&strangers, &order, &head);
+    let reply = deliver(&mut journey, fetch, &sample, withheld);
+    let copy = withheld.then(|| keep(&strangers, &order, &sample)).flatten();
+    let asker = sample.document.clone().filter(|_| !is_redirect(sample.status));
+    let panics = journey.server.counters.panics.clone();
+    task::spawn_counted(&panics, async move {
+        let outcome = fill(&order, asker.clone()).await;
+        if let (Some(copy), Some(asker), Ok(page)) = (copy, asker, &outcome) {
+            recognise(&strangers, &copy, asker, page).await;
+        }
+        land(lead, outcome.ok());
+    });
+    Welcome::Done(reply)
+}
+
+/// What a fill for this journey's page is.
+pub(crate) fn order(journey: &Journey, hash: u64) -> Order {
+    Order { brief: Brief::of(journey), key: journey.key.clone(), hash, reader: journey.reader }
+}
+
+/// Whether the law forbids to store it because it may be for one person, or says nothing.
+fn is_about_privacy(reason: NoStore) -> bool {
+    matches!(
+        reason,
+        NoStore::NoStore
+            | NoStore::Private
+            | NoStore::SetCookie
+            | NoStore::NoFreshness
+            | NoStore::Expired
+            | NoStore::Status
+    )
+}
+
+fn land(lead: Lead<Landing>, page: Option<Arc<crate::page::Page>>) {
+    lead.land(match page {
+        Some(page) => Landing::Page { page, verdict: Verdict::Collapsed },
+        None => Landing::Uncacheable,
+    });
+}
+
+/// Whether the session that came with a page can be kept back before the page is verified:
+/// it is one of a kind that is shared, or nothing says that its address sets a preference.
+fn may_withhold(strangers: &Strangers, order: &Order, head: &ResponseHead) -> bool {
+    let target = &order.brief.target;
+    if strangers.classes.is_shared(target) {
+        return true;
+    }
+    if may_set_preference(target) {
+        return false;
+    }
+    let has_query = target.contains('?');
+    if !has_query && !is_redirect(head.status) {
+        strangers.names.note_usual(&head.fields);
+    }
+    let is_usual = || {
+        // Names that strangers get on pages that are shared.
+        set_cookies(&head.fields).all(|cookie| strangers.names.is_usual(cookie.name))
+    };
+    !has_query || (!is_redirect(head.status) && is_usual())
+}
+
+/// A page whose address bears marks of advertising isn't stored; whether it needs to be told
+/// from the page without them is learned behind the visitor's back.
+fn marked(
+    journey: &mut Journey,
+    strangers: &Arc<Strangers>,
+    order: &Order,
+    fetch: &Fetch,
+    sample: &Sample,
+) -> Option<Reply> {
+    tracking::bare(&order.brief.target)?;
+    keep(strangers, order, sample);
+    if strangers.classes.ignores_tracking(&order.brief.target).is_none() {
+        let (strangers, brief) = (strangers.clone(), order.brief.clone());
+        let panics = journey.server.counters.panics.clone();
+        task::spawn_counted(&panics, async move { tracking::learn(&brief, &strangers).await });
+    }
+    Some(deliver(journey, fetch, sample, true))
+}
+
+/// The answer for the one who asked.
+fn deliver(journey: &mut Journey, fetch: &Fetch, sample: &Sample, withheld: bool) -> Reply {
+    let fields = match withheld {
+        true => without_sessions(&sample.fields),
+        false => sample.fields.clone(),
+    };
+    let length = Some(sample.body.len() as u64);
+    let head = ResponseHead { status: sample.status, fields };
+    let answer = Answer { head, body: body::full(sample.body.clone()), length, file: None };
+    let stored = Some(Err(NoStore::Unverified));
+    let told = Told::fetched(Verdict::Miss(fetch.why), sample.status, stored);
+    Reply::passed(answer, &journey.head, &told, &journey.key)
+}
+
+/// Keeps the copy of one who was given a page without its session.
+fn keep(strangers: &Strangers, order: &Order, sample: &Sample) -> Option<Arc<Copy>> {
+    let document = sample.document.as_ref()?;
+    let brief = &order.brief;
+    Some(strangers.copies.keep(Copy::new(NewCopy {
+        host: &brief.host,
+        target: &brief.target,
+        request:
+            brief.head().fields.filtered(|known, _, _| {
+                !matches!(known, Some(Name::UserAgent | Name::AcceptLanguage))
+            }),
+        fields: &sample.fields,
+        body: &sample.body,
+        known: Vec::new(),
+        tells_time: document.tells_time(sample.unix_seconds),
+    })))
+}
+
+/// Learns the values by which that copy is recognised.
+async fn recognise(
+    strangers: &Strangers,
+    copy: &Copy,
+    asker: Arc<Document>,
+    page: &crate::page::Page,
+) {
+    let Some(stored) = page.as_stored() else { return };
+    let shared = Sample::of(stored.status, stored.fields(), stored.body.clone(), 0);
+    let Some(shared) = shared.ok().and_then(|sample| sample.document) else { return };
+    let known = apart(move || {
+        let comparison = align::compare(&asker, &shared).ok()?;
+        Some(comparison.strong_values().map(<[u8]>::to_vec).collect())
+    });
+    if let Some(known) = known.await {
+        strangers.copies.recognise(copy.id, known);
+    }
+}
+
+/// A page fetched by a script, with a session: shared if it can be; else the session begins
+/// with the page that is open.
+async fn in_background(
+    mut journey: Journey,
+    lead: Lead<Landing>,
+    order: &Order,
+    fetch: &Fetch,
+    sample: Sample,
+) -> Welcome {
+    match fill(order, None).await {
+        Ok(page) => {
+            land(lead, Some(page.clone()));
+            let shown = Shown {
+                verdict: Verdict::Miss(fetch.why),
+                ttl_ms: None,
+                origin_status: Some(sample.status),
+                is_new: true,
+            };
+            let now = journey.now();
+            Welcome::Done(serve_stored::reply(page, &journey.head, &journey.key, now, shown))
+        }
+        Err(_) => {
+            land(lead, None);
+            match bind::read(journey).await {
+                Ok(reply) => Welcome::Done(reply),
+                Err(back) => {
+                    journey = *back;
+                    Welcome::Done(deliver(&mut journey, fetch, &sample, false))
+                }
+            }
+        }
+    }
+}
+
+/// Pictures, style sheets, downloads: a session that comes with what is the same for
+/// everybody means nothing, and would only make a member of the stranger.
+async fn other_than_pages(
+    journey: Journey,
+    lead: Lead<Landing>,
+    mut answer: Answer,
+    strangers: &Arc<Strangers>,
+) -> Welcome {
+    let unix_seconds = journey.now().unix_seconds();
+    let begins_session = answer.head.status == 200
+        && set_cookies(&answer.head.fields)
+            .any(|cookie| !cookie.is_removal(unix_seconds) && !is_known_foreign(cookie.name));
+    let target = &journey.head.target;
+    if !begins_session || super::verify::refused_unseen(strangers, target).is_some() {
+        return Welcome::NotHere(Box::new((journey, lead, answer)));
+    }
+    let needs_none = match strangers.classes.needs_no_session(target) {
+        Some(known) => known,
+        None => {
+            let probed = is_same_for_all(&Brief::of(&journey), strangers).await;
+            if let Some(needs_none) = probed {
+                strangers.classes.note_session_need(target, needs_none);
+            }
+            probed.unwrap_or(false)
+        }
+    };
+    if needs_none {
+        answer.head.fields.remove(Name::SetCookie);
+        return Welcome::NotHere(Box::new((journey, lead, answer)));
+    }
+    if !Brief::of(&journey).is_background() {
+        return Welcome::NotHere(Box::new((journey, lead, answer)));
+    }
+    match bind::read(journey).await {
+        Ok(reply) => {
+            land(lead, None);
+            Welcome::Done(reply)
+        }
+        Err(journey) => Welcome::NotHere(Box::new((*journey, lead, answer))),
+    }
+}
+
+/// An answer that goes to one stranger: without a session that means nothing. One that is
+/// asked for with HEAD can't be worth a session.
+pub(crate) fn keep_session_back(journey: &Journey, strangers: &Strangers, answer: &mut Answer) {
+    if journey.reader.visitor != Visitor::Stranger || !answer.head.fields.has(Name::SetCookie) {
+        return;
+    }
+    let head = &answer.head;
+    let is_no_page = head.status == 200 && !may_be_page(head.status, &head.fields);
+    let needs_none = || strangers.classes.needs_no_session(&journey.head.target) == Some(true);
+    match journey.head.method {
+        Method::HEAD => answer.head.fields.remove(Name::SetCookie),
+        Method::GET if is_no_page && needs_none() => answer.head.fields.remove(Name::SetCookie),
+        _ => {}
+    }
+}
+
+/// Whether two personas are answered with the same bytes, none of them a persona's own;
+/// none if that can't be told.
+async fn is_same_for_all(brief: &Brief, strangers: &Strangers) -> Option<bool> {
+    let mut one = Persona::new(strangers.persona_address());
+    let mut other = Persona::new(strangers.persona_address());
+    let (first, second) = (one.fetch(brief).await.ok()?, other.fetch(brief).await.ok()?);
+    let is_own =
+        |value: &Vec<u8>| value.len() >= 7 && memchr::memmem::find(&first.body, value).is_some();
+    let bears_own = one.own_values().iter().any(is_own);
+    Some(first.status == second.status && first.body == second.body && !bears_own)
+}
+
+/// The hash under which evidence about a page is kept.
+pub(crate) fn page_hash(journey: &Journey) -> u64 {
+    pipeline::hash(&super::brief::page_name(&journey.head.host, &journey.head.target))
+}
