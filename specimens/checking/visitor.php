@@ -27,6 +27,13 @@ final class Visitor
     ) {
     }
 
+    /* Somebody with the same cookies who sends wrong tokens. */
+    public function spoiled_twin(): self
+    {
+        copy($this->jar, "$this->jar.twin");
+        return new self($this->origin, "$this->jar.twin", $this->script, true);
+    }
+
     public function visit(string $path, array $headers = []): void
     {
         $this->load($this->request($path, $headers));
