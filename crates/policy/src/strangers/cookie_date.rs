@@ -108,6 +108,7 @@ mod tests {
             ("1 January 1970 00:00:01 UTC", Some(1)),
             ("Sun, 06 Nov 1994 08:49:37 GMT", Some(784_111_777)),
             ("Fri, 01-Jan-10 00:00:00 GMT", Some(1_262_304_000)),
+            ("Tue, 1-Jan-69 0:00:00 GMT", Some(3_124_224_000)),
             ("Thu, 01 Jan 1600 00:00:00", None),
             ("Thu, 31-Feb-2020 00:00:01 GMT", None),
             ("Thu, 01-Jan-2020 25:00:01 GMT", None),
