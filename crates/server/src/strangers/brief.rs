@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use http::Method;
+use policy::strangers::errand::PART_FIELDS;
 use policy::strangers::{Errand, Taste, errand, languages, referer_target, taste, user_agent};
 use wire::{Fields, Name, RequestHead, Version};
 
@@ -17,10 +18,6 @@ use super::Strangers;
 
 /// What a browser says it takes when a person goes to a page.
 const ACCEPT_PAGE: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-
-/// Fields that tell requests in the background apart; nothing else of them is repeated.
-const BACKGROUND: [&str; 6] =
-    ["x-requested-with", "x-pjax", "x-pjax-container", "turbo-frame", "hx-request", "hx-target"];
 
 /// What to fetch.
 #[derive(Clone)]
@@ -119,8 +116,8 @@ pub(crate) fn page_name(host: &str, target: &str) -> Vec<u8> {
 
 fn background_fields(head: &RequestHead) -> Fields {
     let mut kept = head.fields.filtered(|known, name, _| {
-        known == Some(Name::Accept)
-            || BACKGROUND.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
+        matches!(known, Some(Name::Accept | Name::XRequestedWith))
+            || PART_FIELDS.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
     });
     if let Some(target) = referer_target(&head.fields, "http", &head.host) {
         kept.put(Name::Referer, format!("http://{}{target}", head.host));

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use align::{Class, Document};
 use parking_lot::Mutex;
+use policy::strangers::may_set_preference;
 
 use super::brief::Brief;
 use super::persona::Persona;
@@ -47,6 +48,7 @@ impl Fronts {
         persona: &mut Persona,
         target: &str,
     ) -> Result<(), Refusal> {
+        let asked = &brief.target;
         let brief = brief.to(target);
         let Some(first) = self.first(&brief).await? else { return Ok(()) };
         let again = persona.fetch(&brief).await?;
@@ -56,7 +58,12 @@ impl Fronts {
         }
         let chunks = document.chunk_count().max(1);
         let changed = difference(&first.document, &document);
-        match changed > first.noise + CHANGED_MIN.max(chunks / CHANGED_PART) {
+        // Where the address names a preference, whatever changes is that preference.
+        let most = match may_set_preference(asked) {
+            true => 0,
+            false => CHANGED_MIN.max(chunks / CHANGED_PART),
+        };
+        match changed > first.noise + most {
             true => Err(Refusal::Preference { changed, chunks }),
             false => Ok(()),
         }
@@ -92,13 +99,13 @@ impl Fronts {
     }
 }
 
-/// In how many parts two copies read differently.
+/// In how many places two copies differ by more than tokens, counters and times.
 fn difference(old: &Document, new: &Document) -> usize {
     match align::compare(old, new) {
         Err(_) => old.chunk_count(),
         Ok(comparison) => {
-            let reads = comparison.spans.iter().filter(|span| span.class == Class::Visible);
-            reads.count() + comparison.left
+            let is_more = |class| matches!(class, Class::Visible | Class::Content | Class::Weak);
+            comparison.spans.iter().filter(|span| is_more(span.class)).count() + comparison.left
         }
     }
 }

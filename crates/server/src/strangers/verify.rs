@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use align::{Comparison, Document};
+use policy::strangers::shape::is_named_after;
 use policy::strangers::{Wish, forbidden_verb, may_set_preference, names_session, set_cookies};
 use wire::{Fields, Name};
 
@@ -44,8 +45,8 @@ struct Visit {
 
 /// Why this address is not even tried, if it isn't.
 pub(crate) fn refused_unseen(strangers: &Strangers, target: &str) -> Option<Refusal> {
-    let names = &strangers.names;
-    let is_app = |name: &[u8]| names.standing(name) == policy::strangers::Standing::App;
+    let cookies = strangers.names.app_names();
+    let is_app = |parameter: &[u8]| cookies.iter().any(|cookie| is_named_after(parameter, cookie));
     if strangers.rules.forbids(target) {
         return Some(Refusal::Forbidden);
     }
