@@ -9,6 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use align::Document;
 use parking_lot::Mutex;
 use policy::strangers::shape;
 
@@ -38,6 +39,8 @@ pub(crate) struct Classes {
 struct Inner {
     classes: HashMap<String, Class>,
     pages: HashMap<u64, Refused>,
+    /// Pages whose newest copy looked like another page.
+    doubtful: HashSet<u64>,
 }
 
 #[derive(Default)]
@@ -48,8 +51,21 @@ struct Class {
     /// By two tastes, the smaller first: pages that were the same, or none if one differed.
     tastes: HashMap<(u64, u64), Option<u8>>,
     ignores_tracking: Option<bool>,
+    error: ErrorPage,
     /// Whether what is no page is the same for everybody, so that its session means nothing.
     needs_no_session: Option<bool>,
+}
+
+/// What a class of addresses answers with for things that don't exist.
+#[derive(Clone, Default)]
+pub(crate) enum ErrorPage {
+    /// Nobody looked yet.
+    #[default]
+    Unknown,
+    /// A status that says so, or the same page as for any other thing.
+    None,
+    /// This page, sent as if it were any other.
+    Page(Arc<Document>),
 }
 
 #[derive(Clone)]
@@ -151,6 +167,26 @@ impl Classes {
             true => votes.map(|votes| votes.saturating_add(1)),
             false => None,
         };
+    }
+
+    /// Whether a page that looks like another one is to be doubted: once, not twice in a row.
+    pub(crate) fn doubts(&self, page: u64, looks_other: bool) -> bool {
+        let mut inner = self.inner.lock();
+        if inner.doubtful.len() >= PAGES_MAX {
+            inner.doubtful.clear();
+        }
+        let is_second = inner.doubtful.remove(&page);
+        looks_other && !is_second && inner.doubtful.insert(page)
+    }
+
+    /// What is answered with for things of this class that don't exist.
+    pub(crate) fn error_page(&self, target: &str) -> ErrorPage {
+        let inner = self.inner.lock();
+        inner.classes.get(&shape(target)).map_or(ErrorPage::Unknown, |class| class.error.clone())
+    }
+
+    pub(crate) fn note_error_page(&self, target: &str, error: ErrorPage) {
+        self.inner.lock().class(target).error = error;
     }
 
     /// Whether pages of this class are the same with marks of advertising in the address.

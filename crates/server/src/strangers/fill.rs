@@ -96,9 +96,29 @@ pub(crate) async fn refresh(order: &Order, old: &Page) {
         None => verify(&order.brief, None).await,
     };
     match verified {
+        Ok(verified) if is_doubtful(strangers, order, &verified, old).await => {}
         Ok(verified) => drop(store(strangers, order, verified, writes)),
         Err(refusal) => withdraw(strangers, order, &refusal),
     }
+}
+
+/// Whether a new copy has so little in common with the one before that it may be a passing
+/// error sent as a page. It is believed when the next one looks like that too.
+async fn is_doubtful(
+    strangers: &Strangers,
+    order: &Order,
+    verified: &Verified,
+    old: &Page,
+) -> bool {
+    let old = old.as_stored().and_then(|stored| {
+        Sample::of(stored.status, stored.fields(), stored.body.clone(), 0).ok()?.document
+    });
+    let (Some(old), Some(new)) = (old, verified.sample.document.clone()) else { return false };
+    let is_another = apart(move || {
+        align::compare(&new, &old)
+            .map_or(true, |found| found.left > (new.chunk_count() + old.chunk_count()) / 2)
+    });
+    strangers.classes.doubts(order.page_hash(), is_another.await)
 }
 
 /// A page that was shared may not be any more.

@@ -15,6 +15,7 @@ use wire::{Fields, Name};
 
 use super::Strangers;
 use super::brief::Brief;
+use super::errors;
 use super::persona::{Persona, Sample, essence, is_redirect, kind};
 use super::refusal::Refusal;
 
@@ -82,6 +83,9 @@ pub(crate) async fn verify(
         return redirect(one);
     }
     let comparison = judge(brief, &mut one, &other, asker).await?;
+    if one.page.status == 200 && !brief.is_background() {
+        errors::check(brief, strangers, &document(&one.page)?).await?;
+    }
     let tells_time = {
         let document = document(&one.page)?;
         document.tells_time(one.page.unix_seconds)
