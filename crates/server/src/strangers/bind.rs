@@ -125,6 +125,11 @@ async fn begin(
     let ticks_ms = journey.now().ticks_ms;
     let _turn = match strangers.minting.enter(browser, target, ticks_ms).await {
         Entry::Begin(turn) => turn,
+        Entry::TooMany => {
+            journey.put_back(body);
+            let hash = pipeline::hash(&journey.key);
+            return fetch::pass(journey, hash, PassReason::Bound).await;
+        }
         Entry::ComeAgain => return Reply::come_again(&journey.head.target, &journey.key),
     };
     let mut session = Session { born_ticks_ms: journey.now().ticks_ms, ..Session::default() };
