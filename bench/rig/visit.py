@@ -40,6 +40,15 @@ def fetch(server, path, body_bytes=None):
     return body
 
 
+def status(server, path):
+    """What `Cache-Status` says of one answer."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as link:
+        link.request("GET", path)
+        answer = link.getresponse()
+        answer.read()
+        return answer.headers.get("Cache-Status", "")
+
+
 def warm(contestants, path, body_bytes, count):
     """Has every server hold the page: from the third answer on, `count()` stands still."""
     bodies = set()
