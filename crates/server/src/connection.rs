@@ -228,6 +228,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         mut expects_continue: bool,
         mut early: Option<mpsc::Receiver<ResponseHead>>,
     ) -> Result<Reply, End> {
+        let watch = self.place.watch();
         loop {
             if let Some(reply) = poll_once(travel.as_mut()).await {
                 // Hints may have come together with the answer.
@@ -248,6 +249,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Some(hints) = next_hints(&mut early) => self.relay(&hints).await?,
                 reply = &mut travel => return Ok(reply),
                 () = self.pump_once(pump), if pumping => {}
+                // While the body comes the pump listens, and tells a late client why.
+                () = poll_fn(|context| watch.poll_fired(context)), if !pumping => {
+                    return Err(End::Closed);
+                }
             }
         }
     }
@@ -421,9 +426,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         body: &mut wire::Body,
         mut pump: Option<&mut Pump>,
     ) -> Option<Result<http_body::Frame<Bytes>, BodyError>> {
+        let watch = self.place.watch();
         loop {
             match pump.as_deref_mut().filter(|pump| !pump.is_over() && pump.is_wanted()) {
-                None => return body.frame().await,
+                None => {
+                    return tokio::select! {
+                        biased;
+                        frame = body.frame() => frame,
+                        () = poll_fn(|context| watch.poll_fired(context)) => {
+                            Some(Err(BodyError::Ours("the connection was ended".into())))
+                        }
+                    };
+                }
                 Some(pump) => tokio::select! {
                     biased;
                     frame = body.frame() => return frame,

@@ -107,6 +107,13 @@ pub(crate) struct Place {
     watches: Arc<Watches>,
 }
 
+impl Place {
+    /// The watch itself, to be listened to while the connection is busy with something else.
+    pub(crate) fn watch(&self) -> Arc<Watch> {
+        self.watch.clone()
+    }
+}
+
 impl std::ops::Deref for Place {
     type Target = Watch;
     fn deref(&self) -> &Watch {

@@ -1,5 +1,6 @@
 //! What is known about strangers and an address, for the owner who asks.
 
+use base::amount::show_bytes;
 use policy::strangers::{Errand, Standing, Visitor, errand, pairs, shape};
 use wire::RequestHead;
 
@@ -46,6 +47,15 @@ pub(crate) fn tell(
         say("errand", "sent in the background: shared only with requests like it".to_owned());
     }
     tell_class(strangers, head, ticks_ms, say);
+    let (copies, bytes) = strangers.copies.size();
+    say(
+        "copies",
+        format!(
+            "{copies} in {}, for those who may write from one; cookies of sessions begun here: {}",
+            show_bytes(bytes as u64),
+            strangers.holders.count(),
+        ),
+    );
     let counts = &strangers.counts;
     say(
         "site",
