@@ -288,38 +288,58 @@ async fn take_in(
         Admission::Store(terms) => Ok(terms),
         Admission::NoStore(reason) => Err(reason),
     };
-    let terms = match terms {
-        Ok(terms) => terms,
-        Err(reason) => {
-            let (journey, lead) = match welcome(journey, lead, answer, fetch, reason).await {
+    // What would have to be validated each time is of no use to strangers either.
+    let is_of_little_use = terms.is_ok_and(|terms| !terms.answers_waiters());
+    let (journey, lead) = match terms {
+        Ok(_) if !is_of_little_use => (journey, lead),
+        _ => {
+            let reason = terms.err().unwrap_or(NoStore::NoFreshness);
+            match welcome(journey, lead, answer, fetch, reason).await {
                 Welcome::Done(reply) => return reply,
                 Welcome::NotHere(back) => {
                     let (journey, lead, same) = *back;
-                    answer = evidence::look_at(&journey, fetch.hash, same).await;
+                    answer = same;
                     (journey, lead)
                 }
-            };
-            // An origin in trouble says nothing about the page that it could not confirm.
-            let is_passing_trouble = has_stale && answer.head.status >= 500;
-            let is_strangers = journey.reader.is_stranger() && journey.reader.errand != Some(0);
-            if reason.is_of_the_response() && !is_passing_trouble && !is_strangers {
-                let until = now.ticks_ms + u64::from(rules.pass_memory_seconds) * 1000;
-                let vary = VaryKey::of(&answer.head.fields, &journey.head.fields);
-                let marker = Arc::new(Page::pass_until(until, vary));
-                with_marker_key(&journey, fetch.hash, |key| {
-                    journey.server.store.insert(key, marker)
-                });
             }
-            lead.land(Landing::Uncacheable);
-            let verdict = Verdict::Miss(fetch.why);
-            let told = Told::fetched(verdict, answer.head.status, Some(Err(reason)));
-            return Reply::passed(answer, &journey.head, &told, &journey.key);
         }
     };
-    let head = clean(&answer.head, now);
-    let vary = VaryKey::of(&head.fields, &journey.head.fields);
-    let admitted = Admitted { head, vary, terms };
-    carry::take_over(journey, lead, admitted, answer, fetch)
+    match terms {
+        Ok(terms) => {
+            let head = clean(&answer.head, now);
+            let vary = VaryKey::of(&head.fields, &journey.head.fields);
+            let admitted = Admitted { head, vary, terms };
+            carry::take_over(journey, lead, admitted, answer, fetch)
+        }
+        Err(reason) => let_go(journey, lead, answer, fetch, reason, has_stale).await,
+    }
+}
+
+/// An answer that goes to the visitor who caused it alone.
+async fn let_go(
+    journey: Journey,
+    lead: Lead<Landing>,
+    answer: Answer,
+    fetch: &Fetch,
+    reason: NoStore,
+    has_stale: bool,
+) -> Reply {
+    let now = journey.now();
+    // An origin in trouble says nothing about the page that it could not confirm.
+    let is_passing_trouble = has_stale && answer.head.status >= 500;
+    // What can't be shared in the background says nothing about the page of that address.
+    let is_background = journey.reader.is_stranger() && journey.reader.errand != Some(0);
+    if reason.is_of_the_response() && !is_passing_trouble && !is_background {
+        let until = now.ticks_ms + u64::from(journey.site.rules.pass_memory_seconds) * 1000;
+        let vary = VaryKey::of(&answer.head.fields, &journey.head.fields);
+        let marker = Arc::new(Page::pass_until(until, vary));
+        with_marker_key(&journey, fetch.hash, |key| journey.server.store.insert(key, marker));
+    }
+    lead.land(Landing::Uncacheable);
+    let answer = evidence::look_at(&journey, fetch.hash, answer).await;
+    let verdict = Verdict::Miss(fetch.why);
+    let told = Told::fetched(verdict, answer.head.status, Some(Err(reason)));
+    Reply::passed(answer, &journey.head, &told, &journey.key)
 }
 
 /// How long `Sun, 06 Nov 1994 08:49:37 GMT` is.
