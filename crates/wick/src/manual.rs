@@ -25,7 +25,8 @@ memory = \"256M\"
 [[site]]
 hosts = [\"forum.example.org\", \"www.forum.example.org\"]
 origin = \"/var/www/forum\"
-ignore_query = [\"utm_source\", \"utm_medium\", \"fbclid\"]
+ignore_query = [\"ref\"]
+never_share = [\"/contact\"]
 
 [[site]]
 hosts = [\"shop.example.org\"]
