@@ -33,6 +33,6 @@ pub use class::Class;
 pub use compare::{Comparison, Likeness, TooDifferent, compare};
 pub use document::{DOCUMENT_BYTES_MAX, Document, Kind, TooLong};
 pub use request::{BODY_BYTES_MAX, BodyTooLong, Request};
-pub use share::{Refusal, exposes, may_share};
+pub use share::{Refusal, Unlikeness, exposes, may_share, unlikeness};
 pub use span::Span;
 pub use translate::Translated;

@@ -102,6 +102,35 @@ pub fn may_share(
     }
 }
 
+/// How unlike two copies of a page are, tokens, numbers and rows that only stand elsewhere
+/// left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unlikeness {
+    /// Places in which a person would read something else, and parts that only one has.
+    pub parts: usize,
+    /// Attributes and values that are others where the text is the same: another style.
+    pub marks: usize,
+}
+
+/// Says how unlike two copies are.
+///
+/// # Errors
+/// [`TooDifferent`], see there.
+pub fn unlikeness(first: &Document, other: &Document) -> Result<Unlikeness, TooDifferent> {
+    let comparison = compare(first, other)?;
+    let parts = Rest::of(first, other, &comparison).count();
+    let read: HashSet<u32> = comparison
+        .spans
+        .iter()
+        .filter(|span| span.class == Class::Visible)
+        .map(|span| span.chunks.0)
+        .collect();
+    let is_mark = |span: &&crate::Span| {
+        matches!(span.class, Class::Weak | Class::Content) && !read.contains(&span.chunks.0)
+    };
+    Ok(Unlikeness { parts, marks: comparison.spans.iter().filter(is_mark).count() })
+}
+
 /// The chunks of the first copy that a later fetch changes, each with its neighbours:
 /// something that is random may have another length every time.
 fn note_changes(comparison: &Comparison, changing: &mut HashSet<u32>) {
@@ -316,6 +345,23 @@ mod tests {
         };
         let first = page(&["x1y1", "x2y2", "x3y3"], "9f86d081");
         check(&first, &[&first], &page(&["x3y3", "x1y1", "x2y2"], "60303ae2"), "shared");
+    }
+
+    #[test]
+    fn unlikeness_leaves_out_rows_that_moved_and_counts_styles_apart() {
+        let check = |first: &str, other: &str, parts: usize, marks: usize| {
+            let read = |body: &str| {
+                Document::new(Kind::Html, &Fields::new(), body.as_bytes()).expect("a short page")
+            };
+            let found = unlikeness(&read(first), &read(other)).expect("hardly any work");
+            assert_eq!(found, Unlikeness { parts, marks }, "{first} / {other}");
+        };
+        check("<p>a<p>b<p>c", "<p>c<p>a<p>b", 0, 0);
+        check("<p>a<p>b<p>c", "<p>c<p>a<p>x", 2, 0);
+        check("<body class=light><p>a", "<body class=dark><p>a", 0, 1);
+        check("<a href=/1>One x<a href=/2>Two y", "<a href=/2>Two y<a href=/1>One x", 0, 0);
+        check("<input value=9f86d081884c7d65>", "<input value=60303ae22b998861>", 0, 0);
+        check("<p>12 views", "<p>13 views", 0, 0);
     }
 
     #[test]

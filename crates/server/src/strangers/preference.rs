@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use align::{Class, Document};
+use align::{Document, Unlikeness};
 use parking_lot::Mutex;
 use policy::strangers::may_set_preference;
 
@@ -36,8 +36,8 @@ struct Front {
     writes: u64,
     status: u16,
     document: Arc<Document>,
-    /// Parts that differ by themselves.
-    noise: usize,
+    /// What differs by itself.
+    noise: Unlikeness,
 }
 
 impl Fronts {
@@ -57,13 +57,13 @@ impl Fronts {
             return Err(Refusal::Preference { changed: 1, chunks: 1 });
         }
         let chunks = document.chunk_count().max(1);
-        let changed = difference(&first.document, &document);
+        let found = difference(&first.document, &document);
         // Where the address names a preference, whatever changes is that preference.
-        let most = match may_set_preference(asked) {
-            true => 0,
-            false => CHANGED_MIN.max(chunks / CHANGED_PART),
+        let (changed, most) = match may_set_preference(asked) {
+            true => (found.parts + found.marks, first.noise.parts + first.noise.marks),
+            false => (found.parts, first.noise.parts + CHANGED_MIN.max(chunks / CHANGED_PART)),
         };
-        match changed > first.noise + most {
+        match changed > most {
             true => Err(Refusal::Preference { changed, chunks }),
             false => Ok(()),
         }
@@ -99,13 +99,8 @@ impl Fronts {
     }
 }
 
-/// In how many places two copies differ by more than tokens, counters and times.
-fn difference(old: &Document, new: &Document) -> usize {
-    match align::compare(old, new) {
-        Err(_) => old.chunk_count(),
-        Ok(comparison) => {
-            let is_more = |class| matches!(class, Class::Visible | Class::Content | Class::Weak);
-            comparison.spans.iter().filter(|span| is_more(span.class)).count() + comparison.left
-        }
-    }
+/// How unlike two copies are.
+fn difference(old: &Document, new: &Document) -> Unlikeness {
+    let all = Unlikeness { parts: old.chunk_count().max(new.chunk_count()), marks: 0 };
+    align::unlikeness(old, new).unwrap_or(all)
 }
