@@ -57,12 +57,44 @@ pub(crate) async fn write(mut journey: Journey, hash: u64, reason: PassReason) -
         Ok(None) => return fetch::pass(journey, hash, reason).await,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
+    let carries_values = !carried(&strangers, &journey.head, &body).is_empty();
     let copies = origins(&strangers, &journey.head, &body);
     if copies.is_empty() {
         journey.put_back(body);
         return fetch::pass(journey, hash, reason).await;
     }
+    if !carries_values && errand(&journey.head.fields) == Errand::Background {
+        return try_without(journey, &strangers, copies, body, reason).await;
+    }
     begin(journey, &strangers, copies, body).await
+}
+
+/// A script's write that carries nothing of the page may need no session (a list that
+/// unfolds, a counter): it goes on as it came. If the app begins a session for it, the page
+/// is bound with that session when something is next written from it.
+async fn try_without(
+    mut journey: Journey,
+    strangers: &Strangers,
+    copies: Vec<Arc<Copy>>,
+    body: Bytes,
+    reason: PassReason,
+) -> Reply {
+    let call = journey.call_with(body);
+    journey.server.counters.fetches.bump();
+    let answer = match journey.site.origin.send(call).await {
+        Ok(answer) => answer,
+        Err(error) => return Reply::failed(&error, &journey.key),
+    };
+    fetch::sweep_written(&journey, &answer.head);
+    strangers.note_cookies(&answer.head.fields);
+    let mut jar = Jar::default();
+    jar.absorb(&answer.head.fields, journey.now().unix_seconds());
+    if !jar.is_empty() {
+        let open = copies.iter().map(|copy| page_name(&copy.host, &copy.target)).collect();
+        strangers.holders.bind_later(&jar, copies, open, journey.now().ticks_ms);
+    }
+    let told = Told::fetched(Verdict::Pass(reason), answer.head.status, None);
+    Reply::passed(answer, &journey.head, &told, &journey.key)
 }
 
 /// A stranger's GET that carries values of a copy, or begins a session in the background:
@@ -88,14 +120,7 @@ pub(crate) fn carries(strangers: &Strangers, head: &RequestHead) -> bool {
 
 /// The copies that a request comes from: those whose values it carries, and its page.
 fn origins(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Copy>> {
-    let nothing = Fields::new();
-    let is_safe = matches!(head.method, Method::GET | Method::HEAD);
-    // Apps send tokens in fields of every request; only those of a write mean anything.
-    let fields = if is_safe { &nothing } else { &head.fields };
-    let request = Request { target: head.target.as_bytes(), fields, body };
-    let mut copies = strangers.copies.carried(&request).unwrap_or_default();
-    copies.retain(|copy| copy.host == head.host);
-    copies.truncate(COPIES_MAX - 1);
+    let mut copies = carried(strangers, head, body);
     let page = referer_target(&head.fields, "http", &head.host)
         .or_else(|| referer_target(&head.fields, "https", &head.host))
         .and_then(|target| strangers.copies.of_page(&head.host, target));
@@ -104,6 +129,19 @@ fn origins(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Co
     {
         copies.insert(0, page);
     }
+    copies
+}
+
+/// The copies whose values a request carries.
+fn carried(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Copy>> {
+    let nothing = Fields::new();
+    let is_safe = matches!(head.method, Method::GET | Method::HEAD);
+    // Apps send tokens in fields of every request; only those of a write mean anything.
+    let fields = if is_safe { &nothing } else { &head.fields };
+    let request = Request { target: head.target.as_bytes(), fields, body };
+    let mut copies = strangers.copies.carried(&request).unwrap_or_default();
+    copies.retain(|copy| copy.host == head.host);
+    copies.truncate(COPIES_MAX - 1);
     copies
 }
 
@@ -346,16 +384,23 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
     if (is_safe && is_navigation) || !is_open || !is_same_origin(&journey.head) {
         return Err(Box::new(journey));
     }
-    let Ok(Some(body)) = journey.gather(align::BODY_BYTES_MAX).await else {
-        return Err(Box::new(journey));
+    let body = match journey.gather(align::BODY_BYTES_MAX).await {
+        Ok(Some(body)) => body,
+        Ok(None) => return Err(Box::new(journey)),
+        Err(error) => return Ok(Reply::failed(&error, &journey.key)),
     };
-    let carried = origins(&strangers, &journey.head, &body);
-    if !carried.iter().any(|copy| bound.knows(copy)) {
+    // Reading is none of the binding's business unless it carries a value.
+    let mut copies = match is_safe {
+        true => carried(&strangers, &journey.head, b""),
+        false => origins(&strangers, &journey.head, &body),
+    };
+    copies.retain(|copy| bound.has_open(&page_name(&copy.host, &copy.target)));
+    if copies.is_empty() {
         journey.put_back(body);
         return Err(Box::new(journey));
     }
     let mut session = Session::default();
-    let binding = match bound.binding() {
+    let binding = match bound.binding(&copies) {
         Ok(binding) => binding,
         Err(copies) => {
             for copy in &copies {

@@ -18,6 +18,8 @@ use crate::pipeline;
 
 use super::copies::Copy;
 
+/// Copies that one session is bound with; of one page several may be open.
+const COPIES_MAX: usize = 8;
 const HOLDERS_MAX: usize = 4096;
 const HOLDER_MS: u64 = 3_600_000;
 /// Shorter cookie values may be guessed, and name no session.
@@ -60,10 +62,25 @@ impl Holders {
         open: Vec<Vec<u8>>,
         ticks_ms: u64,
     ) -> Arc<Bound> {
-        let bound = Arc::new(Bound {
-            until_ticks_ms: ticks_ms + HOLDER_MS,
-            state: Mutex::new(State { binding: Arc::new(binding), copies, open, is_stale: false }),
-        });
+        let state = State { binding: Arc::new(binding), copies, open, is_stale: false };
+        self.enter(jar, state, ticks_ms)
+    }
+
+    /// Notes that a session began while these pages were open; they are bound with it when
+    /// something is written from them.
+    pub(crate) fn bind_later(
+        &self,
+        jar: &Jar,
+        copies: Vec<Arc<Copy>>,
+        open: Vec<Vec<u8>>,
+        ticks_ms: u64,
+    ) {
+        self.enter(jar, State { binding: Arc::default(), copies, open, is_stale: true }, ticks_ms);
+    }
+
+    fn enter(&self, jar: &Jar, state: State, ticks_ms: u64) -> Arc<Bound> {
+        let bound =
+            Arc::new(Bound { until_ticks_ms: ticks_ms + HOLDER_MS, state: Mutex::new(state) });
         let mut inner = self.inner.lock();
         for (name, value) in jar.iter() {
             inner.insert(name, value, &bound);
@@ -129,18 +146,19 @@ impl Bound {
         self.state.lock().open.retain(|open| open != page);
     }
 
-    /// Whether the session was bound with this copy.
-    pub(crate) fn knows(&self, copy: &Copy) -> bool {
-        self.state.lock().copies.iter().any(|known| known.id == copy.id)
-    }
-
-    /// The binding, or the copies to bind anew with.
-    pub(crate) fn binding(&self) -> Result<Arc<Binding>, Vec<Arc<Copy>>> {
-        let state = self.state.lock();
-        match state.is_stale {
-            false => Ok(state.binding.clone()),
-            true => Err(state.copies.clone()),
+    /// The binding, if it covers these copies and is still right; else the copies to bind
+    /// anew with.
+    pub(crate) fn binding(&self, carried: &[Arc<Copy>]) -> Result<Arc<Binding>, Vec<Arc<Copy>>> {
+        let mut state = self.state.lock();
+        let is_known = |copy: &Arc<Copy>| state.copies.iter().any(|known| known.id == copy.id);
+        if !state.is_stale && carried.iter().all(is_known) {
+            return Ok(state.binding.clone());
         }
+        let new: Vec<_> = carried.iter().filter(|copy| !is_known(copy)).cloned().collect();
+        state.copies.extend(new);
+        let surplus = state.copies.len().saturating_sub(COPIES_MAX);
+        state.copies.drain(..surplus);
+        Err(state.copies.clone())
     }
 
     pub(crate) fn renew(&self, binding: Binding) -> Arc<Binding> {
