@@ -21,6 +21,8 @@ pub struct Counters {
     pub accept_failures: Counter,
     /// Requests sent to an origin.
     pub fetches: Counter,
+    /// Pages that were shared among strangers and turned out personal.
+    pub pages_withdrawn: Counter,
 }
 
 impl Default for Counters {
@@ -32,6 +34,7 @@ impl Default for Counters {
             connections_late: Counter::default(),
             accept_failures: Counter::default(),
             fetches: Counter::default(),
+            pages_withdrawn: Counter::default(),
         }
     }
 }

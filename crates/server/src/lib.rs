@@ -126,6 +126,11 @@ impl Server {
         self.flights.len()
     }
 
+    /// Hands what is worth knowing after a restart to whoever keeps notes; for the stop.
+    pub fn note_all(&self) {
+        self.sites.all().filter_map(|site| site.strangers.as_ref()).for_each(|s| s.note_copies());
+    }
+
     /// Connections open at this moment.
     #[must_use]
     pub fn connections(&self) -> usize {

@@ -67,6 +67,11 @@ impl Sites {
         sites
     }
 
+    /// Every site, some of them more than once.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Site>> {
+        self.named.values().chain(&self.any)
+    }
+
     /// The site for a Host, with its port or, failing that, without.
     pub(crate) fn find(&self, host: &str) -> Option<&Arc<Site>> {
         if self.named.is_empty() {

@@ -76,6 +76,10 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
             counters.accept_failures.read(),
             "connections could not be accepted: raise the limit on open files",
         ),
+        (
+            counters.pages_withdrawn.read(),
+            "shared pages turned out personal and were withdrawn: \"wick explain URL\" says why",
+        ),
         (log_lost, "log lines were lost because the disk was too slow"),
     ] {
         if count > 0 {

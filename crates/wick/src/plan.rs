@@ -106,18 +106,20 @@ impl Plan {
             Some(path) => settings::read(path)?,
             None => Settings::default(),
         };
-        let sites = sites(serve, &mut settings.site)?;
+        let mut sites = sites(serve, &mut settings.site)?;
         let written = settings.listen.as_ref().map(|listen| listen.to_vec()).unwrap_or_default();
         let default = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))];
         let listen = [serve.listen.clone(), written, default];
+        let memory_bytes =
+            serve.memory.or(settings.memory.map(|bytes| bytes.0)).unwrap_or(MEMORY_BYTES);
+        for strangers in sites.iter_mut().filter_map(|site| site.strangers.as_mut()) {
+            strangers.copies_bytes = copies_bytes(memory_bytes);
+        }
         let threads = serve.threads.map(usize::from).or(settings.threads);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
             listen: listen.into_iter().find(|list| !list.is_empty()).unwrap_or_default(),
-            memory_bytes: serve
-                .memory
-                .or(settings.memory.map(|bytes| bytes.0))
-                .unwrap_or(MEMORY_BYTES),
+            memory_bytes,
             threads: threads.unwrap_or_else(cores).clamp(1, 256),
             state: serve.state.clone().or(settings.state).unwrap_or_else(default_state),
             access_log: serve.access_log.clone().or(settings.access_log),
@@ -156,6 +158,11 @@ impl SitePlan {
             timeouts,
         }
     }
+}
+
+/// What copies for binding may take of the owner's memory: an eighth, and at most 64 MiB.
+fn copies_bytes(memory_bytes: u64) -> usize {
+    usize::try_from(memory_bytes / 8).unwrap_or(usize::MAX).min(64 << 20)
 }
 
 fn stranger_rules(site: &SiteSettings) -> StrangerRules {

@@ -217,6 +217,7 @@ impl Running {
             log.finish().await;
         }
         if let Some(notebook) = &self.notebook {
+            self.server.note_all();
             notebook.finish().await;
             match notebook.lost() {
                 0 => {}

@@ -230,6 +230,12 @@ impl Copies {
         }
     }
 
+    /// All of them, the oldest first.
+    pub(crate) fn all(&self) -> Vec<Arc<Copy>> {
+        let inner = self.inner.lock();
+        inner.order.iter().filter_map(|id| inner.by_id.get(id).cloned()).collect()
+    }
+
     /// How many there are, and what they take.
     pub(crate) fn size(&self) -> (usize, usize) {
         let inner = self.inner.lock();

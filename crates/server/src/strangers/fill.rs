@@ -133,6 +133,7 @@ fn withdraw(strangers: &Strangers, order: &Order, refusal: &Refusal) {
     strangers.note_refused(target, order.page_hash(), refusal.clone(), ticks_ms);
     if matches!(refusal, Refusal::Differs(_) | Refusal::Location) {
         strangers.counts.alarms.bump();
+        order.brief.server.counters.pages_withdrawn.bump();
         strangers.quarantine(target, refusal, ticks_ms);
     }
 }
@@ -188,7 +189,7 @@ fn store(strangers: &Strangers, order: &Order, verified: Verified, writes: u64) 
             known: verified.known,
             tells_time: verified.tells_time,
         });
-        strangers.keep_copy(copy);
+        strangers.copies.keep(copy);
     }
     let etag = format!("W/\"wk-{:016x}\"", pipeline::hash(&sample.body));
     let answer = ResponseHead { status: sample.status, fields: sample.fields.clone() };

@@ -35,6 +35,11 @@ impl Keeping {
         self.notes.load(&self.site)
     }
 
+    fn forget(&self, kind: &'static str, key: &[u8]) {
+        let (site, key) = (self.site.clone(), key.to_vec());
+        self.notes.write(Note { site, kind, key, value: None });
+    }
+
     fn write(&self, kind: &'static str, key: &[u8], value: &[u8]) {
         self.notes.write(Note {
             site: self.site.clone(),
@@ -69,6 +74,8 @@ impl Strangers {
                     if let Some(copy) = Copy::from_note(&note.value) {
                         self.copies.keep(copy);
                     }
+                    // It is noted again at the next stop, under its new number.
+                    self.keeping.forget(COPY, &note.key);
                 }
                 // Another version's.
                 _ => {}
@@ -107,11 +114,12 @@ impl Strangers {
         self.classes.quarantine(target, refusal, ticks_ms);
     }
 
-    /// Keeps a copy, also beyond a restart.
-    pub(crate) fn keep_copy(&self, copy: Copy) -> Arc<Copy> {
-        let copy = self.copies.keep(copy);
-        self.keeping.write(COPY, &copy.id.to_le_bytes(), &copy.to_note());
-        copy
+    /// Notes the copies, so that pages that are open now can be written from after a
+    /// restart. It is for the stop: copies come and go too quickly to note each.
+    pub(crate) fn note_copies(&self) {
+        for copy in self.copies.all() {
+            self.keeping.write(COPY, &copy.id.to_le_bytes(), &copy.to_note());
+        }
     }
 }
 
