@@ -5,15 +5,17 @@ CARGO ?= cargo
 .PHONY: help demo test bench fuzz
 
 help:
-	@echo 'make demo    a PHP board before and behind Wick, with the numbers; up until Ctrl-C'
+	@echo 'make demo    DokuWiki before and behind Wick, with the numbers; up until Ctrl-C'
+	@echo '             (APP=wordpress or APP=board shows another)'
 	@echo 'make test    every check and test, fuzzing included (about half an hour at first)'
 	@echo 'make bench   speed and memory beside nginx and Varnish; writes bench/README.md'
 	@echo 'make fuzz    each fuzz target for ten minutes (SECONDS_EACH=N to change that)'
 
+APP ?= dokuwiki
 demo:
-	@scripts/setup demo
+	@scripts/setup demo $(APP)
 	$(CARGO) build --release --locked --package wick
-	@exec target/release/wick demo
+	@exec target/release/wick demo --app $(APP)
 
 test:
 	@scripts/setup test

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use base::amount;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Makes an ordinary dynamic site fast on one small machine.
 #[derive(Debug, Parser)]
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Serve a site: a folder with PHP or plain files in it, or an http:// origin.
     Serve(Serve),
-    /// Show a small PHP site before and behind Wick, with the numbers, then keep serving it.
+    /// Show a PHP site before and behind Wick, with the numbers, then keep serving it.
     Demo(Demo),
     /// Try everything that serve would do with the same arguments, say what it means and what
     /// is wrong, and serve nothing. SITE may be a settings file.
@@ -62,9 +62,13 @@ pub(crate) struct Serve {
 /// `wick demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// The folder of the PHP site to show.
-    #[arg(default_value = "specimens/board")]
-    pub(crate) site: PathBuf,
+    /// The folder of a PHP site to show, instead of an app.
+    #[arg(conflicts_with = "app")]
+    pub(crate) site: Option<PathBuf>,
+    /// The app to show; all but the board are copied from Debian's packages into a temporary
+    /// folder that goes when the demo ends [default: board].
+    #[arg(long, value_enum)]
+    pub(crate) app: Option<DemoApp>,
     /// Address to listen on; a port that is taken gives way to the next free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
@@ -99,6 +103,17 @@ fn read_url(text: &str) -> Result<String, &'static str> {
         true => Ok(text.to_owned()),
         false => Err("write the whole address, as in http://example.org/page"),
     }
+}
+
+/// What the demo can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoApp {
+    /// The small board of this repository.
+    Board,
+    /// DokuWiki.
+    Dokuwiki,
+    /// WordPress, with a MariaDB of its own.
+    Wordpress,
 }
 
 fn read_bytes(text: &str) -> Result<u64, amount::AmountError> {

@@ -10,7 +10,7 @@ use crate::load::Measured;
 /// One column of the table.
 pub(crate) struct Side {
     pub(crate) measured: Measured,
-    /// Used by Wick and its php-fpm meanwhile, the load not included.
+    /// Used by Wick, its php-fpm and the app's database meanwhile, the load not included.
     pub(crate) processor: Duration,
     /// Requests that reached PHP meanwhile.
     pub(crate) made_by_php: u64,
@@ -68,7 +68,7 @@ pub(crate) fn table(sides: &[Side; 2]) -> String {
     text += &row("pages made by PHP", both(&|side| grouped(side.made_by_php as f64)), None, "");
     let failures = both(&|side| grouped(side.measured.failures.values().sum::<u64>() as f64));
     text += &row("failures", failures, None, "");
-    text + "\n  CPU time is that of Wick and php-fpm together, without the load's.\n"
+    text + "\n  CPU time is that of Wick, php-fpm and the app's database together, without the load's.\n"
 }
 
 /// `12345.6` as `12,346`.

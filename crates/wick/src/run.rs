@@ -55,6 +55,9 @@ pub(crate) enum RunError {
     /// Ctrl-C came before the demo had its figures.
     #[error("stopped while measuring; nothing is left running or lying about")]
     Interrupted,
+    /// The demo can't show what it was asked to.
+    #[error("{0}")]
+    Demo(String),
     /// The demo's figures are worth nothing.
     #[error("the measurement is void: {0}")]
     Void(String),
