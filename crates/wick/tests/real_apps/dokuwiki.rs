@@ -2,76 +2,58 @@
 
 use std::fs;
 
-use crate::app_folder::AppFolder;
-use crate::large_file;
-use crate::visitor::{Visitor, filled};
+use crate::apps::{self, App, PASSWORD, USER};
+use crate::strangers::{self, Case, LogIn};
+use crate::visitor::Visitor;
 use crate::wick::Wick;
+use crate::{large_file, ready, removed};
 
-const LOCAL: &str = r#"<?php
-$conf['title'] = 'Candle works';
-$conf['savedir'] = DOKU_INC . 'data';
-$conf['useacl'] = 1;
-$conf['superuser'] = '@admin';
-// By the request, as settings are kept in the opcode cache for a moment.
-$conf['xsendfile'] = (int) ($_GET['sendfile'] ?? 0);
-"#;
-const ACL: &str = "# <?php exit()?>\n* @ALL 1\n* @user 16\n";
-/// `ann`, whose password is `a wick burns`.
-const USERS: &str =
-    "# <?php exit()?>\nann:358a741dd12eb3431a4813151523863e:Ann:ann@example.org:admin,user\n";
+/// By the request, as settings are kept in the opcode cache for a moment.
+const SENDFILE: &str = "$conf['xsendfile'] = (int) ($_GET['sendfile'] ?? 0);\n";
 
-/// The folders that DokuWiki's installation makes in `data`.
-const DATA: [&str; 11] = [
-    "attic",
-    "cache",
-    "index",
-    "locks",
-    "log",
-    "media",
-    "media_attic",
-    "media_meta",
-    "meta",
-    "pages",
-    "tmp",
-];
+const CASE: Case = Case {
+    name: "DokuWiki",
+    start: &["/doku.php?id=start"],
+    pages: [30, 20],
+    log_in: LogIn {
+        page: "/doku.php?id=start&do=login",
+        mark: "name=\"p\"",
+        fields: &[("u", USER), ("p", PASSWORD)],
+        known_on: "/doku.php?id=second",
+        proof: "Logged in as",
+    },
+    guest,
+};
 
-fn installed() -> Option<AppFolder> {
-    let app = AppFolder::copy("DokuWiki", "/usr/share/dokuwiki", &[])?;
-    // Debian's own looks for settings and data in /etc and /var/lib.
-    app.write("site/inc/preload.php", "<?php\n");
-    for entry in fs::read_dir("/etc/dokuwiki").expect("its settings can be read").flatten() {
-        let is_private = entry.file_name().to_string_lossy().contains(".auth.php");
-        if !is_private && entry.path().is_file() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let bytes = fs::read(entry.path()).expect("a setting can be read");
-            app.write(&format!("site/conf/{name}"), bytes);
-        }
-    }
-    app.write("site/conf/local.php", LOCAL);
-    app.write("site/conf/acl.auth.php", ACL);
-    app.write("site/conf/users.auth.php", USERS);
-    for folder in DATA {
-        app.write(&format!("site/data/{folder}/_dummy"), "");
-    }
-    // As the package has it before its own.
-    app.write("site/data/.htaccess", fs::read(app.root().join("inc/.htaccess")).expect("it ships"));
-    app.write("site/data/pages/start.txt", "====== Welcome ======\nSee [[second]].\n");
-    app.write("site/data/pages/second.txt", "====== Second page ======\nOld words.\n");
-    app.let_write("site/data");
-    app.let_write("site/conf");
-    Some(app)
+/// A search by the form on the page.
+fn guest(guest: &Visitor) {
+    // Browsers load this image with each page, and by that the page comes into the index.
+    guest.get("/lib/exe/taskrunner.php?id=candles%3A7");
+    let page = guest.get("/doku.php?id=second").expect("a page with a search", "name=\"q\"");
+    let found = guest.submit(&page, "name=\"q\"", &[("q", "candle")]);
+    found.expect("a search", "What is to be said of");
+}
+
+#[test]
+fn strangers_of_dokuwiki_are_served_from_memory() {
+    let Some(app) = ready(apps::dokuwiki()) else { return };
+    strangers::check(&CASE, &app.folder.root().display().to_string());
+    removed(app);
 }
 
 #[test]
 fn dokuwiki_is_read_edited_and_given_files() {
-    let Some(app) = installed() else { return };
-    let wick = Wick::serve(&app.root());
+    let Some(app) = ready(apps::dokuwiki()) else { return };
+    let local = app.folder.root().join("conf/local.php");
+    let settings = fs::read_to_string(&local).expect("they were written");
+    fs::write(local, settings + SENDFILE).expect("the app is ours");
+    let wick = Wick::serve(&app.folder.root().display().to_string(), true);
     strangers_read(&wick.base);
     let ann = log_in(&wick.base);
     edit(&wick.base, &ann);
     files(&wick.base, &ann, &app);
     wick.stop();
-    app.remove();
+    removed(app);
 }
 
 fn strangers_read(base: &str) {
@@ -106,10 +88,10 @@ fn log_in(base: &str) -> Visitor {
     let ann = Visitor::new(base);
     let login = ann.get("/doku.php?id=start&do=login").expect("the log-in form", "name=\"p\"");
     let wrong = [("u", "ann"), ("p", "wrong")];
-    let failed = ann.post("/doku.php?id=start&do=login", &filled(login.form("name=\"p\""), &wrong));
+    let failed = ann.post("/doku.php?id=start&do=login", &login.form("name=\"p\"").filled(&wrong));
     assert!(!failed.text().contains("Logged in as"), "a wrong password");
     let fields = [("u", "ann"), ("p", "a wick burns")];
-    let fields = filled(failed.form("name=\"p\""), &fields);
+    let fields = failed.form("name=\"p\"").filled(&fields);
     ann.post("/doku.php?id=start&do=login", &fields).expect("a log-in", "Logged in as");
     ann.get("/doku.php?id=second").expect("she stays logged in", "Logged in as");
     let stranger = Visitor::new(base).get("/doku.php?id=second").expect("a stranger", "Old words.");
@@ -121,18 +103,18 @@ fn edit(base: &str, ann: &Visitor) {
     let path = "/doku.php?id=second";
     let form = ann.get(&format!("{path}&do=edit")).expect("the editor", "Old words.");
     let words = "====== Second page ======\nNew words & a \"quote\".\n";
-    let fields = filled(form.form("wikitext"), &[("wikitext", words), ("do[save]", "Save")]);
+    let fields = form.form("wikitext").filled(&[("wikitext", words), ("do[save]", "Save")]);
     ann.post(path, &fields).expect("her edit", "New words &amp;");
     Visitor::new(base).get(path).expect("what strangers see of it", "New words &amp;");
 }
 
-fn files(base: &str, ann: &Visitor, app: &AppFolder) {
-    let file = app.beside("large.zip");
+fn files(base: &str, ann: &Visitor, app: &App) {
+    let file = app.folder.beside("large.zip");
     let bytes = large_file();
     fs::write(&file, &bytes).expect("a file can be written");
     let manager = "/lib/exe/mediamanager.php?ns=";
     let form = ann.get(manager).expect("the media manager", "name=\"upload\"");
-    let fields = filled(form.form("name=\"upload\""), &[("mediaid", "large.zip")]);
+    let fields = form.form("name=\"upload\"").filled(&[("mediaid", "large.zip")]);
     let done = ann.upload(manager, &fields, "upload", &file).expect("an upload", "large.zip");
     assert!(done.text().contains("Upload successful"), "{}", done.text());
     let stranger = Visitor::new(base);

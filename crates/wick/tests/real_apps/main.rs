@@ -1,15 +1,52 @@
-//! Real PHP apps, as Debian packages them, behind the built binary.
+//! Real apps, as Debian and PyPI package them, behind the built binary.
 //!
 //! Each app is copied into a temporary folder, so the machine's own installation is
 //! not touched, and visited with curl: strangers, log-ins, edits, large uploads.
 //! Where an app is not installed its test checks nothing and says so loudly;
-//! `scripts/setup test` installs them. Start at [`dokuwiki`] and [`mediawiki`].
+//! `scripts/setup test` installs them. [`strangers`] is what holds for all of them; a
+//! file for each app says how it is installed and what visitors do there.
 
-mod app_folder;
+#[path = "../../src/demo/apps/mod.rs"]
+mod apps;
+mod crawl;
 mod dokuwiki;
+#[path = "../../src/demo/forms.rs"]
+mod forms;
 mod mediawiki;
+mod shaarli;
+mod strangers;
+mod tt_rss;
 mod visitor;
 mod wick;
+mod wordpress;
+
+use std::path::Path;
+
+use apps::{App, InstallError, MariaDb, require};
+
+/// An app that was installed; none, with a loud message, where a package is missing.
+fn ready(installed: Result<App, InstallError>) -> Option<App> {
+    let needed = require("curl", "/usr/bin/curl").and_then(|()| require("php-cli", "/usr/bin/php"));
+    match needed.and(installed) {
+        Ok(app) => Some(app),
+        Err(missing @ InstallError::Missing { .. }) => {
+            eprintln!("\n*** {missing}: THIS TEST CHECKS NOTHING ***\n");
+            None
+        }
+        Err(error) => unreachable!("{error}"),
+    }
+}
+
+/// Removes an app and sees that it is gone.
+fn removed(app: App) {
+    let path = app.folder.path().to_owned();
+    let database = app.database.as_ref().map(MariaDb::group);
+    drop(app);
+    assert!(!path.exists(), "{} is gone", path.display());
+    if let Some(id) = database {
+        assert!(!Path::new(&format!("/proc/{id}")).exists(), "its database has ended");
+    }
+}
 
 /// A large file: bytes that no layer can guess or shrink.
 const LARGE_BYTES: usize = 20 << 20;

@@ -1,13 +1,13 @@
 //! MediaWiki: a database, tokens in every form, style sheets made by a script.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use crate::app_folder::{AppFolder, run};
-use crate::large_file;
-use crate::visitor::{Visitor, filled};
+use crate::apps::{App, AppFolder, InstallError, MariaDb, require, run};
+use crate::strangers::{self, Case, LogIn};
+use crate::visitor::Visitor;
 use crate::wick::Wick;
+use crate::{large_file, ready, removed};
 
 /// What an owner would write below the settings that the installer made.
 const SETTINGS: &str = r#"
@@ -17,41 +17,105 @@ $wgEnableUploads = true;
 $wgFileExtensions[] = 'bin';
 $wgVerifyMimeType = false;
 "#;
+const PASSWORD: &str = "a wick burns bright";
 
-fn installed() -> Option<AppFolder> {
+const CASE: Case = Case {
+    name: "MediaWiki",
+    start: &["/index.php/Main_Page", "/index.php/Candle_1"],
+    pages: [30, 20],
+    log_in: LogIn {
+        page: "/index.php?title=Special:UserLogin",
+        mark: "wpPassword",
+        fields: &[("wpName", "Ann"), ("wpPassword", PASSWORD), ("wpLoginAttempt", "Log in")],
+        known_on: "/index.php/Candle_1",
+        proof: "\"wgUserName\":\"Ann\"",
+    },
+    guest,
+};
+
+/// A search by the form on the page, then an edit without an account.
+fn guest(guest: &Visitor) {
+    let page = guest.get("/index.php/Candle_2").expect("a page with a search", "name=\"search\"");
+    let found = guest.submit(&page, "name=\"search\"", &[("search", "said"), ("fulltext", "1")]);
+    found.expect("a search", "Search results");
+    let form = guest.get("/index.php?title=Candle_2&action=edit").expect("an editor", "wpTextbox1");
+    let written = [("wpTextbox1", "Words of a guest."), ("wpSave", "Save page")];
+    guest.submit(&form, "wpTextbox1", &written).expect("a guest's edit", "Words of a guest.");
+}
+
+fn installed(has_server: bool) -> Result<App, InstallError> {
     // Links to /var/lib, and extensions that are not switched on.
     let left_out = ["LocalSettings.php", "config", "extensions", "extensions-core", "images"];
-    let app = AppFolder::copy("MediaWiki", "/usr/share/mediawiki", &left_out)?;
-    fs::create_dir(app.root().join("extensions")).expect("a folder can be made");
+    let folder = AppFolder::copy("mediawiki", "/usr/share/mediawiki", &left_out)?;
+    fs::create_dir(folder.root().join("extensions")).expect("a folder can be made");
     let mut install = Command::new("php");
-    install.arg(app.root().join("maintenance/install.php"));
-    install.args(["--dbtype=sqlite", "--dbname=wiki", "--scriptpath=", "--lang=en"]);
-    install.args(["--server=http://localhost", "--skins=Vector", "--pass=a wick burns bright"]);
-    install.arg(format!("--dbpath={}", app.beside("database").display()));
-    run(install.args(["Candle works", "Ann"]));
-    let settings = app.root().join("LocalSettings.php");
+    install.arg(folder.root().join("maintenance/install.php"));
+    install.args(["--scriptpath=", "--lang=en", "--server=http://localhost", "--skins=Vector"]);
+    install.arg(format!("--pass={PASSWORD}"));
+    let database = match has_server {
+        true => {
+            let name = MariaDb::NAME;
+            let database = MariaDb::start(&folder.beside("mariadb"))?;
+            install.arg(format!("--dbserver=localhost:{}", database.socket().display()));
+            install.args(["--dbtype=mysql", &format!("--dbname={name}")]);
+            install.args([format!("--dbuser={name}"), format!("--dbpass={name}")]);
+            Some(database)
+        }
+        false => {
+            require("php-sqlite3", "/usr/share/doc/php-sqlite3")?;
+            install.args(["--dbtype=sqlite", "--dbname=wiki"]);
+            install.arg(format!("--dbpath={}", folder.beside("database").display()));
+            None
+        }
+    };
+    run(install.args(["Candle works", "Ann"]))?;
+    let settings = folder.root().join("LocalSettings.php");
     let made = fs::read_to_string(&settings).expect("the installer wrote them");
-    app.write("site/LocalSettings.php", made + SETTINGS);
-    for folder in ["database", "site/images", "site/cache"] {
-        app.let_write(folder);
+    folder.write("site/LocalSettings.php", made + SETTINGS)?;
+    for name in ["database", "site/images", "site/cache"] {
+        folder.let_write(name)?;
     }
-    Some(app)
+    Ok(App { database, folder })
+}
+
+/// Writes pages that lead to each other.
+fn fill(app: &App) -> Result<(), InstallError> {
+    const CANDLES: u32 = 16;
+    for number in 1..=CANDLES {
+        let next = number % CANDLES + 1;
+        let words = format!("What is to be said of candle {number}.\n\n").repeat(6);
+        let category = number % 3;
+        let text =
+            format!("{words}After it comes [[Candle {next}]]. [[Category:Shelf {category}]]");
+        app.folder.write(&format!("texts/Candle {number}"), text)?;
+    }
+    let mut import = Command::new("php");
+    import.arg(app.folder.root().join("maintenance/importTextFiles.php"));
+    import.arg("--user=Ann");
+    for number in 1..=CANDLES {
+        import.arg(app.folder.beside("texts").join(format!("Candle {number}")));
+    }
+    run(&mut import).map(drop)
+}
+
+#[test]
+fn strangers_of_mediawiki_are_served_from_memory() {
+    let Some(app) = ready(installed(true)) else { return };
+    fill(&app).expect("pages are written");
+    strangers::check(&CASE, &app.folder.root().display().to_string());
+    removed(app);
 }
 
 #[test]
 fn mediawiki_is_read_edited_and_given_files() {
-    if !Path::new("/usr/share/doc/php-sqlite3").exists() {
-        eprintln!("\n*** php-sqlite3 is not installed: THIS TEST CHECKS NOTHING ***\n");
-        return;
-    }
-    let Some(app) = installed() else { return };
-    let wick = Wick::serve(&app.root());
+    let Some(app) = ready(installed(false)) else { return };
+    let wick = Wick::serve(&app.folder.root().display().to_string(), true);
     strangers_read(&wick.base);
     let ann = log_in(&wick.base);
     edit(&wick.base, &ann);
     upload(&wick.base, &ann, &app);
     wick.stop();
-    app.remove();
+    removed(app);
 }
 
 fn strangers_read(base: &str) {
@@ -81,10 +145,10 @@ fn log_in(base: &str) -> Visitor {
     let ann = Visitor::new(base);
     let form = ann.get(PATH).expect("the log-in form", "wpPassword");
     let wrong = [("wpName", "Ann"), ("wpPassword", "wrong"), ("wpLoginAttempt", "Log in")];
-    let failed = ann.post(PATH, &filled(form.form("wpPassword"), &wrong));
+    let failed = ann.post(PATH, &form.form("wpPassword").filled(&wrong));
     let failed = failed.expect("a wrong password", "Incorrect username or password");
     let right = [("wpName", "Ann"), ("wpPassword", "a wick burns bright")];
-    let fields = filled(failed.form("wpPassword"), &right);
+    let fields = failed.form("wpPassword").filled(&right);
     ann.post(PATH, &fields).expect("a log-in", "\"wgUserName\":\"Ann\"");
     ann.get("/index.php/Main_Page").expect("she stays logged in", "\"wgUserName\":\"Ann\"");
     let stranger = Visitor::new(base).get("/index.php/Main_Page");
@@ -96,7 +160,7 @@ fn edit(base: &str, ann: &Visitor) {
     for words in ["Old words.", "New words & a \"quote\"."] {
         let form = ann.get("/index.php?title=Second_page&action=edit");
         let form = form.expect("the editor", "wpTextbox1").form("wpTextbox1");
-        let fields = filled(form, &[("wpTextbox1", words), ("wpSave", "Save page")]);
+        let fields = form.filled(&[("wpTextbox1", words), ("wpSave", "Save page")]);
         let shown = words.replace('&', "&amp;");
         let path = "/index.php?title=Second_page&action=submit";
         ann.post(path, &fields).expect("her edit", &shown);
@@ -105,15 +169,15 @@ fn edit(base: &str, ann: &Visitor) {
     }
 }
 
-fn upload(base: &str, ann: &Visitor, app: &AppFolder) {
-    let file = app.beside("large.bin");
+fn upload(base: &str, ann: &Visitor, app: &App) {
+    let file = app.folder.beside("large.bin");
     let bytes = large_file();
     fs::write(&file, &bytes).expect("a file can be written");
     const PATH: &str = "/index.php?title=Special:Upload";
     let form = ann.get(PATH).expect("the upload form", "wpUploadFile").form("wpUploadFile");
     let written =
         [("wpDestFile", "Large.bin"), ("wpIgnoreWarning", "1"), ("wpUpload", "Upload file")];
-    let done = ann.upload(PATH, &filled(form, &written), "wpUploadFile", &file);
+    let done = ann.upload(PATH, &form.filled(&written), "wpUploadFile", &file);
     let text = done.expect("an upload", "File:Large.bin").text();
     let link = text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
     let mut link = link.filter(|link| link.contains("/images/") && link.ends_with("/Large.bin"));

@@ -18,20 +18,24 @@ pub(crate) struct Wick {
     /// `http://ADDRESS`, without a slash at its end.
     pub(crate) base: String,
     state: TempDir,
+    has_php: bool,
 }
 
 impl Wick {
-    /// Serves `site` on a free port and waits until it says where it listens.
-    pub(crate) fn serve(site: &Path) -> Self {
+    /// Serves `site`, a folder or an origin, on a free port and waits until it says where
+    /// it listens.
+    pub(crate) fn serve(site: &str, caches: bool) -> Self {
         let state = TempDir::new().expect("a temporary folder can be made");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_wick"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--threads", "2", "--state"])
-            .arg(state.path())
-            .arg(site)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary can be run");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wick"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--threads", "2", "--state"]);
+        command.arg(state.path());
+        if !caches {
+            let settings = state.path().join("wick.toml");
+            fs::write(&settings, "[[site]]\ncache = false\n").expect("a file can be written");
+            command.arg("--config").arg(settings);
+        }
+        command.arg(site).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the binary can be run");
         let output = child.stdout.take().expect("it is piped");
         let (tell, told) = mpsc::channel();
         // Reads to the end, so that Wick never waits for somebody to read.
@@ -44,13 +48,14 @@ impl Wick {
             }
         });
         let base = told.recv_timeout(PATIENCE).expect("it says where it listens");
-        Self { child, base, state }
+        Self { child, base, state, has_php: !site.contains("://") }
     }
 
     /// Asks it to stop and sees that neither process nor socket is left.
     pub(crate) fn stop(mut self) {
         let php = descendants(self.child.id());
-        assert!(php.len() >= 2, "php-fpm's master and children run while it serves: {php:?}");
+        let are_there = php.len() >= 2 || !self.has_php;
+        assert!(are_there, "php-fpm's master and children run while it serves: {php:?}");
         self.ask_to_stop();
         let status = self.child.wait().expect("it can be waited for");
         assert!(status.success(), "it stops in good order: {status}");
@@ -75,7 +80,7 @@ impl Drop for Wick {
 }
 
 /// Waits for what must come, and fails if it doesn't within a generous bound.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let bound = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < bound, "waited for: {what}");

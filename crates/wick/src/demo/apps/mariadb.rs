@@ -18,9 +18,6 @@ const START_MAX: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The user that the package makes for its servers; root may not run one.
 const SYSTEM_USER: &str = "mysql";
-/// Database, user and password of an app: nobody else can reach the socket's folder.
-pub(crate) const NAME: &str = "site";
-
 const SERVER: &str = "/usr/sbin/mariadbd";
 const INSTALLER: &str = "/usr/bin/mariadb-install-db";
 
@@ -31,7 +28,10 @@ pub(crate) struct MariaDb {
 }
 
 impl MariaDb {
-    /// Starts one in `folder`, which it makes, with an empty database [`NAME`].
+    /// Database, user and password of an app: it is gone in a minute, and on no network.
+    pub(crate) const NAME: &str = "site";
+
+    /// Starts one in `folder`, which it makes, with an empty database [`Self::NAME`].
     pub(crate) fn start(folder: &Path) -> Result<Self, InstallError> {
         require("mariadb-server", SERVER)?;
         require("mariadb-server", INSTALLER)?;
@@ -56,10 +56,11 @@ impl MariaDb {
         let child = at(Path::new(SERVER), server.spawn())?;
         let mut database = Self { child, socket };
         database.wait(folder)?;
+        let name = Self::NAME;
         database.ask(&format!(
-            "CREATE DATABASE {NAME} CHARACTER SET utf8mb4; \
-             CREATE USER {NAME}@localhost IDENTIFIED BY '{NAME}'; \
-             GRANT ALL ON {NAME}.* TO {NAME}@localhost;"
+            "CREATE DATABASE {name} CHARACTER SET utf8mb4; \
+             CREATE USER {name}@localhost IDENTIFIED BY '{name}'; \
+             GRANT ALL ON {name}.* TO {name}@localhost;"
         ))?;
         Ok(database)
     }

@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-use super::mariadb::{MariaDb, NAME};
-use super::{App, AppFolder, InstallError, PASSWORD, USER, require, run};
+use super::{App, AppFolder, InstallError, MariaDb, PASSWORD, USER, require, run};
 
 /// What visitors need to find; see `install.php` for the rest of it.
 const INSTALLER: &str = include_str!("wordpress_install.php");
@@ -24,12 +23,12 @@ pub(super) fn install() -> Result<App, InstallError> {
 }
 
 fn settings(database: &MariaDb) -> String {
-    let socket = database.socket().display();
+    let (name, socket) = (MariaDb::NAME, database.socket().display());
     format!(
         r#"<?php
-define('DB_NAME', '{NAME}');
-define('DB_USER', '{NAME}');
-define('DB_PASSWORD', '{NAME}');
+define('DB_NAME', '{name}');
+define('DB_USER', '{name}');
+define('DB_PASSWORD', '{name}');
 define('DB_HOST', 'localhost:{socket}');
 define('DB_CHARSET', 'utf8mb4');
 define('DB_COLLATE', '');

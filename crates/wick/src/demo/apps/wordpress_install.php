@@ -17,6 +17,8 @@ wp_install('Candle works', $user, "$user@example.org", true, '', $password);
 update_option('permalink_structure', '/%postname%/');
 update_option('comment_moderation', '0');
 update_option('comment_previously_approved', '0');
+update_option('comments_notify', '0');
+update_option('moderation_notify', '0');
 for ($number = 1; $number <= 12; $number++) {
     $words = "<!-- wp:paragraph -->\n<p>What is to be said of candle $number.</p>\n<!-- /wp:paragraph -->\n";
     $made = wp_insert_post([

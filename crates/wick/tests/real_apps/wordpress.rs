@@ -1,0 +1,42 @@
+//! WordPress with MariaDB: pretty addresses, comments of guests, a log-in that asks for
+//! a cookie that its own page has set.
+
+use crate::apps::{self, PASSWORD, USER};
+use crate::strangers::{self, Case, LogIn};
+use crate::visitor::Visitor;
+use crate::{ready, removed};
+
+const CASE: Case = Case {
+    name: "WordPress",
+    start: &["/", "/candle-number-1/"],
+    pages: [36, 20],
+    log_in: LogIn {
+        page: "/wp-login.php",
+        mark: "name=\"pwd\"",
+        fields: &[("log", USER), ("pwd", PASSWORD), ("wp-submit", "Log In")],
+        known_on: "/candle-number-1/",
+        proof: "id=\"wpadminbar\"",
+    },
+    guest,
+};
+
+/// A comment, which everybody then reads.
+fn guest(guest: &Visitor) {
+    const MARK: &str = "id='comment_post_ID'";
+    let post = guest.get("/candle-number-3/").expect("a post", MARK);
+    let words = "This one burns well & long.";
+    let written =
+        [("comment", words), ("author", "Bob"), ("email", "bob@example.org"), ("url", "")];
+    let shown = "This one burns well &amp; long.";
+    guest.submit(&post, MARK, &written).expect("a guest's comment", shown);
+    guest.get("/candle-number-3/").expect("the post with it", shown);
+    let found = guest.get("/?s=workshop");
+    found.expect("a search", "Workshop 2");
+}
+
+#[test]
+fn strangers_of_wordpress_are_served_from_memory() {
+    let Some(app) = ready(apps::wordpress()) else { return };
+    strangers::check(&CASE, &app.folder.root().display().to_string());
+    removed(app);
+}
