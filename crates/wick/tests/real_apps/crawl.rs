@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::forms::unescaped;
 use crate::visitor::{Page, Visitor, resolve};
 
-/// Words of addresses that do something, or show each visitor something else.
+/// Words of addresses that do something, show each visitor something else.
 const VERBS: &[&str] = &[
     "edit",
     "action=",
@@ -26,9 +26,11 @@ const VERBS: &[&str] = &[
     "xmlrpc",
     "replytocom",
     "random",
+    "special:my",
 ];
 /// Endings of what is no page.
-const FILES: &[&str] = &[".css", ".js", ".xml", ".png", ".svg", ".ico", ".jpg", ".woff2", ".php5"];
+const FILES: &[&str] =
+    &[".html", ".css", ".js", ".xml", ".png", ".svg", ".ico", ".jpg", ".woff2", ".php5"];
 
 /// Paths of HTML pages, the start first, `max` at most.
 pub(crate) fn crawl(visitor: &Visitor, base: &str, start: &[&str], max: usize) -> Vec<String> {
@@ -76,6 +78,17 @@ fn is_for_reading(path: &str) -> bool {
     let file = lower.split('?').next().unwrap_or_default();
     let does_something = VERBS.iter().any(|verb| lower.contains(verb));
     !does_something && !FILES.iter().any(|ending| file.ends_with(ending))
+}
+
+/// Whether two pages say the same. The order may differ: a database gives rows of equal rank
+/// in any.
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut words: Vec<_> = text.split(' ').map(str::to_owned).collect();
+        words.sort_unstable();
+        words
+    };
+    one == other || sorted(one) == sorted(other)
 }
 
 /// The words of a page as a reader sees them, numbers masked: they count and tell the time.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::apps::{App, AppFolder, InstallError, MariaDb, require, run};
 use crate::strangers::{self, Case, LogIn};
-use crate::visitor::Visitor;
+use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
 use crate::{large_file, ready, removed};
 
@@ -25,17 +25,19 @@ const CASE: Case = Case {
     pages: [30, 20],
     log_in: LogIn {
         page: "/index.php?title=Special:UserLogin",
+        // With no-store, unlike what strangers read.
+        is_shared: false,
         mark: "wpPassword",
         fields: &[("wpName", "Ann"), ("wpPassword", PASSWORD), ("wpLoginAttempt", "Log in")],
         known_on: "/index.php/Candle_1",
         proof: "\"wgUserName\":\"Ann\"",
     },
+    guest_page: "/index.php/Candle_2",
     guest,
 };
 
 /// A search by the form on the page, then an edit without an account.
-fn guest(guest: &Visitor) {
-    let page = guest.get("/index.php/Candle_2").expect("a page with a search", "name=\"search\"");
+fn guest(guest: &Visitor, page: Page) {
     let found = guest.submit(&page, "name=\"search\"", &[("search", "said"), ("fulltext", "1")]);
     found.expect("a search", "Search results");
     let form = guest.get("/index.php?title=Candle_2&action=edit").expect("an editor", "wpTextbox1");

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::apps::{App, AppFolder, InstallError, PASSWORD, USER};
 use crate::strangers::{self, Case, LogIn};
-use crate::visitor::Visitor;
+use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
 use crate::{ready, removed};
 
@@ -17,17 +17,18 @@ const CASE: Case = Case {
     pages: [30, 15],
     log_in: LogIn {
         page: "/login",
+        is_shared: true,
         mark: "id=\"longlastingsessionform\"",
         fields: &[("login", USER), ("password", PASSWORD)],
         known_on: "/tags/cloud",
         proof: "/admin/logout",
     },
+    guest_page: "/tags/cloud",
     guest,
 };
 
 /// A search by the form on the page.
-fn guest(guest: &Visitor) {
-    let page = guest.get("/tags/cloud").expect("a page with a search", "name=\"searchterm\"");
+fn guest(guest: &Visitor, page: Page) {
     let found = guest.submit(&page, "name=\"searchterm\"", &[("searchterm", "candle 7")]);
     found.expect("a search", "https://example.org/candle/7");
 }

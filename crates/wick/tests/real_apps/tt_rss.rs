@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::apps::{App, AppFolder, InstallError, MariaDb, require};
 use crate::strangers::{self, Case, LogIn};
-use crate::visitor::Visitor;
+use crate::visitor::{Page, Visitor};
 use crate::{ready, removed};
 
 const CASE: Case = Case {
@@ -15,17 +15,19 @@ const CASE: Case = Case {
     pages: [5, 2],
     log_in: LogIn {
         page: "/",
+        is_shared: true,
         mark: "name=\"password\"",
         // Those that its own scheme brings.
         fields: &[("op", "login"), ("login", "admin"), ("password", "password")],
         known_on: "/",
         proof: "Subscribe to feed...",
     },
+    guest_page: "/",
     guest,
 };
 
 /// A program logs in without a page, as the apps on telephones do.
-fn guest(guest: &Visitor) {
+fn guest(guest: &Visitor, _: Page) {
     let login = r#"{"op":"login","user":"admin","password":"password"}"#;
     let answer = guest.post_json("/api/", login).text();
     // Programs have to be let in by their user first.

@@ -51,6 +51,16 @@ impl Wick {
         Self { child, base, state, has_php: !site.contains("://") }
     }
 
+    /// What it says about an address: why it is shared with strangers or not.
+    pub(crate) fn explain(&self, path: &str) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wick"));
+        command.args(["explain", "--state"]).arg(self.state.path());
+        let output = command.arg(format!("{}{path}", self.base)).output();
+        let output = output.expect("the binary can be run");
+        let told = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&told).into_owned()
+    }
+
     /// Asks it to stop and sees that neither process nor socket is left.
     pub(crate) fn stop(mut self) {
         let php = descendants(self.child.id());

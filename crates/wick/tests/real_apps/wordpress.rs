@@ -3,7 +3,7 @@
 
 use crate::apps::{self, PASSWORD, USER};
 use crate::strangers::{self, Case, LogIn};
-use crate::visitor::Visitor;
+use crate::visitor::{Page, Visitor};
 use crate::{ready, removed};
 
 const CASE: Case = Case {
@@ -12,18 +12,20 @@ const CASE: Case = Case {
     pages: [36, 20],
     log_in: LogIn {
         page: "/wp-login.php",
+        // With no-cache, unlike what strangers read.
+        is_shared: false,
         mark: "name=\"pwd\"",
         fields: &[("log", USER), ("pwd", PASSWORD), ("wp-submit", "Log In")],
         known_on: "/candle-number-1/",
         proof: "id=\"wpadminbar\"",
     },
+    guest_page: "/candle-number-3/",
     guest,
 };
 
 /// A comment, which everybody then reads.
-fn guest(guest: &Visitor) {
+fn guest(guest: &Visitor, post: Page) {
     const MARK: &str = "id='comment_post_ID'";
-    let post = guest.get("/candle-number-3/").expect("a post", MARK);
     let words = "This one burns well & long.";
     let written =
         [("comment", words), ("author", "Bob"), ("email", "bob@example.org"), ("url", "")];
