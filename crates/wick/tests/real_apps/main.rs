@@ -17,6 +17,7 @@ mod shaarli;
 mod strangers;
 mod tt_rss;
 mod visitor;
+mod wagtail;
 mod wick;
 mod wordpress;
 
