@@ -71,7 +71,7 @@ pub(crate) fn check(case: &Case, site: &str) {
         let visitor = Visitor::new(base).from(&format!("127.0.0.{}", round + 2));
         let (from_memory, others) = read(&visitor, &expected, &mut trouble);
         if round > 0 && IS_SHARED {
-            others.iter().for_each(|path| println!("{}", wick.explain(path)));
+            others.iter().for_each(|path| println!("  {path}: {}", why(&wick, path)));
         }
         let (all, name) = (pages.len(), case.name);
         println!("{name}: round {}: {from_memory} of {all} pages from memory", round + 1);
@@ -145,6 +145,13 @@ fn settle(base: &str, pages: &[String]) {
             return;
         }
     }
+}
+
+/// What Wick says of sharing a page.
+fn why(wick: &Wick, path: &str) -> String {
+    let told = wick.explain(path);
+    let about = told.lines().find(|line| line.starts_with("sharing"));
+    about.unwrap_or(&told).trim_start_matches("sharing").trim_start().to_owned()
 }
 
 /// Opens a page when it is in memory, if it is one that can be.
