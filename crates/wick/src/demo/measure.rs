@@ -1,5 +1,6 @@
 //! The load on a server, and what answering it took.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,8 +22,10 @@ use super::exhibit::Exhibit;
 /// Visitors at one time.
 pub(super) const VISITORS: usize = 16;
 /// Load before the measurement, so that the caches of PHP, of the app and of Wick are
-/// filled: a wiki renders each page once.
-const WARM_UP: Duration = Duration::from_millis(1500);
+/// filled. At first it is one visitor: an app may stumble when all come to a page that it
+/// has never made.
+const WARM_UPS: [(usize, Duration); 2] =
+    [(1, Duration::from_millis(750)), (VISITORS, Duration::from_millis(750))];
 
 /// Puts load on a server, with a line of progress on a terminal, until it is over or
 /// somebody has had enough.
@@ -85,7 +88,11 @@ async fn run_load(
         stream.set_nodelay(true)?;
         Ok(stream)
     };
-    let warm_up = load.run(&dial, WARM_UP, &AtomicU64::new(0)).await;
+    let mut warm_up_failures = BTreeMap::new();
+    for (visitors, time) in WARM_UPS {
+        let warm_up = Load { visitors, ..load }.run(&dial, time, &AtomicU64::new(0)).await;
+        warm_up_failures.extend(warm_up.failures);
+    }
     let spent = || {
         let others: Duration = groups.iter().map(|&group| processor::of_group(group)).sum();
         (processor::of_process() + others).saturating_sub(processor::of_thread())
@@ -95,7 +102,7 @@ async fn run_load(
     let processor = spent().saturating_sub(start.0);
     let made_by_php = fetches() - start.1;
     // What fails while warming up fails the measurement too.
-    for (what, count) in warm_up.failures {
+    for (what, count) in warm_up_failures {
         *measured.failures.entry(what).or_default() += count;
     }
     Side { measured, processor, made_by_php }
@@ -107,11 +114,12 @@ async fn progress(what: &str, time: Duration, answered: &AtomicU64) {
         return std::future::pending().await;
     }
     let start = tokio::time::Instant::now();
+    let warm_up: Duration = WARM_UPS.iter().map(|(_, time)| *time).sum();
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     loop {
         tick.tick().await;
         let pages = grouped(answered.load(Ordering::Relaxed) as f64);
-        let share = start.elapsed().saturating_sub(WARM_UP).as_secs_f64() / time.as_secs_f64();
+        let share = start.elapsed().saturating_sub(warm_up).as_secs_f64() / time.as_secs_f64();
         say(&format!("\r\x1b[K  {what:<12} {} {pages:>12} pages", bar(share.min(1.0))));
     }
 }

@@ -9,6 +9,7 @@
 #[path = "../../src/demo/apps/mod.rs"]
 mod apps;
 mod crawl;
+mod demo;
 mod dokuwiki;
 #[path = "../../src/demo/forms.rs"]
 mod forms;

@@ -20,7 +20,8 @@ pub(crate) struct AppFolder {
 impl AppFolder {
     /// A folder with nothing but an empty one for the site.
     pub(crate) fn new() -> Result<Self, InstallError> {
-        let made = tempfile::Builder::new().prefix("wick-app-").tempdir();
+        // A short name: it becomes part of a socket's path, which may have 107 bytes.
+        let made = tempfile::Builder::new().prefix("wick-").tempdir();
         let folder = made.map_err(|error| InstallError::File(std::env::temp_dir(), error))?;
         let app = Self { folder };
         // Scripts run as another user, who must be able to read them.

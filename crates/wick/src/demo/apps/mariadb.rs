@@ -40,12 +40,12 @@ impl MariaDb {
         let datadir = format!("--datadir={}", data.display());
         // Small files, and none of them waits for the disk: all of it is gone in a minute.
         let small = ["--innodb-log-file-size=8M", "--innodb-flush-method=nosync"];
-        let mut install = as_its_user(INSTALLER);
+        let mut install = as_its_user(INSTALLER, folder);
         install.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
         run(install.arg("--skip-test-db").arg(&datadir).args(small))?;
         // A short name: the system allows a socket's path no more than 107 bytes.
         let socket = folder.join("db");
-        let mut server = as_its_user(SERVER);
+        let mut server = as_its_user(SERVER, folder);
         server.args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=64M"]);
         server.arg(&datadir).args(small).arg("--innodb-flush-log-at-trx-commit=0");
         server.arg(format!("--socket={}", socket.display()));
@@ -128,8 +128,10 @@ fn make_folder(folder: &Path) -> Result<(), InstallError> {
 }
 
 /// A command that ends with us; where we are root it runs as the user of the package.
-fn as_its_user(program: &str) -> Command {
+fn as_its_user(program: &str, folder: &Path) -> Command {
     let mut command = Command::new("setpriv");
+    // Ours may be a folder that only we may write.
+    command.env("TMPDIR", folder);
     command.args(["--pdeathsig", "KILL"]);
     if is_root() {
         command.args(["--reuid", SYSTEM_USER, "--regid", SYSTEM_USER, "--clear-groups"]);
