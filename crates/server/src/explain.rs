@@ -116,8 +116,10 @@ impl Server {
             Some(page) => describe(&page, now),
             None => match self.store.variants(key) {
                 0 => "nothing".to_owned(),
-                1 => "one variant, for other request fields (Vary)".to_owned(),
-                many => format!("{many} variants, all for other request fields (Vary)"),
+                1 => "one variant, for other browsers, languages or request fields".to_owned(),
+                many => {
+                    format!("{many} variants, all for other browsers, languages or request fields")
+                }
             },
         }
     }

@@ -45,11 +45,17 @@ pub fn impossible(target: &str) -> Option<String> {
         .then_some(changed)
 }
 
-/// Whether the class keeps a parameter's name and not its value.
+/// Whether the class keeps a parameter's name and not its value, and the value names a thing.
+/// Which part of a list is shown does not: past its end apps show the last.
 fn is_masked(class_query: &str, name: &str) -> bool {
-    class_query.split('&').any(|parameter| {
-        parameter.strip_prefix(name).is_some_and(|rest| matches!(rest, "=" | "=*"))
-    })
+    const PLACES: [&str; 14] = [
+        "page", "paged", "cpage", "pg", "p_no", "start", "offset", "from", "limit", "per_page",
+        "sort", "order", "dir", "pageno",
+    ];
+    !PLACES.contains(&name.to_ascii_lowercase().as_str())
+        && class_query.split('&').any(|parameter| {
+            parameter.strip_prefix(name).is_some_and(|rest| matches!(rest, "=" | "=*"))
+        })
 }
 
 #[cfg(test)]
@@ -62,7 +68,8 @@ mod tests {
             ("/", None),
             ("/login", None),
             ("/post/5", Some("/post/987654321")),
-            ("/post/5?page=2", Some("/post/987654321?page=987654321")),
+            ("/post/5?page=2", Some("/post/987654321?page=2")),
+            ("/?page=2", None),
             ("/viewtopic.php?t=17", Some("/viewtopic.php?t=987654321")),
             ("/index.php?route=product&id=3", Some("/index.php?route=product&id=987654321")),
             ("/wiki/Main_Page", Some("/wiki/wick-no-such-thing")),

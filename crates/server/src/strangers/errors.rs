@@ -58,9 +58,15 @@ async fn look(brief: &Brief, strangers: &Strangers, target: &str) -> ErrorPage {
         }
         _ => return ErrorPage::None,
     };
-    let Some((path, _)) = target.split_once('?') else { return ErrorPage::Page(error) };
+    let path = target.split_once('?').map_or("/", |(path, _)| path);
     let Ok(plain) = persona.fetch(&brief.to(path)).await else { return ErrorPage::Unknown };
     match plain.document {
+        // An error is a poor page. What is as rich as the list is a list, shown for any number.
+        Some(document)
+            if plain.status == 200 && error.chunk_count() * 10 > document.chunk_count() * 8 =>
+        {
+            ErrorPage::None
+        }
         Some(document) if plain.status == 200 && reads_like(&document, &error, target).await => {
             ErrorPage::None
         }

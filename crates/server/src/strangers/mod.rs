@@ -28,6 +28,7 @@ pub(crate) mod persona;
 mod preference;
 mod refusal;
 pub(crate) mod rules;
+pub(crate) mod scripts;
 pub(crate) mod tell;
 pub(crate) mod tracking;
 mod verify;
@@ -62,6 +63,7 @@ pub(crate) struct Strangers {
     pub(crate) constancy: Mutex<Constancy>,
     pub(crate) fronts: Fronts,
     pub(crate) places: fill::Places,
+    pub(crate) scripts: scripts::Scripts,
     pub(crate) counts: Counts,
     keeping: keeping::Keeping,
     dice: AtomicU64,
@@ -99,6 +101,7 @@ impl Strangers {
             constancy: Mutex::default(),
             fronts: Fronts::default(),
             places: fill::Places::default(),
+            scripts: scripts::Scripts::default(),
             counts: Counts::default(),
             keeping,
             dice: AtomicU64::new(0),

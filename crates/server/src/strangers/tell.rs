@@ -58,7 +58,7 @@ pub(crate) fn tell(
     );
     let counts = &strangers.counts;
     say(
-        "site",
+        "counts",
         format!(
             "found shareable {}, not shareable {}; requests by personas {}; sessions begun {}; \
          values without counterpart {}; alarms {}",

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use align::{Comparison, Document};
 use policy::strangers::shape::is_named_after;
-use policy::strangers::{Wish, forbidden_verb, may_set_preference, names_session, set_cookies};
+use policy::strangers::{Wish, forbidden_verb, may_set_preference, names_session};
 use wire::{Fields, Name};
 
 use super::Strangers;
@@ -73,7 +73,9 @@ pub(crate) async fn verify(
     let (mut one, other) = (one?, other?);
     fits_together(&one.page, &other.page)?;
     obeys(strangers, brief, &one.page)?;
-    reads_no_cookie(&one)?;
+    let first = one.first.as_ref().unwrap_or(&one.page).fields.clone();
+    let answers = [&first, &one.page.fields];
+    strangers.scripts.check(brief, &mut one.persona, &answers, &one.page).await?;
     let first = one.first.as_ref().unwrap_or(&one.page);
     if may_prefer(brief, first) {
         let target = goes_to(brief, &one.page);
@@ -144,26 +146,6 @@ fn obeys(strangers: &Strangers, brief: &Brief, page: &Sample) -> Result<(), Refu
         true => Err(Refusal::of_wish(wish)),
         false => Ok(()),
     }
-}
-
-/// Refuses a page whose scripts seem to send back a cookie that they read: only the visitor
-/// whose cookie it is could.
-fn reads_no_cookie(visit: &Visit) -> Result<(), Refusal> {
-    let first = visit.first.as_ref().unwrap_or(&visit.page);
-    let page = &visit.page.body;
-    let has_script = memchr::memmem::find(page, b"<script").is_some();
-    for cookie in set_cookies(&first.fields).chain(set_cookies(&visit.page.fields)) {
-        let lower = cookie.name.to_ascii_lowercase();
-        let is_double_submit =
-            [&b"xsrf"[..], b"csrf"].iter().any(|word| memchr::memmem::find(&lower, word).is_some());
-        let is_named = memchr::memmem::find(page, b"document.cookie").is_some()
-            && memchr::memmem::find(page, cookie.name).is_some();
-        if !cookie.http_only && has_script && (is_double_submit || is_named) {
-            let name = String::from_utf8_lossy(cookie.name).into_owned();
-            return Err(Refusal::ScriptCookie(name));
-        }
-    }
-    Ok(())
 }
 
 /// Whether the address may have set a preference.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use align::Document;
 use base::task;
 use http::Method;
-use origin::Answer;
+use origin::{Answer, OriginError};
 use policy::strangers::{
     Visitor, is_known_foreign, may_set_preference, set_cookies, without_sessions,
 };
@@ -33,6 +33,7 @@ use super::brief::Brief;
 use super::copies::{Copy, NewCopy};
 use super::fill::{Order, fill, untried};
 use super::persona::{PAGE_BYTES_MAX, Persona, Sample, is_redirect};
+use super::refusal::Refusal;
 use super::tracking;
 use super::verify::{apart, may_be_page};
 
@@ -48,7 +49,7 @@ pub(crate) enum Welcome {
 pub(crate) async fn welcome(
     mut journey: Journey,
     lead: Lead<Landing>,
-    mut answer: Answer,
+    answer: Answer,
     fetch: &Fetch,
     reason: NoStore,
 ) -> Welcome {
@@ -67,43 +68,30 @@ pub(crate) async fn welcome(
         return other_than_pages(journey, lead, answer, &strangers).await;
     }
     let order = order(&journey, fetch.hash);
-    if untried(&order).is_some() {
+    // An error that is sent as a page is nobody's own: it is told, and no session with it.
+    let untried = untried(&order);
+    let is_error = untried.as_deref().is_some_and(|why| matches!(why, Refusal::Error));
+    if untried.is_some() && !is_error {
         return not_here(journey, lead, answer);
     }
-    let Answer { body, length, .. } = answer;
-    let gathered = match length.is_some_and(|bytes| bytes > PAGE_BYTES_MAX as u64) {
-        true => Ok(Gathered::Larger(body)),
-        false => gather(body, PAGE_BYTES_MAX).await,
-    };
-    let bytes = match gathered {
-        Ok(Gathered::Whole(bytes)) => bytes,
-        Ok(Gathered::Larger(body)) => {
-            answer = Answer { head: answer.head, body, length, file: None };
-            return not_here(journey, lead, answer);
-        }
-        Err(error) => {
-            let error = origin::OriginError::Reset(error.to_string());
+    let unix_seconds = journey.now().unix_seconds();
+    let sample = match whole(answer, unix_seconds).await {
+        Ok(sample) => sample,
+        Err(Whole::Other(same)) => return not_here(journey, lead, *same),
+        Err(Whole::Broken(error)) => {
             lead.land(Landing::Failed { status: error.status(), error: error.clone() });
             return Welcome::Done(Reply::failed(&error, &journey.key));
         }
     };
-    let unix_seconds = journey.now().unix_seconds();
-    let head = answer.head;
-    let Ok(sample) = Sample::of(head.status, head.fields.clone(), bytes.clone(), unix_seconds)
-    else {
-        let length = Some(bytes.len() as u64);
-        answer = Answer { head, body: body::full(bytes), length, file: None };
-        return not_here(journey, lead, answer);
-    };
-    let begins_session = set_cookies(&head.fields).any(|cookie| !cookie.is_removal(unix_seconds));
+    let begins_session = set_cookies(&sample.fields).any(|cookie| !cookie.is_removal(unix_seconds));
     if begins_session && order.brief.is_background() {
         return in_background(journey, lead, &order, fetch, sample).await;
     }
-    if let Some(reply) = marked(&mut journey, &strangers, &order, fetch, &sample) {
+    if is_error || tracking::bare(&order.brief.target).is_some() {
         land(lead, None);
-        return Welcome::Done(reply);
+        return Welcome::Done(for_one(&mut journey, &strangers, &order, fetch, &sample));
     }
-    let withheld = begins_session && may_withhold(&strangers, &order, &head);
+    let withheld = begins_session && may_withhold(&strangers, &order, &sample);
     let reply = deliver(&mut journey, fetch, &sample, withheld);
     let copy = withheld.then(|| keep(&strangers, &order, &sample)).flatten();
     let asker = sample.document.clone().filter(|_| !is_redirect(sample.status));
@@ -116,6 +104,35 @@ pub(crate) async fn welcome(
         land(lead, outcome.ok());
     });
     Welcome::Done(reply)
+}
+
+/// Why an answer is no sample.
+enum Whole {
+    /// It is too large, or coded; here it is.
+    Other(Box<Answer>),
+    Broken(OriginError),
+}
+
+/// Takes an answer whole.
+async fn whole(answer: Answer, unix_seconds: u64) -> Result<Sample, Whole> {
+    let Answer { head, body, length, .. } = answer;
+    let again =
+        |head, body, length| Err(Whole::Other(Box::new(Answer { head, body, length, file: None })));
+    if length.is_some_and(|bytes| bytes > PAGE_BYTES_MAX as u64) {
+        return again(head, body, length);
+    }
+    let bytes = match gather(body, PAGE_BYTES_MAX).await {
+        Ok(Gathered::Whole(bytes)) => bytes,
+        Ok(Gathered::Larger(body)) => return again(head, body, length),
+        Err(error) => return Err(Whole::Broken(OriginError::Reset(error.to_string()))),
+    };
+    match Sample::of(head.status, head.fields.clone(), bytes.clone(), unix_seconds) {
+        Ok(sample) => Ok(sample),
+        Err(_) => {
+            let length = Some(bytes.len() as u64);
+            again(head, body::full(bytes), length)
+        }
+    }
 }
 
 /// What a fill for this journey's page is.
@@ -145,7 +162,7 @@ fn land(lead: Lead<Landing>, page: Option<Arc<crate::page::Page>>) {
 
 /// Whether the session that came with a page can be kept back before the page is verified:
 /// it is one of a kind that is shared, or nothing says that its address sets a preference.
-fn may_withhold(strangers: &Strangers, order: &Order, head: &ResponseHead) -> bool {
+fn may_withhold(strangers: &Strangers, order: &Order, sample: &Sample) -> bool {
     let target = &order.brief.target;
     if strangers.classes.is_shared(target) {
         return true;
@@ -154,33 +171,33 @@ fn may_withhold(strangers: &Strangers, order: &Order, head: &ResponseHead) -> bo
         return false;
     }
     let has_query = target.contains('?');
-    if !has_query && !is_redirect(head.status) {
-        strangers.names.note_usual(&head.fields);
+    if !has_query && !is_redirect(sample.status) {
+        strangers.names.note_usual(&sample.fields);
     }
     let is_usual = || {
         // Names that strangers get on pages that are shared.
-        set_cookies(&head.fields).all(|cookie| strangers.names.is_usual(cookie.name))
+        set_cookies(&sample.fields).all(|cookie| strangers.names.is_usual(cookie.name))
     };
-    !has_query || (!is_redirect(head.status) && is_usual())
+    !has_query || (!is_redirect(sample.status) && is_usual())
 }
 
-/// A page whose address bears marks of advertising isn't stored; whether it needs to be told
-/// from the page without them is learned behind the visitor's back.
-fn marked(
+/// A page that isn't stored and is nobody's own. Of one whose address bears marks of
+/// advertising it is learned, behind the visitor's back, whether it shows them.
+fn for_one(
     journey: &mut Journey,
     strangers: &Arc<Strangers>,
     order: &Order,
     fetch: &Fetch,
     sample: &Sample,
-) -> Option<Reply> {
-    tracking::bare(&order.brief.target)?;
+) -> Reply {
     keep(strangers, order, sample);
-    if strangers.classes.ignores_tracking(&order.brief.target).is_none() {
+    let target = &order.brief.target;
+    if tracking::bare(target).is_some() && strangers.classes.ignores_tracking(target).is_none() {
         let (strangers, brief) = (strangers.clone(), order.brief.clone());
         let panics = journey.server.counters.panics.clone();
         task::spawn_counted(&panics, async move { tracking::learn(&brief, &strangers).await });
     }
-    Some(deliver(journey, fetch, sample, true))
+    deliver(journey, fetch, sample, true)
 }
 
 /// The answer for the one who asked.
