@@ -99,14 +99,35 @@ fn taste_hash(fields: &Fields) -> u64 {
     thread_local! {
         static KNOWN: RefCell<[(u64, u64); PLACES]> = const { RefCell::new([(0, 0); PLACES]) };
     }
+    let computed = || pipeline::hash(format!("{:?}", taste(fields)).as_bytes());
+    let mut lines = fields.all(Name::AcceptLanguage);
+    let languages = lines.next().unwrap_or_default();
+    // Several lines are one list, of which the first alone would be somebody else's.
+    if lines.next().is_some() {
+        return computed();
+    }
     let agent = fields.first(Name::UserAgent).unwrap_or_default();
-    let languages = fields.first(Name::AcceptLanguage).unwrap_or_default();
     let key = pipeline::hash(agent) ^ pipeline::hash(languages).rotate_left(1);
     KNOWN.with_borrow_mut(|known| {
         let place = &mut known[key as usize % PLACES];
         if place.0 != key {
-            *place = (key, pipeline::hash(format!("{:?}", taste(fields)).as_bytes()));
+            *place = (key, computed());
         }
         place.1
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_line_of_languages_changes_nobody_elses_taste() {
+        let hash = |text: &str| taste_hash(&Fields::parse(text.as_bytes()).expect("valid"));
+        let two_lines = hash("user-agent: x\naccept-language: en;q=0.5\naccept-language: de");
+        let first_line = hash("user-agent: x\naccept-language: en;q=0.5");
+        assert_ne!(two_lines, first_line);
+        assert_eq!(two_lines, hash("user-agent: x\naccept-language: de, en;q=0.5"));
+        assert_eq!(first_line, hash("user-agent: x\naccept-language: en"));
+    }
 }
