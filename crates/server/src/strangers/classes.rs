@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use policy::strangers::shape;
 
 use super::refusal::Refusal;
+use super::tracking;
 
 const CLASSES_MAX: usize = 4096;
 const PAGES_MAX: usize = 16_384;
@@ -27,7 +28,7 @@ const QUARANTINE_MS: u64 = 3_600_000;
 /// Pages that were refused, and none shared, until the class is.
 const REFUSED_PAGES: usize = 4;
 /// Pages that two tastes must have had in common.
-const SAME_PAGES: u8 = 2;
+const SAME_PAGES: usize = 2;
 
 /// What is known about classes and their pages.
 #[derive(Default)]
@@ -49,7 +50,7 @@ struct Class {
     refused: Option<Refused>,
     refused_pages: HashSet<u64>,
     /// By two tastes, the smaller first: pages that were the same, or none if one differed.
-    tastes: HashMap<(u64, u64), Option<u8>>,
+    tastes: HashMap<(u64, u64), Option<HashSet<u64>>>,
     ignores_tracking: Option<bool>,
     error: ErrorPage,
     /// Whether what is no page is the same for everybody, so that its session means nothing.
@@ -144,17 +145,19 @@ impl Classes {
     pub(crate) fn same_tastes(&self, target: &str, taste: u64) -> Vec<u64> {
         let inner = self.inner.lock();
         let Some(class) = inner.classes.get(&shape(target)) else { return Vec::new() };
-        let is_same = |votes: &Option<u8>| votes.is_some_and(|votes| votes >= SAME_PAGES);
+        let is_same = |pages: &Option<HashSet<u64>>| {
+            pages.as_ref().is_some_and(|pages| pages.len() >= SAME_PAGES)
+        };
         class
             .tastes
             .iter()
-            .filter(|(pair, votes)| is_same(votes) && (pair.0 == taste || pair.1 == taste))
+            .filter(|(pair, pages)| is_same(pages) && (pair.0 == taste || pair.1 == taste))
             .map(|(pair, _)| if pair.0 == taste { pair.1 } else { pair.0 })
             .collect()
     }
 
-    /// Notes whether one page looked the same to two tastes.
-    pub(crate) fn note_tastes(&self, target: &str, one: u64, other: u64, is_same: bool) {
+    /// Notes whether a page looked the same to two tastes. One page counts once.
+    pub(crate) fn note_tastes(&self, target: &str, page: u64, tastes: (u64, u64), is_same: bool) {
         /// Browsers, bots and languages that are told apart within one class.
         const PAIRS_MAX: usize = 256;
         let mut inner = self.inner.lock();
@@ -162,11 +165,16 @@ impl Classes {
         if class.tastes.len() >= PAIRS_MAX {
             class.tastes.clear();
         }
-        let votes = class.tastes.entry((one.min(other), one.max(other))).or_insert(Some(0));
-        *votes = match is_same {
-            true => votes.map(|votes| votes.saturating_add(1)),
-            false => None,
-        };
+        let (one, other) = tastes;
+        let pages = class
+            .tastes
+            .entry((one.min(other), one.max(other)))
+            .or_insert_with(|| Some(HashSet::new()));
+        match (is_same, pages) {
+            (true, Some(pages)) if pages.len() < SAME_PAGES => drop(pages.insert(page)),
+            (true, _) => {}
+            (false, pages) => *pages = None,
+        }
     }
 
     /// Whether a page that looks like another one is to be doubted: once, not twice in a row.
@@ -190,13 +198,16 @@ impl Classes {
     }
 
     /// Whether pages of this class are the same with marks of advertising in the address.
+    /// The class is that of the address without them: every campaign would begin another.
     pub(crate) fn ignores_tracking(&self, target: &str) -> Option<bool> {
-        self.inner.lock().classes.get(&shape(target)).and_then(|class| class.ignores_tracking)
+        let bare = tracking::bare(target)?;
+        self.inner.lock().classes.get(&shape(&bare)).and_then(|class| class.ignores_tracking)
     }
 
     pub(crate) fn note_tracking(&self, target: &str, is_ignored: bool) {
+        let Some(bare) = tracking::bare(target) else { return };
         let mut inner = self.inner.lock();
-        let class = inner.class(target);
+        let class = inner.class(&bare);
         // One page that shows its marks speaks for all.
         class.ignores_tracking = Some(is_ignored && class.ignores_tracking != Some(false));
     }
@@ -230,5 +241,34 @@ impl Refused {
             false => (REFUSED_MS << times.min(8)).min(REFUSED_MS_MAX),
         };
         Self { until_ticks_ms: ticks_ms + wait_ms, times: times + 1, refusal }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tastes_share_a_class_once_two_of_its_pages_were_the_same_to_both() {
+        let classes = Classes::default();
+        classes.note_tastes("/post/1", 1, (8, 9), true);
+        classes.note_tastes("/post/1", 1, (9, 8), true);
+        assert!(classes.same_tastes("/post/3", 8).is_empty(), "it was one page twice");
+        classes.note_tastes("/post/2", 2, (8, 9), true);
+        assert_eq!(classes.same_tastes("/post/3", 8), [9]);
+        classes.note_tastes("/post/4", 4, (8, 9), false);
+        classes.note_tastes("/post/5", 5, (8, 9), true);
+        assert!(classes.same_tastes("/post/3", 9).is_empty());
+    }
+
+    #[test]
+    fn what_marks_of_advertising_say_is_no_part_of_a_class() {
+        let classes = Classes::default();
+        classes.note_tracking("/post/1?utm_source=mail", true);
+        assert_eq!(classes.ignores_tracking("/post/2?utm_source=paper&gclid=x"), Some(true));
+        classes.note_tracking("/post/3?fbclid=x", false);
+        classes.note_tracking("/post/1?utm_source=mail", true);
+        assert_eq!(classes.ignores_tracking("/post/2?utm_source=paper"), Some(false));
+        assert_eq!(classes.ignores_tracking("/other?utm_source=mail"), None);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use align::Document;
 use policy::{Terms, VaryKey};
 use store::Key;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use wire::{Fields, Name, ResponseHead};
 
 use crate::carry;
@@ -19,20 +19,46 @@ use crate::pipeline;
 use super::Strangers;
 use super::brief::Brief;
 use super::copies::{Copy, NewCopy};
+use super::data;
 use super::guests::Reader;
-use super::persona::{Persona, Sample, is_redirect};
+use super::persona::{self, Persona, Sample, is_redirect};
 use super::refusal::Refusal;
 use super::verify::{self, Verified, apart, verify};
 
 /// Pages of a site that are made at one time; visitors need the origin too.
 const FILLS_MAX: usize = 4;
 
+/// Pages that wait to be made; a crawler must not keep visitors waiting behind it.
+const WAITING_MAX: usize = 32;
+
 /// Places for those who fill.
-pub(crate) struct Places(Semaphore);
+pub(crate) struct Places {
+    filling: Semaphore,
+    /// Those who fill and those who wait.
+    all: Arc<Semaphore>,
+}
+
+/// A place: whoever has one may fill.
+struct Place<'a> {
+    _filling: SemaphorePermit<'a>,
+    _one: OwnedSemaphorePermit,
+}
 
 impl Default for Places {
     fn default() -> Self {
-        Self(Semaphore::new(FILLS_MAX))
+        Self {
+            filling: Semaphore::new(FILLS_MAX),
+            all: Arc::new(Semaphore::new(FILLS_MAX + WAITING_MAX)),
+        }
+    }
+}
+
+impl Places {
+    /// Waits for a place; none if too many wait already.
+    async fn enter(&self) -> Option<Place<'_>> {
+        let one = self.all.clone().try_acquire_owned().ok()?;
+        let filling = self.filling.acquire().await.ok()?;
+        Some(Place { _filling: filling, _one: one })
     }
 }
 
@@ -63,8 +89,9 @@ pub(crate) async fn fill(
     let Some(strangers) = order.brief.strangers() else {
         return Err(Arc::new(Refusal::Forbidden));
     };
-    // The semaphore is never closed.
-    let _place = strangers.places.0.acquire().await;
+    let Some(_place) = strangers.places.enter().await else {
+        return Err(Arc::new(Refusal::Busy));
+    };
     let writes = order.brief.site.writes();
     match verify(&order.brief, asker).await {
         Ok(verified) => {
@@ -84,7 +111,7 @@ pub(crate) async fn fill(
 /// Makes a stale page anew: by one persona, or now and then by two, as if it were new.
 pub(crate) async fn refresh(order: &Order, old: &Page) {
     let Some(strangers) = order.brief.strangers() else { return };
-    let _place = strangers.places.0.acquire().await;
+    let Some(_place) = strangers.places.enter().await else { return };
     let writes = order.brief.site.writes();
     let sample_of = u64::from(strangers.rules.sample.max(1));
     let alone = match strangers.throw() % sample_of {
@@ -154,12 +181,14 @@ async fn visit_alone(brief: &Brief, old: &Page) -> Option<Verified> {
     let document = page.document.clone()?;
     let old = Sample::of(stored.status, stored.fields(), stored.body.clone(), 0).ok()?.document?;
     let own = persona.own_values();
+    let is_data = persona::kind(&page.fields) == Some(align::Kind::Script);
     let compared = document.clone();
     let comparison = apart(move || {
         let comparison = align::compare(&compared, &old).ok()?;
         let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
         let is_much = comparison.left > comparison.chunks / 2;
-        let is_exposed = align::exposes(&compared, &comparison, &own).is_some();
+        let is_exposed = align::exposes(&compared, &comparison, &own).is_some()
+            || (is_data && data::is_for_all(&compared, &[], &old).is_err());
         (!is_much && !is_exposed).then_some(comparison)
     })
     .await?;
@@ -239,7 +268,8 @@ fn compare_tastes(strangers: &Strangers, order: &Order, key: &Key<'_>, page: &Ar
         };
     let Some(tastes) = other.sharing.as_ref().map(|sharing| &sharing.tastes) else { return };
     for &taste in tastes {
-        strangers.classes.note_tastes(&order.brief.target, order.reader.taste, taste, is_same);
+        let (target, page) = (&order.brief.target, order.page_hash());
+        strangers.classes.note_tastes(target, page, (order.reader.taste, taste), is_same);
     }
 }
 
@@ -264,4 +294,27 @@ pub(crate) fn untried(order: &Order) -> Option<Arc<Refusal>> {
         return Some(Arc::new(refusal));
     }
     strangers.classes.refusal(target, order.page_hash(), order.ticks_ms())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn so_many_fill_so_many_wait_and_the_rest_go_away() {
+        let places = Places::default();
+        let mut filling = Vec::new();
+        for _ in 0..FILLS_MAX {
+            filling.push(places.enter().now_or_never().flatten().expect("there is room"));
+        }
+        let mut waiting: Vec<_> = (0..WAITING_MAX).map(|_| Box::pin(places.enter())).collect();
+        for one in &mut waiting {
+            assert!(one.now_or_never().is_none(), "it waits");
+        }
+        assert!(matches!(places.enter().now_or_never(), Some(None)));
+        drop(filling.pop());
+        assert!(waiting.remove(0).now_or_never().flatten().is_some());
+    }
 }

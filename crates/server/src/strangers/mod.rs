@@ -16,6 +16,7 @@ pub(crate) mod bind;
 pub(crate) mod brief;
 pub(crate) mod classes;
 pub(crate) mod copies;
+mod data;
 pub(crate) mod errors;
 pub(crate) mod evidence;
 pub(crate) mod fill;

@@ -5,6 +5,9 @@ use policy::strangers::Wish;
 /// Why not; the words are for the owner who asks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
+    /// Too many pages wait to be compared.
+    #[error("too many pages wait to be compared")]
+    Busy,
     /// The address says that fetching it changes something.
     #[error("its address asks to {0}; only a person may do that")]
     Verb(&'static str),
@@ -71,7 +74,7 @@ impl Refusal {
 
     /// Whether it says little: the next attempt may go well.
     pub(crate) fn is_passing(&self) -> bool {
-        matches!(self, Self::Origin(_) | Self::Statuses(..) | Self::Status(500..))
+        matches!(self, Self::Busy | Self::Origin(_) | Self::Statuses(..) | Self::Status(500..))
     }
 
     pub(crate) fn of_wish(wish: Wish) -> Self {

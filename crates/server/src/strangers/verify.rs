@@ -8,13 +8,15 @@
 
 use std::sync::Arc;
 
-use align::{Comparison, Document};
+use align::{Comparison, Document, Kind};
+use bytes::Bytes;
 use policy::strangers::shape::is_named_after;
 use policy::strangers::{Wish, forbidden_verb, may_set_preference, names_session};
 use wire::{Fields, Name};
 
 use super::Strangers;
 use super::brief::Brief;
+use super::data;
 use super::errors;
 use super::persona::{Persona, Sample, essence, is_redirect, kind};
 use super::refusal::Refusal;
@@ -78,11 +80,16 @@ pub(crate) async fn verify(
     strangers.scripts.check(brief, &mut one.persona, &answers, &one.page).await?;
     let first = one.first.as_ref().unwrap_or(&one.page);
     if may_prefer(brief, first) {
-        let target = goes_to(brief, &one.page);
+        let leads_to = goes_to(brief, &one.page);
+        // Where it leads may be where only a person may go.
+        let target = match refused_unseen(strangers, &leads_to) {
+            Some(_) => "/".to_owned(),
+            None => leads_to,
+        };
         strangers.fronts.check(brief, &mut one.persona, &target).await?;
     }
     if is_redirect(one.page.status) {
-        return redirect(one);
+        return redirect(one, &other.page);
     }
     let comparison = judge(brief, &mut one, &other, asker).await?;
     if one.page.status == 200 && !brief.is_background() {
@@ -170,7 +177,7 @@ fn goes_to(brief: &Brief, page: &Sample) -> String {
     }
 }
 
-fn redirect(visit: Visit) -> Result<Verified, Refusal> {
+fn redirect(mut visit: Visit, other: &Sample) -> Result<Verified, Refusal> {
     let location = visit.page.fields.first(Name::Location).unwrap_or_default();
     let own = visit.persona.own_values();
     let bears_own = own.iter().any(|value| {
@@ -178,6 +185,10 @@ fn redirect(visit: Visit) -> Result<Verified, Refusal> {
     });
     if bears_own {
         return Err(Refusal::Location);
+    }
+    // Hardly anybody reads it, so it isn't compared part by part.
+    if visit.page.body != other.body {
+        visit.page.body = Bytes::new();
     }
     Ok(Verified {
         known: Vec::new(),
@@ -198,6 +209,7 @@ async fn judge(
     let page = document(&one.page)?;
     let stranger = document(&other.page)?;
     let own = one.persona.own_values();
+    let is_data = kind(&one.page.fields) == Some(Kind::Script);
     let is_trusted = brief.strangers().is_some_and(|strangers| strangers.rules.trust_personas);
     let mut again: Vec<Arc<Document>> = Vec::new();
     again.extend(one.first.as_ref().and_then(|first| first.document.clone()));
@@ -205,8 +217,8 @@ async fn judge(
         let judged = {
             let (page, stranger, own) = (page.clone(), stranger.clone(), own.clone());
             let (again, asker) = (again.clone(), asker.clone());
-            apart(move || compare(&page, &again, &stranger, asker.as_deref(), &own, is_trusted))
-                .await
+            let judges = Judges { is_trusted, is_data };
+            apart(move || compare(&page, &again, &stranger, asker.as_deref(), &own, judges)).await
         };
         let is_about_texts = matches!(
             judged,
@@ -226,21 +238,34 @@ async fn judge(
     }
 }
 
+/// How two copies are judged.
+#[derive(Clone, Copy)]
+struct Judges {
+    /// Not at all.
+    is_trusted: bool,
+    /// As data rather than as a page.
+    is_data: bool,
+}
+
 fn compare(
     page: &Document,
     again: &[Arc<Document>],
     other: &Document,
     asker: Option<&Document>,
     own: &[Vec<u8>],
-    is_trusted: bool,
+    judges: Judges,
 ) -> Result<Comparison, Refusal> {
     let again: Vec<&Document> = again.iter().map(Arc::as_ref).collect();
     let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
-    if !is_trusted {
-        align::may_share(page, &again, other, &own)?;
-    }
-    if let Some(asker) = asker.filter(|_| !is_trusted) {
-        align::may_share(page, &again, asker, &[]).map_err(|_| Refusal::Asker)?;
+    let judge = |other: &Document, own: &[&[u8]]| {
+        align::may_share(page, &again, other, own)?;
+        if judges.is_data { data::is_for_all(page, &again, other) } else { Ok(()) }
+    };
+    if !judges.is_trusted {
+        judge(other, &own)?;
+        if let Some(asker) = asker {
+            judge(asker, &[]).map_err(|_| Refusal::Asker)?;
+        }
     }
     align::compare(page, other).map_err(|error| Refusal::Differs(error.into()))
 }
