@@ -9,6 +9,7 @@ use crate::scene::{Act, Expected, Position};
 use crate::story::{Failure, shown};
 use crate::subject::Subject;
 use crate::verdict;
+use crate::visitors::{Shown, as_wanted};
 use crate::wants;
 use crate::world::World;
 
@@ -18,13 +19,20 @@ pub(crate) struct Client {
     number: usize,
     world: World,
     connections: Vec<Connection>,
+    shown: Shown,
     /// Whether it was the one that ended its connections.
     is_gone: bool,
 }
 
 impl Client {
     pub(crate) fn new(name: &str, number: usize, world: World) -> Self {
-        Self { name: name.to_owned(), number, world, connections: Vec::new(), is_gone: false }
+        let (name, connections, shown) = (name.to_owned(), Vec::new(), Shown::default());
+        Self { name, number, world, connections, shown, is_gone: false }
+    }
+
+    /// Which client it is: what its address ends in.
+    pub(crate) fn number(&self) -> usize {
+        self.number
     }
 
     /// Does what a line says. `at` is the line's place.
@@ -37,7 +45,8 @@ impl Client {
         match act {
             Act::Request { count, request, method, target } => {
                 self.connect(at, subject, *count).await?;
-                let bytes = render_request(&self.world, method, target, request);
+                let (target, request) = (self.shown.fill(target), self.shown.fill_request(request));
+                let bytes = render_request(&self.world, method, &target, &request);
                 self.send(&bytes, Some(method)).await;
             }
             Act::Send(bytes) => {
@@ -178,6 +187,7 @@ impl Client {
                     failure.message = format!("{name}: {}", failure.message);
                     failure
                 })?;
+            self.shown.note(&message);
             self.connections[index].account(&message);
         }
         let connection = &self.connections[index];
@@ -237,7 +247,9 @@ fn judge_message(
     }
     wants::check(world, at, &expected.wants, message)?;
     let body = message.body.get(body_seen..).unwrap_or_default();
-    if let Some(wanted) = expected.body.as_ref().filter(|wanted| *wanted != body) {
+    if let Some(wanted) = &expected.body
+        && *wanted != as_wanted(wanted, body)
+    {
         let what = "the body is not what was expected";
         return Err(Failure::differs(at, what, shown(wanted), shown(body)));
     }

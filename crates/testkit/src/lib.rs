@@ -19,6 +19,7 @@ pub mod story;
 mod stream;
 mod subject;
 mod verdict;
+mod visitors;
 mod wants;
 pub mod words;
 pub mod world;

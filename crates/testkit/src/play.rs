@@ -50,7 +50,8 @@ pub fn virtually(scene: &Scene) -> Result<Vec<String>, Box<Broken>> {
     let clock = Clock::manual(START_UNIX_MS);
     let world = World::new(clock, false, HOST);
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().start_paused(true).build().map_err(|error| {
+    builder.enable_all().start_paused(true).max_blocking_threads(1);
+    let runtime = builder.build().map_err(|error| {
         let message = format!("no runtime for the scene: {error}");
         Broken { failure: Failure::new(Position::default(), message), story: Vec::new() }
     })?;
@@ -161,7 +162,10 @@ async fn take_step(
         }
         Deed::Settle => world.settle().await,
         Deed::Act { who, act, expected } => {
-            let number = clients.len() + 1;
+            // `ann2` is another connection of ann's.
+            let person = who.trim_end_matches(|c: char| c.is_ascii_digit());
+            let first = clients.get(person).map(Client::number);
+            let number = first.unwrap_or(clients.len() + 1);
             let client = clients
                 .entry(who.clone())
                 .or_insert_with(|| Client::new(who, number, world.clone()));

@@ -20,6 +20,53 @@ fn a_scene_in_which_all_is_as_it_says_passes() {
 }
 
 #[test]
+fn a_line_for_each_request_is_used_where_no_other_is_and_by_whom_it_wants() {
+    let lines = "origin GET /x -> 200 \"once\"\n\
+                 origin each GET /x -> 200 \"{count}\"\n\
+                 origin each GET /x Cookie: a=1 -> 200 \"a's\"\n\
+                 ann GET /x -> 200 \"once\"\nann GET /x -> 200 \"1\"\n\
+                 ann GET /x Cookie: a=1 -> 200 \"a's\"\nann GET /x -> 200 \"2\"";
+    assert_eq!(outcome(lines), "passed");
+    let unused = "origin each GET /x -> 200";
+    assert_eq!(outcome(unused), "3:1: the origin was never asked for this: GET /x");
+}
+
+#[test]
+fn a_client_sends_what_it_was_shown_and_the_origin_knows_whose_it_is() {
+    let page = "origin each GET /x -> 200 Set-Cookie: id={sid} \"{token}\"\n\
+                ann GET /x -> 200 Set-Cookie: id={sid} \"{token}\"\n\
+                origin POST /x Cookie: id={sid} \"{token}\" -> 200\n";
+    for (line, wanted) in [
+        ("ann POST /x Cookie: id={sid} \"{token}\" -> 200", "passed"),
+        (
+            "ann POST /x Cookie: id={sid} \"other\" -> 200",
+            "6:1: the origin's request: the body is not what was expected",
+        ),
+        (
+            // The session began with another address.
+            "bob GET /x -> 200\nann POST /x Cookie: id=none \"{token}\" -> 200",
+            "7:1: the origin's request: the field Cookie is not what was expected",
+        ),
+    ] {
+        let outcome = outcome(&format!("{page}{line}"));
+        // The line is that of the origin's expectation or of the act, whichever is nearer.
+        assert_eq!(
+            outcome.split_once(' ').map_or("", |o| o.1),
+            wanted.split_once(' ').map_or("", |w| w.1),
+            "{line}: {outcome}"
+        );
+    }
+}
+
+#[test]
+fn a_second_connection_of_one_client_comes_from_its_address() {
+    let lines = "origin GET /x X-Forwarded-For: 192.0.2.1 -> 200\n\
+                 origin GET /y X-Forwarded-For: 192.0.2.1 -> 200\n\
+                 ann GET /x -> 200\nann2 GET /y -> 200";
+    assert_eq!(outcome(lines), "passed");
+}
+
+#[test]
 fn a_scene_fails_in_every_way_in_which_it_can_be_wrong() {
     const PAGE: &str = "origin GET /x -> 200 max-age=10 \"v1\"\n";
     for (lines, wanted) in [

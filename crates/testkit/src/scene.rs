@@ -168,6 +168,8 @@ pub struct Expected {
 pub struct Exchange {
     /// Where it stands.
     pub at: Position,
+    /// Whether it is for any number of requests; its wants then choose among them.
+    pub is_for_each: bool,
     /// The method.
     pub method: String,
     /// The target.

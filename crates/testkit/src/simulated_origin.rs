@@ -1,8 +1,9 @@
 //! The simulated origin: it answers as the scene says, byte by byte.
 //!
 //! A request takes the first line that is scripted for its method and target and
-//! not yet used. One that finds none fails the scene, and so does a line that is
-//! never used: the origin's silence is what proves a hit.
+//! not yet used, or else the last `each` line whose wants it fulfils. One that finds
+//! none fails the scene, and so does a line that is never used: the origin's silence
+//! is what proves a hit.
 //! Start at [`SimulatedOrigin::serve`].
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use crate::message::{Received, State};
 use crate::scene::{Ending, Exchange, Message, Position, Stage};
 use crate::story::{Failure, shown};
 use crate::stream::AnyStream;
+use crate::visitors::Visitors;
 use crate::wants;
 use crate::world::World;
 
@@ -36,9 +38,18 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Script {
-    lines: Vec<(Exchange, Use)>,
+    lines: Vec<Line>,
+    visitors: Visitors,
     failures: Vec<Failure>,
     requests: usize,
+}
+
+#[derive(Debug)]
+struct Line {
+    exchange: Exchange,
+    used: Use,
+    /// How many requests it has answered.
+    count: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +80,7 @@ impl SimulatedOrigin {
 
     /// From now on this request is expected.
     pub fn expect(&self, exchange: Exchange) {
-        self.script().lines.push((exchange, Use::Unused));
+        self.script().lines.push(Line { exchange, used: Use::Unused, count: 0 });
     }
 
     /// Opens a gate for good.
@@ -112,7 +123,7 @@ impl SimulatedOrigin {
     /// What is left over at the end of a scene: lines unused, answers unfinished.
     #[must_use]
     pub fn left_over(&self) -> Option<Failure> {
-        self.script().lines.iter().find_map(|(exchange, used)| {
+        self.script().lines.iter().find_map(|Line { exchange, used, .. }| {
             let what = match used {
                 Use::Over => return None,
                 Use::Unused => "the origin was never asked for this",
@@ -125,7 +136,7 @@ impl SimulatedOrigin {
 
     /// Serves one connection until either side ends it.
     pub(crate) async fn serve(self, io: AnyStream) {
-        let mut line = Line { io, input: Vec::new(), world: self.0.world.clone() };
+        let mut line = Wire { io, input: Vec::new(), world: self.0.world.clone() };
         let ended = tokio::select! {
             biased;
             () = self.until_down(true) => "is down: the connection is closed".into(),
@@ -138,7 +149,7 @@ impl SimulatedOrigin {
         self.0.world.moved();
     }
 
-    async fn converse(&self, line: &mut Line) -> io::Result<&'static str> {
+    async fn converse(&self, line: &mut Wire) -> io::Result<&'static str> {
         loop {
             let request = match line.next_request().await? {
                 Ok(Some(request)) => request,
@@ -155,7 +166,7 @@ impl SimulatedOrigin {
                 continue;
             };
             let result = self.act(line, &request, &exchange).await;
-            self.script().lines[index].1 = Use::Over;
+            self.script().lines[index].used = Use::Over;
             if result? == Next::Ends {
                 return Ok("closes");
             }
@@ -167,39 +178,45 @@ impl SimulatedOrigin {
         let world = &self.0.world;
         let mut script = self.script();
         script.requests += 1;
-        let found = script.lines.iter().position(|(exchange, used)| {
-            *used == Use::Unused
-                && exchange.method == request.method()
-                && exchange.target == request.target()
+        let mut visitor = script.visitors.of(request);
+        let meant = |line: &Line| {
+            let exchange = Visitors::expected(&line.exchange, &visitor);
+            let is_it = exchange.method == request.method() && exchange.target == request.target();
+            is_it.then_some(exchange)
+        };
+        let once = script.lines.iter().position(|line| {
+            !line.exchange.is_for_each && line.used == Use::Unused && meant(line).is_some()
         });
-        let Some(index) = found else {
+        let found = once.or_else(|| {
+            script.lines.iter().rposition(|line| {
+                line.exchange.is_for_each
+                    && meant(line)
+                        .is_some_and(|exchange| fault(world, &exchange, request).is_none())
+            })
+        });
+        let Some((index, mut exchange)) =
+            found.and_then(|index| Some((index, meant(&script.lines[index])?)))
+        else {
             let message = format!("the origin was asked, and nothing says so: {}", request.line);
             // No line is at fault: the driver knows which one was being acted out.
             script.failures.push(Failure::new(Position::default(), message));
             return None;
         };
-        script.lines[index].1 = Use::Underway;
-        let exchange = script.lines[index].0.clone();
-        if let Err(mut failure) = wants::check(world, exchange.at, &exchange.wants, request) {
+        if let Some(mut failure) = fault(world, &exchange, request) {
             failure.message = format!("the origin's request: {}", failure.message);
             script.failures.push(failure);
         }
-        if let Some(body) = exchange.body.as_ref().filter(|body| **body != request.body) {
-            let what = "the origin's request: the body is not what was expected";
-            script.failures.push(Failure::differs(
-                exchange.at,
-                what,
-                shown(body),
-                shown(&request.body),
-            ));
-        }
+        script.lines[index].used = Use::Underway;
+        script.lines[index].count += 1;
+        let count = script.lines[index].count;
+        script.visitors.answer(&mut exchange, &mut visitor, count);
         Some((index, exchange))
     }
 
     /// Plays the stages of an answer.
     async fn act(
         &self,
-        line: &mut Line,
+        line: &mut Wire,
         request: &Received,
         exchange: &Exchange,
     ) -> io::Result<Next> {
@@ -284,7 +301,7 @@ impl SimulatedOrigin {
     }
 
     /// Sends fields until nobody takes them any more.
-    async fn send_endless(&self, line: &mut Line, at: Position) -> io::Result<Next> {
+    async fn send_endless(&self, line: &mut Wire, at: Position) -> io::Result<Next> {
         line.write(b"HTTP/1.1 200 OK\r\n").await?;
         let mut sent = 0;
         while sent < ENDLESS_BYTES_MAX {
@@ -317,6 +334,16 @@ impl Stage {
     }
 }
 
+/// What of a request is not as its line wants it.
+fn fault(world: &World, exchange: &Exchange, request: &Received) -> Option<Failure> {
+    if let Err(failure) = wants::check(world, exchange.at, &exchange.wants, request) {
+        return Some(failure);
+    }
+    let body = exchange.body.as_ref().filter(|body| **body != request.body)?;
+    let what = "the body is not what was expected";
+    Some(Failure::differs(exchange.at, what, shown(body), shown(&request.body)))
+}
+
 /// Whether another request may come on a connection after this answer.
 fn keeps_connection(message: &Message, end: Ending) -> bool {
     let closes = |(name, value): &(String, String)| {
@@ -335,13 +362,13 @@ fn last_chunk(trailers: &[(String, String)]) -> Vec<u8> {
 }
 
 /// The origin's end of one connection.
-struct Line {
+struct Wire {
     io: AnyStream,
     input: Vec<u8>,
     world: World,
 }
 
-impl Line {
+impl Wire {
     /// The next whole request; `None` when the other side is done.
     async fn next_request(&mut self) -> io::Result<Result<Option<Received>, String>> {
         loop {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use base::amount::{parse_bytes, parse_duration};
 use base::{Shutdown, task};
 use origin::{Dial, HttpOptions, HttpOrigin, Origin};
-use server::{Server, ServerConfig, SiteConfig};
+use server::{Server, ServerConfig, SiteConfig, StrangerRules};
 use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -17,6 +17,9 @@ use crate::simulated_origin::SimulatedOrigin;
 use crate::story::Failure;
 use crate::stream::{AnyStream, PIPE_BYTES};
 use crate::world::World;
+
+/// One refreshed page in so many is compared anew.
+const NEVER_COMPARED_AGAIN: u32 = 1_000_000;
 
 /// What clients connect to.
 pub(crate) enum Subject {
@@ -173,6 +176,24 @@ fn set_origin(options: &mut HttpOptions, setting: &Setting) -> Result<(), Failur
     Ok(())
 }
 
+/// What is shared with strangers where a scene says no more: nothing is left to dice.
+fn plain_strangers() -> StrangerRules {
+    StrangerRules { sample: NEVER_COMPARED_AGAIN, ..StrangerRules::default() }
+}
+
+/// The settings of what is shared with strangers; any of them switches it on.
+fn set_strangers(rules: &mut StrangerRules, setting: &Setting) -> Result<(), Failure> {
+    let milliseconds = || duration(setting).map(|time| time.as_millis() as u64);
+    match (setting.name.as_str(), setting.value.as_str()) {
+        ("strangers", "on") => {}
+        ("strangers_fresh", _) => rules.fresh_ms = milliseconds()?,
+        ("strangers_stale", _) => rules.stale_ms = milliseconds()?,
+        ("strangers_sample", value) => rules.sample = value.parse().map_err(|_| wrong(setting))?,
+        _ => return Err(wrong(setting)),
+    }
+    Ok(())
+}
+
 /// The settings that are the site's or the server's.
 fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> Result<(), Failure> {
     let (rules, limits) = (&mut site.rules, &mut config.limits);
@@ -184,6 +205,9 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
         "heuristic_max" => rules.heuristic_seconds_max = seconds(setting)?,
         "negative_max" => rules.negative_seconds_max = seconds(setting)?,
         "pass_memory" => rules.pass_memory_seconds = seconds(setting)?,
+        name if name == "strangers" || name.starts_with("strangers_") => {
+            set_strangers(site.strangers.get_or_insert_with(plain_strangers), setting)?;
+        }
         "head_bytes_max" => limits.head_bytes_max = bytes(setting)? as usize,
         "target_bytes_max" => limits.target_bytes_max = bytes(setting)? as usize,
         "body_bytes_max" => limits.body_bytes_max = bytes(setting)?,

@@ -5,6 +5,7 @@ use wire::Fields;
 use crate::message::Received;
 use crate::scene::{Position, Want};
 use crate::story::Failure;
+use crate::visitors::as_wanted;
 use crate::world::World;
 
 /// A running server's seconds may tick between what is compared.
@@ -45,6 +46,10 @@ fn check_value(
     received: Option<String>,
 ) -> Result<(), Failure> {
     let wanted_now = world.render(wanted);
+    let received = received.map(|received| {
+        let seen = as_wanted(wanted.as_bytes(), received.as_bytes());
+        String::from_utf8_lossy(&seen).into_owned()
+    });
     let fits = received.as_deref().is_some_and(|received| {
         fits(&wanted_now, received) || (world.is_real && nearly(&wanted_now, received))
     });

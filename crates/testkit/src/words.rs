@@ -20,7 +20,8 @@ pub const EXPECTED: &[&str] = &["bytes", "empty", "cut", "closed", "kept", "trai
 pub const STAGES: &[&str] = &["gate", "wait", "raw", "close", "reset", "stall", "endless", "bytes"];
 
 /// Words behind the status of the origin's answer, apart from directives.
-pub const HEAD: &[&str] = &["bytes", "chunked", "unframed", "trailer", "HTTP/1.0", "->"];
+pub const HEAD: &[&str] =
+    &["bytes", "chunked", "unframed", "trailer", "HTTP/1.0", "html", "json", "->"];
 
 /// Cache-Control directives that may stand alone; they are gathered into one field.
 pub const DIRECTIVES: &[&str] = &[
@@ -48,6 +49,10 @@ pub const SETTINGS: &[&str] = &[
     "heuristic_max",
     "negative_max",
     "pass_memory",
+    "strangers",
+    "strangers_fresh",
+    "strangers_stale",
+    "strangers_sample",
     "head_bytes_max",
     "target_bytes_max",
     "body_bytes_max",

@@ -3,6 +3,8 @@
 //! In virtual time the driver never parks: it yields until what it waits for is
 //! there, or until nothing has moved over many turns; then it would wait for ever,
 //! and the scene fails at once. So time moves only where the scene says `wait`.
+//! What Wick does on a thread that may block moves no byte; there is one such thread, so
+//! whoever gets a turn on it knows that all that was begun before is done.
 //! Invariant: whoever moves bytes says so by [`World::moved`].
 
 use std::future::{Future, poll_fn};
@@ -18,6 +20,8 @@ use crate::story::Story;
 
 /// After so many turns of every task without a byte moving, nothing will move.
 const QUIET_TURNS: u32 = 200;
+/// How often such a turn is taken before nothing will move: work may lead to more work.
+const BLOCKING_TURNS: u32 = 4;
 /// A `wait` is cut into at most so many steps, so that timers fire in their order.
 const WAIT_STEPS: u32 = 200;
 /// The finest step: Wick's housekeeping looks around twice a second.
@@ -74,17 +78,28 @@ impl World {
         }
         let mut future = pin!(future);
         let (mut seen, mut quiet_turns) = (self.activity.load(Ordering::Relaxed), 0);
-        while quiet_turns < QUIET_TURNS {
+        let mut blocking_turns = 0;
+        loop {
             let polled = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
             if let Poll::Ready(output) = polled {
                 return Some(output);
             }
             tokio::task::yield_now().await;
             let activity = self.activity.load(Ordering::Relaxed);
-            quiet_turns = if activity == seen { quiet_turns + 1 } else { 0 };
+            match activity == seen {
+                true => quiet_turns += 1,
+                false => (quiet_turns, blocking_turns) = (0, 0),
+            }
             seen = activity;
+            if quiet_turns >= QUIET_TURNS {
+                if blocking_turns >= BLOCKING_TURNS {
+                    return None;
+                }
+                // Time stands still as long as something is done there.
+                let _ = tokio::task::spawn_blocking(|| ()).await;
+                (quiet_turns, blocking_turns) = (QUIET_TURNS / 2, blocking_turns + 1);
+            }
         }
-        None
     }
 
     /// Lets everything happen that can happen without time passing.

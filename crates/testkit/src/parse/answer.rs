@@ -11,16 +11,28 @@ use crate::words;
 /// Reads a statement whose subject is the origin.
 pub(super) fn read(at: Position, mut tokens: Tokens) -> Result<Deed, ParseError> {
     let word_at = tokens.at();
-    let method = tokens.word("a method, \"down\" or \"up\"")?;
+    let is_for_each = tokens.take_word("each");
+    let word_at = if is_for_each { tokens.at() } else { word_at };
+    let method = tokens.word("a method, \"each\", \"down\" or \"up\"")?;
     match method.as_str() {
-        "down" => return Ok(Deed::OriginDown),
-        "up" => return Ok(Deed::OriginUp),
+        "down" if !is_for_each => return Ok(Deed::OriginDown),
+        "up" if !is_for_each => return Ok(Deed::OriginUp),
         _ if is_method(&method) => {}
-        _ => return Err(ParseError::unknown(word_at, "a method", &method, ["down", "up", "GET"])),
+        _ if is_for_each => {
+            return Err(ParseError::unknown(word_at, "a method", &method, ["GET"]));
+        }
+        _ => {
+            return Err(ParseError::unknown(
+                word_at,
+                "a method",
+                &method,
+                ["down", "up", "each", "GET"],
+            ));
+        }
     }
     let target = tokens.word("the request's target")?;
-    let mut exchange =
-        Exchange { at, method, target, wants: Vec::new(), body: None, stages: Vec::new() };
+    let (wants, stages) = (Vec::new(), Vec::new());
+    let mut exchange = Exchange { at, is_for_each, method, target, wants, body: None, stages };
     read_wants(&mut exchange, &mut tokens)?;
     while tokens.take_arrow() {
         read_stage(&mut exchange, &mut tokens)?;
@@ -133,6 +145,8 @@ fn read_head(exchange: &mut Exchange, status: u16, tokens: &mut Tokens) -> Resul
                 "chunked" => ending = Ending::Chunks,
                 "unframed" => ending = Ending::Close,
                 "HTTP/1.0" => answer.http10 = true,
+                "html" => answer.fields.push(content_type("text/html; charset=utf-8")),
+                "json" => answer.fields.push(content_type("application/json")),
                 "trailer" => answer.trailers.push(tokens.trailer()?),
                 _ => directives.push(read_directive(at, &word)?),
             },
@@ -144,6 +158,10 @@ fn read_head(exchange: &mut Exchange, status: u16, tokens: &mut Tokens) -> Resul
     }
     exchange.stages.push(Stage::Head(status, answer, ending));
     Ok(())
+}
+
+fn content_type(value: &str) -> (String, String) {
+    ("Content-Type".to_owned(), value.to_owned())
 }
 
 /// A Cache-Control directive that stands alone among an answer's words.

@@ -1,7 +1,7 @@
 //! Cuts a scene's lines into statements, and statements into tokens.
 //!
 //! An indented line goes on with the statement above it, unless it begins with a
-//! method: then it is a new statement of the same subject. A field that begins a
+//! method or `each`: then it is a new statement of the same subject. A field that begins a
 //! continuation line has the whole rest of that line as its value; within a line
 //! a value is one word, going on behind a comma or semicolon.
 
@@ -62,7 +62,8 @@ pub(super) fn statements(lines: &[(u32, &str)]) -> Result<Vec<Statement>, ParseE
         let indented = line.starts_with([' ', '\t']);
         let tokens = LineReader { text: line, at: 0, number }.tokens()?;
         let Some(first) = tokens.first() else { continue };
-        let begins_method = matches!(&first.kind, Kind::Word(word) if is_method(word));
+        let begins_method =
+            matches!(&first.kind, Kind::Word(word) if word == "each" || is_method(word));
         match statements.last_mut() {
             Some(above) if indented && begins_method => {
                 let subject = Token { at: first.at, kind: above.tokens[0].kind.clone() };

@@ -86,6 +86,19 @@ fn an_origin_line_has_what_it_expects_before_the_arrow_and_what_it_does_behind()
 }
 
 #[test]
+fn a_line_for_each_request_chooses_by_what_it_wants() {
+    let each = exchange("origin each GET /x Cookie: a=1 -> 200 no-store html \"{token}\"");
+    assert!(each.is_for_each);
+    assert_eq!(each.wants, [Want::Field("Cookie".into(), "a=1".into())]);
+    let Stage::Head(200, answer, _) = &each.stages[0] else { panic!("no head") };
+    let html = ("Content-Type".to_owned(), "text/html; charset=utf-8".to_owned());
+    assert_eq!(answer.fields[1], html);
+    let scene = read("origin GET /x -> 200\n       each GET /x -> 200 json").expect("in it");
+    let is_for_each = |step: &Step| matches!(&step.deed, Deed::Script(e) if e.is_for_each);
+    assert_eq!(scene.steps.iter().map(is_for_each).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
 fn a_field_that_begins_a_continuation_line_has_the_whole_line() {
     let exchange = exchange("origin GET /x -> 200\n  Expires: Thu, 01 Jan 1970 -> x\n  \"body\"");
     let Stage::Head(_, answer, _) = &exchange.stages[0] else { panic!("no head") };
@@ -151,6 +164,7 @@ fn what_is_wrong_is_said_with_its_place_and_the_nearest_word() {
             "origin GET /x -> gaet a",
             "3:18: \"gaet\" is not a stage of an answer; the nearest is \"gate\"",
         ),
+        ("origin each down", "3:13: \"down\" is not a method"),
         ("origin GET /x", "3:12: the origin's answer is missing: \"-> 200 …\""),
         ("origin GET /x -> \"a\"", "3:18: a body can't stand before its head"),
         ("origin GET /x -> 200 -> 200", "3:25: this answer has its head already"),
