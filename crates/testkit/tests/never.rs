@@ -1,7 +1,8 @@
 //! What must never happen, tried with dice: seeded simulations that do their best to
 //! break Wick's promises.
 //!
-//! 1. Bytes made for one person reach another: `never/persons.rs`.
+//! 1. Bytes made for one person reach another: `never/persons.rs`, and where
+//!    strangers share pages `never/strangers.rs`.
 //! 2. After an edit is acknowledged an older page is served: `never/edits.rs`.
 //! 3. Acknowledged data is lost or counted twice: nothing here, as Wick keeps no data of
 //!    its own yet; what it keeps can be fetched again.
@@ -29,3 +30,5 @@ mod memory;
 mod persons;
 #[path = "never/stage.rs"]
 mod stage;
+#[path = "never/strangers.rs"]
+mod strangers;
