@@ -28,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "range", body: targets::range::run },
     Target { name: "request", body: targets::request::run },
     Target { name: "scene", body: targets::scene::run },
+    Target { name: "strangers", body: targets::strangers::run },
     Target { name: "targeted", body: targets::targeted::run },
     Target { name: "vary", body: targets::vary::run },
 ];

@@ -8,5 +8,6 @@ pub(crate) mod fastcgi;
 pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod scene;
+pub(crate) mod strangers;
 pub(crate) mod targeted;
 pub(crate) mod vary;
