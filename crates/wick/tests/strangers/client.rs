@@ -1,0 +1,278 @@
+//! A visitor without a screen: HTTP/1.1 from an address of its own, with a cookie jar.
+//!
+//! Fields are sent as given, also those that no browser would send, since attackers
+//! are visitors too. A request has a connection of its own. Start at [`Client::send`].
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
+
+use crate::browser::Outcome;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Redirects that are followed, as browsers have a bound too.
+const REDIRECTS_MAX: usize = 10;
+
+/// Somebody at an address, with a program and its cookies.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) port: u16,
+    pub(crate) source: Ipv4Addr,
+    pub(crate) agent: String,
+    /// Names and values, as the site set them; all are for the whole site.
+    pub(crate) jar: Vec<(String, String)>,
+}
+
+/// A request to send.
+#[derive(Clone, Default)]
+pub(crate) struct Request {
+    pub(crate) method: &'static str,
+    pub(crate) target: String,
+    pub(crate) fields: Vec<(&'static str, String)>,
+    pub(crate) body: String,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Request {
+    pub(crate) fn get(target: &str) -> Self {
+        Self { method: "GET", target: target.to_owned(), ..Self::default() }
+    }
+
+    /// A form that was filled in.
+    pub(crate) fn form(target: &str, pairs: &[(String, String)]) -> Self {
+        let body =
+            pairs.iter().map(|(name, value)| format!("{}={}", escaped(name), escaped(value)));
+        let body = body.collect::<Vec<_>>().join("&");
+        let request = Self { method: "POST", target: target.to_owned(), fields: vec![], body };
+        request.with("Content-Type", "application/x-www-form-urlencoded")
+    }
+
+    /// The same with one more field.
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.fields.push((name, value.to_owned()));
+        self
+    }
+}
+
+impl Client {
+    /// Somebody who was never here.
+    pub(crate) fn new(port: u16, source: Ipv4Addr, agent: &str) -> Self {
+        Self { port, source, agent: agent.to_owned(), jar: Vec::new() }
+    }
+
+    /// The same visitor before another server.
+    pub(crate) fn at(&self, port: u16) -> Self {
+        Self { port, ..self.clone() }
+    }
+
+    /// `http://HOST:PORT`.
+    pub(crate) fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Reads a page as somebody who typed its address, redirects followed.
+    pub(crate) fn read(&mut self, target: &str) -> Outcome<Answer> {
+        let answer = self.send(&navigation(Request::get(target)))?;
+        self.follow(answer)
+    }
+
+    /// Sends a form as a browser does from `page`, redirects followed.
+    pub(crate) fn submit(
+        &mut self,
+        page: &str,
+        target: &str,
+        pairs: &[(String, String)],
+    ) -> Outcome<Answer> {
+        let answer = self.send(&self.same_origin(Request::form(target, pairs), page))?;
+        self.follow(answer)
+    }
+
+    /// A request with what a browser adds to one from a page of the same site.
+    pub(crate) fn same_origin(&self, request: Request, page: &str) -> Request {
+        let origin = self.origin();
+        let referer = format!("{origin}{page}");
+        let request =
+            if request.method == "GET" { request } else { request.with("Origin", &origin) };
+        navigation(request.with("Sec-Fetch-Site", "same-origin").with("Referer", &referer))
+    }
+
+    fn follow(&mut self, mut answer: Answer) -> Outcome<Answer> {
+        let mut at = String::new();
+        for _ in 0..REDIRECTS_MAX {
+            let place = answer.field("location");
+            if !(300..400).contains(&answer.status) || place.is_empty() {
+                return Ok(answer);
+            }
+            at = resolved(&at, place.strip_prefix(&self.origin()).unwrap_or(place));
+            let request = Request::get(&at).with("Sec-Fetch-Site", "same-origin");
+            answer = self.send(&navigation(request))?;
+        }
+        Err(format!("more than {REDIRECTS_MAX} redirects, the last to {at}"))
+    }
+
+    /// Sends a request as it is, with the cookies, and keeps those that come back.
+    pub(crate) fn send(&mut self, request: &Request) -> Outcome<Answer> {
+        let told = |error: std::io::Error| {
+            format!("{} {} from {}: {error}", request.method, request.target, self.source)
+        };
+        let bytes = self.exchange(request).map_err(told)?;
+        let answer = parse(&bytes)
+            .ok_or_else(|| format!("{} {}: no whole answer", request.method, request.target))?;
+        self.keep_cookies(&answer);
+        Ok(answer)
+    }
+
+    fn exchange(&self, request: &Request) -> std::io::Result<Vec<u8>> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.bind(&SocketAddr::from((self.source, 0)).into())?;
+        socket.connect_timeout(
+            &SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)).into(),
+            PATIENCE,
+        )?;
+        let mut stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(self.text(request).as_bytes())?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn text(&self, request: &Request) -> String {
+        let mut text = format!(
+            "{} {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nUser-Agent: {}\r\nConnection: close\r\n",
+            request.method, request.target, self.port, self.agent
+        );
+        let mut line = |name: &str, value: &str| text.push_str(&format!("{name}: {value}\r\n"));
+        let is_given = |name: &str| request.fields.iter().any(|field| field.0 == name);
+        for (name, value) in
+            [("Accept", "text/html,application/xhtml+xml,*/*;q=0.8"), ("Accept-Language", "en")]
+        {
+            if !is_given(name) {
+                line(name, value);
+            }
+        }
+        if !self.jar.is_empty() && !is_given("Cookie") {
+            let pairs = self.jar.iter().map(|(name, value)| format!("{name}={value}"));
+            line("Cookie", &pairs.collect::<Vec<_>>().join("; "));
+        }
+        for (name, value) in &request.fields {
+            line(name, value);
+        }
+        if request.method != "GET" && request.method != "HEAD" {
+            line("Content-Length", &request.body.len().to_string());
+        }
+        text + "\r\n" + &request.body
+    }
+
+    fn keep_cookies(&mut self, answer: &Answer) {
+        for line in answer.fields("set-cookie") {
+            let pair = line.split(';').next().unwrap_or_default();
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            self.jar.retain(|(known, _)| known != name.trim());
+            let lower = line.to_ascii_lowercase();
+            if !lower.contains("max-age=0") && !lower.contains("1970") && value != "deleted" {
+                self.jar.push((name.trim().to_owned(), value.trim().to_owned()));
+            }
+        }
+    }
+}
+
+/// What browsers add when the person goes somewhere.
+fn navigation(request: Request) -> Request {
+    let is_known = request.fields.iter().any(|field| field.0 == "Sec-Fetch-Site");
+    let request = if is_known { request } else { request.with("Sec-Fetch-Site", "none") };
+    request.with("Sec-Fetch-Mode", "navigate").with("Sec-Fetch-Dest", "document")
+}
+
+impl Answer {
+    /// The first field of a name; empty if there is none.
+    pub(crate) fn field(&self, name: &'static str) -> &str {
+        self.fields(name).next().unwrap_or_default()
+    }
+
+    pub(crate) fn fields(&self, name: &'static str) -> impl Iterator<Item = &str> {
+        let fields = self.head.lines().filter_map(|line| line.split_once(':'));
+        let named = fields.filter(move |(known, _)| known.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.trim())
+    }
+
+    /// Whether it was made from what Wick holds in memory.
+    pub(crate) fn is_from_memory(&self) -> bool {
+        is_from_memory(self.field("cache-status"))
+    }
+
+    pub(crate) fn is_html(&self) -> bool {
+        self.field("content-type").starts_with("text/html")
+    }
+}
+
+/// Whether a `Cache-Status` of Wick says that the origin made nothing for this request.
+pub(crate) fn is_from_memory(cache_status: &str) -> bool {
+    let words: Vec<_> = cache_status.split(';').map(str::trim).collect();
+    words.first() == Some(&"wick") && (words.contains(&"hit") || words.contains(&"collapsed"))
+}
+
+fn parse(bytes: &[u8]) -> Option<Answer> {
+    let at = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&bytes[..at]).into_owned();
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let mut answer = Answer { status, head, body: String::new() };
+    let rest = &bytes[at + 4..];
+    let body = match answer.field("transfer-encoding") {
+        "chunked" => unchunked(rest)?,
+        _ => {
+            let length = answer.field("content-length").parse().unwrap_or(rest.len());
+            // An answer to HEAD names a length and has no body.
+            if rest.is_empty() { Vec::new() } else { rest.get(..length)?.to_vec() }
+        }
+    };
+    answer.body = String::from_utf8_lossy(&body).into_owned();
+    Some(answer)
+}
+
+fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let at = rest.windows(2).position(|two| two == b"\r\n")?;
+        let size = std::str::from_utf8(&rest[..at]).ok()?.split(';').next()?;
+        let size = usize::from_str_radix(size.trim(), 16).ok()?;
+        rest = rest.get(at + 2..)?;
+        if size == 0 {
+            return Some(body);
+        }
+        body.extend_from_slice(rest.get(..size)?);
+        rest = rest.get(size + 2..)?;
+    }
+}
+
+/// A place that a redirect names, seen from where it was given.
+fn resolved(at: &str, place: &str) -> String {
+    if place.starts_with('/') {
+        return place.to_owned();
+    }
+    let folder = at.split('?').next().and_then(|path| path.rsplit_once('/'));
+    format!("{}/{place}", folder.map_or("", |(folder, _)| folder))
+}
+
+/// As forms are sent: percent-encoded, a space as `+`.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => out.push(byte as char),
+            b' ' => out.push('+'),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
