@@ -341,11 +341,6 @@ impl Tab {
         self.ask("document.body.innerText")
     }
 
-    /// The page as it is now.
-    pub(crate) fn html(&self) -> Outcome<String> {
-        self.ask("document.documentElement.outerHTML")
-    }
-
     /// Where the visitor is.
     pub(crate) fn url(&self) -> Outcome<String> {
         self.ask("location.href")

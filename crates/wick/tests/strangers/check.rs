@@ -30,7 +30,10 @@ pub(crate) fn check(specimen: &Specimen, browser: &Arc<Browser>) -> Outcome<(Row
         Err(error) => Err(error),
     };
     let guest = people::be_guest(&site, browser);
-    faults.extend(crawl::never_shared(&site)?);
+    for _ in 0..2 {
+        faults.extend(crawl::never_shared(&site)?);
+        faults.extend(crawl::shown(&site)?);
+    }
     let row = Row {
         specimen: specimen.name.clone(),
         pages: specimen.crawl.len(),

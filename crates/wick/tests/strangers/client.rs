@@ -24,6 +24,8 @@ pub(crate) struct Client {
     pub(crate) agent: String,
     /// Names and values, as the site set them; all are for the whole site.
     pub(crate) jar: Vec<(String, String)>,
+    /// All that came, with what was asked for, until somebody takes it.
+    pub(crate) heard: Vec<(String, Answer)>,
 }
 
 /// A request to send.
@@ -31,7 +33,7 @@ pub(crate) struct Client {
 pub(crate) struct Request {
     pub(crate) method: &'static str,
     pub(crate) target: String,
-    pub(crate) fields: Vec<(&'static str, String)>,
+    pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
@@ -58,8 +60,8 @@ impl Request {
     }
 
     /// The same with one more field.
-    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
-        self.fields.push((name, value.to_owned()));
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.fields.push((name.to_owned(), value.to_owned()));
         self
     }
 }
@@ -67,12 +69,12 @@ impl Request {
 impl Client {
     /// Somebody who was never here.
     pub(crate) fn new(port: u16, source: Ipv4Addr, agent: &str) -> Self {
-        Self { port, source, agent: agent.to_owned(), jar: Vec::new() }
+        Self { port, source, agent: agent.to_owned(), jar: Vec::new(), heard: Vec::new() }
     }
 
     /// The same visitor before another server.
     pub(crate) fn at(&self, port: u16) -> Self {
-        Self { port, ..self.clone() }
+        Self { port, heard: Vec::new(), ..self.clone() }
     }
 
     /// `http://HOST:PORT`.
@@ -82,8 +84,7 @@ impl Client {
 
     /// Reads a page as somebody who typed its address, redirects followed.
     pub(crate) fn read(&mut self, target: &str) -> Outcome<Answer> {
-        let answer = self.send(&navigation(Request::get(target)))?;
-        self.follow(answer)
+        self.go(&navigation(Request::get(target)))
     }
 
     /// Sends a form as a browser does from `page`, redirects followed.
@@ -93,8 +94,7 @@ impl Client {
         target: &str,
         pairs: &[(String, String)],
     ) -> Outcome<Answer> {
-        let answer = self.send(&self.same_origin(Request::form(target, pairs), page))?;
-        self.follow(answer)
+        self.go(&self.same_origin(Request::form(target, pairs), page))
     }
 
     /// A request with what a browser adds to one from a page of the same site.
@@ -106,18 +106,45 @@ impl Client {
         navigation(request.with("Sec-Fetch-Site", "same-origin").with("Referer", &referer))
     }
 
-    fn follow(&mut self, mut answer: Answer) -> Outcome<Answer> {
-        let mut at = String::new();
+    /// A request that a script of `page` sends.
+    pub(crate) fn background(&mut self, request: Request, page: &str) -> Outcome<Answer> {
+        let origin = self.origin();
+        let request = match request.method {
+            "GET" => request,
+            _ => request.with("Origin", &origin),
+        };
+        let request = request
+            .with("Referer", &format!("{origin}{page}"))
+            .with("X-Requested-With", "XMLHttpRequest")
+            .with("Accept", "*/*")
+            .with("Sec-Fetch-Site", "same-origin")
+            .with("Sec-Fetch-Mode", "cors")
+            .with("Sec-Fetch-Dest", "empty");
+        self.send(&request)
+    }
+
+    /// A link of this site as a path.
+    pub(crate) fn path_of(&self, link: &str) -> String {
+        link.strip_prefix(&self.origin()).unwrap_or(link).to_owned()
+    }
+
+    /// Sends a request and follows where the answers lead.
+    pub(crate) fn go(&mut self, request: &Request) -> Outcome<Answer> {
+        let mut request = request.clone();
         for _ in 0..REDIRECTS_MAX {
-            let place = answer.field("location");
+            let answer = self.send(&request)?;
+            let place = answer.field("location").split('#').next().unwrap_or_default();
             if !(300..400).contains(&answer.status) || place.is_empty() {
                 return Ok(answer);
             }
-            at = resolved(&at, place.strip_prefix(&self.origin()).unwrap_or(place));
-            let request = Request::get(&at).with("Sec-Fetch-Site", "same-origin");
-            answer = self.send(&navigation(request))?;
+            let target = resolved(&request.target, &self.path_of(place));
+            request = match answer.status {
+                // The same request with its body, perhaps to the same place.
+                307 | 308 => Request { target, ..request },
+                _ => navigation(Request::get(&target).with("Sec-Fetch-Site", "same-origin")),
+            };
         }
-        Err(format!("more than {REDIRECTS_MAX} redirects, the last to {at}"))
+        Err(format!("more than {REDIRECTS_MAX} redirects, the last to {}", request.target))
     }
 
     /// Sends a request as it is, with the cookies, and keeps those that come back.
@@ -129,6 +156,7 @@ impl Client {
         let answer = parse(&bytes)
             .ok_or_else(|| format!("{} {}: no whole answer", request.method, request.target))?;
         self.keep_cookies(&answer);
+        self.heard.push((request.target.clone(), answer.clone()));
         Ok(answer)
     }
 
@@ -149,11 +177,15 @@ impl Client {
 
     fn text(&self, request: &Request) -> String {
         let mut text = format!(
-            "{} {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nUser-Agent: {}\r\nConnection: close\r\n",
-            request.method, request.target, self.port, self.agent
+            "{} {} HTTP/1.1\r\nUser-Agent: {}\r\nConnection: close\r\n",
+            request.method, request.target, self.agent
         );
         let mut line = |name: &str, value: &str| text.push_str(&format!("{name}: {value}\r\n"));
         let is_given = |name: &str| request.fields.iter().any(|field| field.0 == name);
+        let host = format!("127.0.0.1:{}", self.port);
+        if !is_given("Host") {
+            line("Host", &host);
+        }
         for (name, value) in
             [("Accept", "text/html,application/xhtml+xml,*/*;q=0.8"), ("Accept-Language", "en")]
         {
@@ -255,13 +287,14 @@ fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// A place that a redirect names, seen from where it was given.
-fn resolved(at: &str, place: &str) -> String {
-    if place.starts_with('/') {
-        return place.to_owned();
+/// A place that a link or a redirect names, seen from where it stands.
+pub(crate) fn resolved(at: &str, place: &str) -> String {
+    let path = at.split('?').next().unwrap_or_default();
+    match place.chars().next() {
+        Some('/') => place.to_owned(),
+        Some('?') => format!("{path}{place}"),
+        _ => format!("{}/{place}", path.rsplit_once('/').map_or("", |(folder, _)| folder)),
     }
-    let folder = at.split('?').next().and_then(|path| path.rsplit_once('/'));
-    format!("{}/{place}", folder.map_or("", |(folder, _)| folder))
 }
 
 /// As forms are sent: percent-encoded, a space as `+`.

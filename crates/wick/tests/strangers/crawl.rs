@@ -162,6 +162,19 @@ pub(crate) fn other_tastes(site: &Site) -> Outcome<Vec<String>> {
     Ok(unlikes)
 }
 
+/// What the specimen hides from strangers and one of them was shown.
+pub(crate) fn shown(site: &Site) -> Outcome<Vec<String>> {
+    let mut faults = Vec::new();
+    for hidden in &site.specimen.never_shown {
+        let answer = stranger(site.wick.port, 12).read(&hidden.page)?;
+        if answer.body.contains(&hidden.text) {
+            let verdict = answer.field("cache-status");
+            faults.push(format!("{} shows {:?} ({verdict})", hidden.page, hidden.text));
+        }
+    }
+    Ok(faults)
+}
+
 /// Pages that are nobody's but the visitor's: no stranger gets them from memory.
 pub(crate) fn never_shared(site: &Site) -> Outcome<Vec<String>> {
     let mut faults = Vec::new();

@@ -17,11 +17,13 @@ mod check;
 mod client;
 mod crawl;
 mod leak_hunt;
+mod ledger;
 mod page;
 mod people;
 mod served;
 mod specimen;
 mod table;
+mod walk;
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -75,18 +75,17 @@ pub(crate) fn difference(ours: &[String], theirs: &[String]) -> String {
 pub(crate) struct Form {
     pub(crate) action: String,
     pub(crate) is_post: bool,
+    /// Sent by a script of the page, which says so.
+    pub(crate) is_by_script: bool,
     pub(crate) fields: Vec<Field>,
 }
 
 /// A field of a form.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
+    pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) value: String,
-    /// `hidden`, `text`, `password`, `submit`, `textarea` and so on.
-    pub(crate) kind: String,
-    /// Its other attributes, as they stand in the tag.
-    pub(crate) tag: String,
 }
 
 /// The forms of a page, in their order.
@@ -97,48 +96,36 @@ pub(crate) fn forms(html: &str) -> Vec<Form> {
 
 fn form(html: &str) -> Form {
     let head = html.split('>').next().unwrap_or_default();
-    let mut form = Form {
+    let fields = ["<input", "<textarea"].into_iter().flat_map(|start| {
+        html.split(start).skip(1).filter_map(move |rest| {
+            let (tag, behind) = rest.split_once('>')?;
+            let value = match start {
+                "<textarea" => behind.split("</textarea").next().map(read_entities),
+                _ => attribute(tag, "value"),
+            };
+            Some(Field {
+                id: attribute(tag, "id").unwrap_or_default(),
+                name: attribute(tag, "name")?,
+                value: value.unwrap_or_default(),
+            })
+        })
+    });
+    Form {
         action: attribute(head, "action").unwrap_or_default(),
         is_post: attribute(head, "method").is_some_and(|m| m.eq_ignore_ascii_case("post")),
-        fields: Vec::new(),
-    };
-    for start in ["<input", "<textarea", "<button"] {
-        for rest in html.split(start).skip(1) {
-            let (tag, behind) = rest.split_once('>').unwrap_or((rest, ""));
-            let Some(name) = attribute(tag, "name") else { continue };
-            let written = behind.split("</textarea").next().unwrap_or_default();
-            let (kind, value) = match start {
-                "<textarea" => ("textarea".to_owned(), read_entities(written)),
-                "<button" => ("submit".to_owned(), attribute(tag, "value").unwrap_or_default()),
-                _ => (
-                    attribute(tag, "type").unwrap_or_else(|| "text".to_owned()),
-                    attribute(tag, "value").unwrap_or_default(),
-                ),
-            };
-            form.fields.push(Field { name, value, kind, tag: tag.to_owned() });
-        }
+        is_by_script: head.contains(" data-fetch"),
+        fields: fields.collect(),
     }
-    form
 }
 
 impl Form {
-    /// The pairs to send: hidden fields as they are, and for those that a person fills in
-    /// what `write` says.
-    pub(crate) fn filled(
-        &self,
-        mut write: impl FnMut(&Field) -> Option<String>,
-    ) -> Vec<(String, String)> {
-        let kept = |field: &Field| field.kind != "checkbox" && field.kind != "radio";
-        let fields = self.fields.iter().filter(|field| kept(field));
-        fields
-            .map(|field| {
-                let value = match field.kind.as_str() {
-                    "hidden" | "submit" => None,
-                    _ => write(field),
-                };
-                (field.name.clone(), value.unwrap_or_else(|| field.value.clone()))
-            })
-            .collect()
+    /// The pairs to send: what is written, by `id`, and the rest as it stands.
+    pub(crate) fn filled(&self, written: &[(&str, &str)]) -> Vec<(String, String)> {
+        let value = |field: &Field| {
+            let text = written.iter().find(|(id, _)| *id == field.id);
+            text.map_or_else(|| field.value.clone(), |(_, text)| (*text).to_owned())
+        };
+        self.fields.iter().map(|field| (field.name.clone(), value(field))).collect()
     }
 }
 
@@ -163,4 +150,10 @@ fn read_entities(text: &str) -> String {
     ];
     let read = |text: String, (entity, letter): &(&str, &str)| text.replace(entity, letter);
     known.iter().fold(text.to_owned(), read)
+}
+
+/// The rest of an attribute's value behind these words.
+pub(crate) fn attribute_after(html: &str, words: &str) -> Option<String> {
+    let rest = html.split_once(words)?.1;
+    rest.split(['"', '\'', '&']).next().map(str::to_owned)
 }

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::browser::{Browser, Outcome, Tab};
 use crate::client::{Client, is_from_memory};
 use crate::crawl;
 use crate::page;
 use crate::specimen::{PASSWORD, Site, Step, USER};
+use crate::walk::take_time;
 
 /// How often somebody goes back to the front page at most.
 const STEPS_BACK_MAX: usize = 4;
@@ -134,11 +134,6 @@ impl Person {
             false => Ok(()),
         }
     }
-}
-
-/// Reads a form for as long as it wants to be read, by the specimen's own clock.
-fn take_time(seconds: u64) {
-    std::thread::sleep(Duration::from_secs(seconds));
 }
 
 /// A log-in behind Wick, and that Back shows the member's page wherever it does without.
