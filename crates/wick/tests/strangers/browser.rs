@@ -98,7 +98,7 @@ impl Browser {
         Ok(browser)
     }
 
-    /// A new visitor who was never anywhere, with this user agent.
+    /// A new visitor who was never anywhere, with this user agent, and reads English.
     pub(crate) fn tab(self: &Arc<Self>, agent: &str) -> Outcome<Tab> {
         let made = self.call(None, "Target.createBrowserContext", json!({}))?;
         let context = word(&made, "browserContextId")?;
@@ -110,7 +110,8 @@ impl Browser {
         for domain in ["Page.enable", "Network.enable", "Runtime.enable"] {
             tab.call(domain, json!({}))?;
         }
-        tab.call("Network.setUserAgentOverride", json!({"userAgent": agent}))?;
+        let visitor = json!({"userAgent": agent, "acceptLanguage": "en"});
+        tab.call("Network.setUserAgentOverride", visitor)?;
         Ok(tab)
     }
 
@@ -222,7 +223,11 @@ impl Wire {
                     lock(&self.heard).under_way.remove(&request());
                 }
                 Some("Page.frameNavigated") if event["frame"]["parentId"].is_null() => {
-                    *lock(&self.heard).documents.entry(session).or_default() += 1;
+                    let mut heard = lock(&self.heard);
+                    // What the page before still asked for is given up without a word.
+                    let own = event["frame"]["loaderId"].as_str();
+                    heard.under_way.retain(|(other, id)| *other != session || own == Some(id));
+                    *heard.documents.entry(session).or_default() += 1;
                 }
                 Some("Network.responseReceived") if event["type"] == "Document" => {
                     let head = event["response"]["headers"].clone();

@@ -29,7 +29,10 @@ pub(crate) fn check(specimen: &Specimen, browser: &Arc<Browser>) -> Outcome<(Row
         }
         Err(error) => Err(error),
     };
-    let guest = people::be_guest(&site, browser);
+    let guest = people::be_guest(&site, browser).and_then(|unshared| {
+        people::be_first_guest(&site, browser)?;
+        Ok(unshared)
+    });
     for _ in 0..2 {
         faults.extend(crawl::never_shared(&site)?);
         faults.extend(crawl::shown(&site)?);

@@ -120,7 +120,7 @@ impl Client {
             .with("Sec-Fetch-Site", "same-origin")
             .with("Sec-Fetch-Mode", "cors")
             .with("Sec-Fetch-Dest", "empty");
-        self.send(&request)
+        self.go(&request)
     }
 
     /// A link of this site as a path.

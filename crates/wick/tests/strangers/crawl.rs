@@ -13,7 +13,7 @@ use crate::page;
 use crate::specimen::Site;
 
 /// How long the check of what was fetched first may take in the background.
-const SETTLING: Duration = Duration::from_secs(1);
+const SETTLING: Duration = Duration::from_secs(10);
 /// Between two looks at something that will come.
 const PAUSE: Duration = Duration::from_millis(25);
 /// Of a hundred answers, how many have to come from memory.
@@ -72,7 +72,11 @@ pub(crate) fn three_rounds(site: &Site) -> Outcome<Rounds> {
 }
 
 /// Visits a page as new strangers do until one gets it from memory; whether that came.
+/// Nothing is waited for where strangers don't share the page.
 pub(crate) fn warm(site: &Site, target: &str) -> Outcome<bool> {
+    if !site.specimen.crawl.iter().any(|shared| shared == target) {
+        return Ok(false);
+    }
     let bound = Instant::now() + SETTLING;
     loop {
         if stranger(site.wick.port, 5).read(target)?.is_from_memory() {

@@ -22,6 +22,8 @@ pub(crate) struct Ledger {
     ids: HashMap<String, usize>,
     /// The names of cookies that hold them.
     names: Vec<String>,
+    /// What pages have before a word that is a visitor's own.
+    starts: Vec<String>,
     /// Addresses as cookies hold them.
     addresses: Vec<String>,
     pub(crate) leaks: Vec<String>,
@@ -31,6 +33,11 @@ impl Ledger {
     /// From now on this text belongs to a visitor; it contains [`MARK`].
     pub(crate) fn keep(&mut self, owner: usize, text: String) {
         self.texts.push((text, owner));
+    }
+
+    /// Behind these words a page shows something that no two visitors have alike.
+    pub(crate) fn know_start(&mut self, start: &str) {
+        self.starts.push(start.to_owned());
     }
 
     /// An address from which visitors come.
@@ -60,8 +67,9 @@ impl Ledger {
                 found.extend(self.hand(visitor, value).map(|what| place(&what)));
             }
         }
-        for name in self.names.clone() {
-            for value in words_behind(&answer.body, &format!("{name}=")) {
+        let in_links = self.names.iter().map(|name| format!("{name}="));
+        for start in in_links.chain(self.starts.clone()).collect::<Vec<_>>() {
+            for value in words_behind(&answer.body, &start) {
                 found.extend(self.hand(visitor, value).map(|what| place(&what)));
             }
         }

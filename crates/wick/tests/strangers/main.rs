@@ -3,6 +3,8 @@
 //!
 //! - `specimens::NAME` ([`check`]): from the second visit on pages come from memory and read
 //!   as the origin's; log-ins and what guests do work from such pages in Chromium.
+//! - `first_visitors::NAME` ([`first_visitors`]): who reads what is not in memory yet, and
+//!   writes at once.
 //! - `attacks::NAME` ([`attacks`]): what other sites and other visitors try gets no further
 //!   than it does without Wick.
 //! - `leak_hunt::NAME` ([`leak_hunt`]): hundreds of marked visitors at once, from dice.
@@ -16,6 +18,7 @@ mod browser;
 mod check;
 mod client;
 mod crawl;
+mod first_visitors;
 mod leak_hunt;
 mod ledger;
 mod page;
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
     for specimen in &specimens {
         trials.push(specimen_trial(&run, specimen));
     }
+    trials.extend(first_visitors::trials(&specimens));
     trials.extend(attacks::trials(&specimens));
     trials.extend(leak_hunt::trials(&specimens));
     let conclusion = libtest_mimic::run(&arguments, trials);

@@ -42,6 +42,9 @@ pub(crate) struct Specimen {
     /// What no stranger may ever be shown.
     #[serde(default)]
     pub(crate) never_shown: Vec<Hidden>,
+    /// What stands before a word that no two visitors may read alike.
+    #[serde(default)]
+    pub(crate) personal: Vec<String>,
 }
 
 /// A page that passes.
