@@ -166,6 +166,32 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// Sends the first form of what guests do as soon as its page is there, and looks at
+    /// nothing that follows; none where there is more to it than a form.
+    pub(crate) fn send_first_form(&mut self, mark: &str) -> Outcome<Option<Answer>> {
+        let guest = &self.specimen.guest;
+        self.read(&guest.page)?;
+        let mut written: Vec<(&str, String)> = Vec::new();
+        for step in &guest.steps {
+            match step {
+                Step::Fill(field, text) => {
+                    written.push((id_of(field), text.replace("{mark}", mark)));
+                }
+                Step::Click(_) => break,
+                _ => return Ok(None),
+            }
+        }
+        let Some((first, _)) = written.first() else { return Ok(None) };
+        let form = self.form(first)?;
+        if form.is_by_script || !form.is_post {
+            return Ok(None);
+        }
+        let written: Vec<_> = written.iter().map(|(id, text)| (*id, text.as_str())).collect();
+        let target = self.client.path_of(&form.action);
+        let request = Request::form(&target, &form.filled(&written));
+        self.client.send(&self.client.same_origin(request, &self.at)).map(Some)
+    }
+
     /// What such a guest is told, and what stands in this guest's own forms: nobody else reads
     /// these, while what a guest writes may be for everybody.
     pub(crate) fn private_texts(&self, mark: &str) -> Vec<String> {
