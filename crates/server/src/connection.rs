@@ -229,6 +229,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         mut early: Option<mpsc::Receiver<ResponseHead>>,
     ) -> Result<Reply, End> {
         let watch = self.place.watch();
+        let mut is_late = false;
         loop {
             if let Some(reply) = poll_once(travel.as_mut()).await {
                 // Hints may have come together with the answer.
@@ -248,9 +249,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 biased;
                 Some(hints) = next_hints(&mut early) => self.relay(&hints).await?,
                 reply = &mut travel => return Ok(reply),
-                () = self.pump_once(pump), if pumping => {}
-                // While the body comes the pump listens, and tells a late client why.
-                () = poll_fn(|context| watch.poll_fired(context)), if !pumping => {
+                // While the body comes the pump listens; a late client is told why.
+                () = self.pump_once(pump), if pumping => is_late = watch.has_fired(),
+                () = poll_fn(|context| watch.poll_fired(context)), if !pumping && !is_late => {
                     return Err(End::Closed);
                 }
             }
@@ -427,13 +428,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         mut pump: Option<&mut Pump>,
     ) -> Option<Result<http_body::Frame<Bytes>, BodyError>> {
         let watch = self.place.watch();
+        let mut is_late = watch.has_fired();
         loop {
             match pump.as_deref_mut().filter(|pump| !pump.is_over() && pump.is_wanted()) {
                 None => {
                     return tokio::select! {
                         biased;
                         frame = body.frame() => frame,
-                        () = poll_fn(|context| watch.poll_fired(context)) => {
+                        () = poll_fn(|context| watch.poll_fired(context)), if !is_late => {
                             Some(Err(BodyError::Ours("the connection was ended".into())))
                         }
                     };
@@ -441,7 +443,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Some(pump) => tokio::select! {
                     biased;
                     frame = body.frame() => return frame,
-                    () = self.pump_once(pump) => {}
+                    () = self.pump_once(pump) => is_late = watch.has_fired(),
                 },
             }
         }
