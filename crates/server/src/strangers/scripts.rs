@@ -17,6 +17,7 @@ use policy::strangers::set_cookies;
 use super::brief::Brief;
 use super::persona::{Persona, Sample};
 use super::refusal::Refusal;
+use super::verify::refused_unseen;
 use crate::pipeline;
 
 const SCRIPTS_MAX: usize = 12;
@@ -72,6 +73,11 @@ impl Scripts {
                 }
                 continue;
             };
+            // A script whose address asks for a deed is no persona's to fetch.
+            let is_unseen = |strangers| refused_unseen(strangers, &target).is_some();
+            if brief.strangers().is_none_or(is_unseen) {
+                return true;
+            }
             let key = pipeline::hash(&[target.as_bytes(), b" ", name].concat());
             let known = self.known.lock().get(&key).copied();
             let is_named = match known {
