@@ -274,7 +274,7 @@ async fn with_session(journey: Journey, hash: u64, task: &Task) -> Result<Reply,
     let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
     match (journey.reader.visitor, task) {
         (Visitor::Holder, _) => bind::of_holder(journey).await,
-        (Visitor::Stranger, Task::Pass(PassReason::Method)) => {
+        (Visitor::Stranger, Task::Pass(PassReason::Method)) if is_unsafe(&journey.head.method) => {
             Ok(bind::write(journey, hash, PassReason::Method).await)
         }
         (Visitor::Stranger, Task::Fill(_)) if bind::carries(&strangers, &journey.head) => {
@@ -286,6 +286,11 @@ async fn with_session(journey: Journey, hash: u64, task: &Task) -> Result<Reply,
         }
         _ => Err(Box::new(journey)),
     }
+}
+
+/// Whether a method may change something (RFC 9110 §9.2.1).
+fn is_unsafe(method: &http::Method) -> bool {
+    !matches!(*method, http::Method::OPTIONS | http::Method::TRACE)
 }
 
 /// A second look for one who was about to lead, in case the page has come meanwhile.

@@ -22,27 +22,7 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let stream = &self.get_mut().0;
-        loop {
-            ready!(stream.poll_read_ready(context))?;
-            let room = buffer.initialize_unfilled();
-            let wanted = room.len();
-            let receive = || Ok(recv(stream, room, RecvFlags::empty())?.0);
-            match stream.try_io(Interest::READABLE, receive) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
-                Ok(bytes) => {
-                    buffer.advance(bytes);
-                    if bytes > 0 && bytes < wanted {
-                        // All was taken that was there: without this the next read would ask
-                        // the kernel only to be told to wait.
-                        let drained = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
-                        let _ = stream.try_io(Interest::READABLE, drained);
-                    }
-                    return Poll::Ready(Ok(()));
-                }
-            }
-        }
+        Pin::new(&mut self.get_mut().0).poll_read(context, buffer)
     }
 }
 

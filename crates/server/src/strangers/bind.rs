@@ -299,6 +299,10 @@ impl Session {
                 answer.head.fields.put(Name::SetCookie, line);
             }
         }
+        if !self.sets.is_empty() && !answer.head.fields.has_member(Name::CacheControl, "no-store") {
+            // Whatever the app says of such an answer, this one bears somebody's session.
+            answer.head.fields.set(Name::CacheControl, "private, no-cache");
+        }
         let told = Told::fetched(Verdict::Pass(PassReason::Bound), answer.head.status, None);
         Ok((Reply::passed(answer, &journey.head, &told, &journey.key), own))
     }

@@ -228,9 +228,21 @@ impl Inner {
     fn class(&mut self, target: &str) -> &mut Class {
         let name = shape(target);
         if self.classes.len() >= CLASSES_MAX && !self.classes.contains_key(&name) {
-            self.classes.clear();
+            self.make_room();
         }
         self.classes.entry(name).or_default()
+    }
+
+    /// Whoever makes up addresses makes up classes: those of which nothing was shared go
+    /// first, and what is refused stays as long as it can.
+    fn make_room(&mut self) {
+        self.classes.retain(|_, class| class.shared > 0 || class.refused.is_some());
+        if self.classes.len() > CLASSES_MAX / 2 {
+            self.classes.retain(|_, class| class.shared > 1);
+        }
+        if self.classes.len() > CLASSES_MAX / 2 {
+            self.classes.clear();
+        }
     }
 }
 

@@ -67,6 +67,7 @@ pub(crate) async fn look_at(journey: &Journey, hash: u64, mut answer: Answer) ->
     answer.body = body::full(bytes.clone());
     let own = Sample::of(answer.head.status, answer.head.fields.clone(), bytes, 0);
     let (request, page) = (journey.head.fields.clone(), welcome::page_hash(journey));
+    let visitor = crate::pipeline::hash(journey.peers.peer.ip().to_string().as_bytes());
     task::spawn_counted(&panics, async move {
         let (Ok(own), Some(stored)) = (own, shared.as_stored()) else { return };
         let shared = Sample::of(stored.status, stored.fields(), stored.body.clone(), 0);
@@ -75,7 +76,7 @@ pub(crate) async fn look_at(journey: &Journey, hash: u64, mut answer: Answer) ->
         };
         let is_same = apart(move || align::may_share(&own, &[], &shared, &[]).is_ok()).await;
         match is_same {
-            true => Arc::clone(&strangers).note_the_same(&request, page),
+            true => Arc::clone(&strangers).note_the_same(&request, page, visitor),
             false => strangers.names.was_different(&request),
         }
     });

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use align::Document;
+use base::task;
 use policy::{Terms, VaryKey};
 use store::Key;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -241,13 +242,13 @@ fn store(strangers: &Strangers, order: &Order, verified: Verified, writes: u64) 
     let sharing = reader.sharing(&others, writes, verified.tells_time);
     let page = Arc::new(Page::shared(&head, key, sample.body.clone(), terms, vary, sharing));
     let key = Key { hash: *hash, text: key };
-    compare_tastes(strangers, order, &key, &page);
+    compare_tastes(order, &key, &page);
     carry::insert(&brief.server, &brief.site, &key, page.clone(), writes);
     page
 }
 
 /// Learns whether another kind of browser, or another language, is given the same page.
-fn compare_tastes(strangers: &Strangers, order: &Order, key: &Key<'_>, page: &Arc<Page>) {
+fn compare_tastes(order: &Order, key: &Key<'_>, page: &Arc<Page>) {
     let Some(own) = &page.sharing else { return };
     let is_other = |other: &Page| {
         other.sharing.as_ref().is_some_and(|sharing| {
@@ -261,16 +262,25 @@ fn compare_tastes(strangers: &Strangers, order: &Order, key: &Key<'_>, page: &Ar
     let document = |stored: &crate::page::Stored| {
         Sample::of(stored.status, stored.fields(), stored.body.clone(), 0).ok()?.document
     };
-    let is_same = one.status == two.status
-        && match (document(one), document(two)) {
-            (Some(one), Some(two)) => align::may_share(&one, &[], &two, &[]).is_ok(),
-            _ => one.body == two.body,
-        };
-    let Some(tastes) = other.sharing.as_ref().map(|sharing| &sharing.tastes) else { return };
-    for &taste in tastes {
-        let (target, page) = (&order.brief.target, order.page_hash());
-        strangers.classes.note_tastes(target, page, (order.reader.taste, taste), is_same);
-    }
+    let (one_page, two_page) = (document(one), document(two));
+    let is_alike = one.status == two.status;
+    let is_equal = one.body == two.body;
+    let Some(tastes) = other.sharing.as_ref().map(|sharing| sharing.tastes.clone()) else { return };
+    let (site, target) = (order.brief.site.clone(), order.brief.target.clone());
+    let (own, page) = (order.reader.taste, order.page_hash());
+    task::spawn_counted(&order.brief.server.counters.panics, async move {
+        let is_same = is_alike
+            && match (one_page, two_page) {
+                (Some(one), Some(two)) => {
+                    apart(move || align::may_share(&one, &[], &two, &[]).is_ok()).await
+                }
+                _ => is_equal,
+            };
+        let Some(strangers) = &site.strangers else { return };
+        for &taste in &tastes {
+            strangers.classes.note_tastes(&target, page, (own, taste), is_same);
+        }
+    });
 }
 
 /// What a page varies by beside what is told apart for strangers anyway.

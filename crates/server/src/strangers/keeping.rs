@@ -91,8 +91,8 @@ impl Strangers {
     }
 
     /// Notes that a page was the same for the bearer of unknown cookies.
-    pub(crate) fn note_the_same(&self, request: &Fields, page: u64) {
-        for name in self.names.was_the_same(request, page) {
+    pub(crate) fn note_the_same(&self, request: &Fields, page: u64, visitor: u64) {
+        for name in self.names.was_the_same(request, page, visitor) {
             self.keeping.write(COOKIE, &name, b"foreign");
         }
     }

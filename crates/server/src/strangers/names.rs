@@ -12,9 +12,16 @@ use parking_lot::{Mutex, RwLock};
 use policy::strangers::{Standing, Visitor, is_known_foreign, pairs, set_cookies, visitor};
 use wire::{Fields, Name};
 
+use crate::pipeline;
+
 const NAMES_MAX: usize = 512;
-/// Pages that must have been the same for the bearer of an unknown cookie.
-const EVIDENCE: usize = 4;
+/// Pages that must have been the same for bearers of an unknown cookie, the values that it
+/// had on them, and the visitors: what one visitor shows says little.
+const PAGES: usize = 4;
+const VALUES: usize = 3;
+const VISITORS: usize = 3;
+/// Names that may be taken for foreign by evidence; the app's own have room of their own.
+const FOREIGN_MAX: usize = 128;
 
 pub(crate) type CookieName = Box<[u8]>;
 
@@ -23,8 +30,21 @@ pub(crate) struct Names {
     known: RwLock<Arc<HashMap<CookieName, Standing>>>,
     /// Names that strangers get wherever they come.
     usual: Mutex<HashSet<CookieName>>,
-    /// By unknown name: hashes of the pages that were the same.
-    evidence: Mutex<HashMap<CookieName, HashSet<u64>>>,
+    evidence: Mutex<HashMap<CookieName, Evidence>>,
+}
+
+/// What speaks for an unknown cookie's meaning nothing: hashes of pages, values and visitors.
+#[derive(Default)]
+struct Evidence {
+    pages: HashSet<u64>,
+    values: HashSet<u64>,
+    visitors: HashSet<u64>,
+}
+
+impl Evidence {
+    fn is_enough(&self) -> bool {
+        self.pages.len() >= PAGES && self.values.len() >= VALUES && self.visitors.len() >= VISITORS
+    }
 }
 
 impl Names {
@@ -86,11 +106,19 @@ impl Names {
         }
     }
 
-    /// Notes that a page was the same for the bearer of these cookies as for a stranger;
-    /// returns the names that are foreign from now on.
-    pub(crate) fn was_the_same(&self, request: &Fields, page_hash: u64) -> Vec<CookieName> {
+    /// Notes that a page was the same for this visitor, who bears these cookies, as for a
+    /// stranger; returns the names that are foreign from now on.
+    pub(crate) fn was_the_same(
+        &self,
+        request: &Fields,
+        page_hash: u64,
+        visitor: u64,
+    ) -> Vec<CookieName> {
         let mut proven: Vec<CookieName> = Vec::new();
-        for (name, _) in pairs(request) {
+        if self.known.read().values().filter(|s| **s == Standing::Foreign).count() >= FOREIGN_MAX {
+            return proven;
+        }
+        for (name, value) in pairs(request) {
             if self.standing(name) != Standing::Unknown {
                 continue;
             }
@@ -98,10 +126,17 @@ impl Names {
             if evidence.len() >= NAMES_MAX && !evidence.contains_key(name) {
                 evidence.clear();
             }
-            let pages = evidence.entry(name.into()).or_default();
-            pages.insert(page_hash);
-            if pages.len() >= EVIDENCE {
+            let found = evidence.entry(name.into()).or_default();
+            // What is enough is little, so these stay small.
+            found.pages.insert(page_hash);
+            found.values.insert(pipeline::hash(value));
+            found.visitors.insert(visitor);
+            if found.is_enough() || found.pages.len() > NAMES_MAX {
+                let is_enough = found.is_enough();
                 evidence.remove(name);
+                if !is_enough {
+                    continue;
+                }
                 proven.push(name.into());
             }
         }
@@ -174,17 +209,20 @@ mod tests {
     #[test]
     fn an_unknown_name_becomes_foreign_by_pages_that_are_the_same() {
         let names = Names::new(&[], &[]);
-        let bearer = fields("cookie: width=800");
-        for page in 0..3 {
-            assert!(names.was_the_same(&bearer, page).is_empty());
-            assert!(names.was_the_same(&bearer, page).is_empty(), "one page counts once");
+        let bearer = |value: u64| fields(&format!("cookie: width={value}"));
+        let same =
+            |page, value, visitor| !names.was_the_same(&bearer(value), page, visitor).is_empty();
+        for page in 0..9 {
+            assert!(!same(page, 800, 1), "one visitor with one value says little");
         }
-        names.was_different(&bearer);
-        for page in 0..3 {
-            assert!(names.was_the_same(&bearer, page).is_empty());
-        }
-        assert_eq!(names.was_the_same(&bearer, 3).len(), 1);
-        assert_eq!(names.visitor(&bearer), Visitor::Stranger);
+        assert!(!same(0, 801, 1) && !same(0, 802, 1));
+        assert!(!same(0, 800, 2));
+        names.was_different(&bearer(800));
+        assert!(!same(0, 802, 3), "the count began anew");
+        assert!(!same(1, 801, 2) && !same(2, 800, 1));
+        assert!(same(3, 800, 1));
+        assert_eq!(names.visitor(&bearer(5)), Visitor::Stranger);
+        let bearer = bearer(5);
         names.learn(&fields("set-cookie: width=1"));
         assert_eq!(names.visitor(&bearer), Visitor::Holder);
     }
