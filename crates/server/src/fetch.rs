@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use base::{Now, task};
 use origin::{Answer, OriginError};
+use policy::strangers::Visitor;
 use policy::{
     Admission, Judgement, MissReason, NoStore, PassReason, StaleReason, Terms, VaryKey, Verdict,
 };
@@ -79,7 +80,10 @@ pub(crate) fn flight_key(journey: &Journey, hash: u64, selection: Option<&VaryKe
 /// Asks the origin for this visitor alone.
 pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) -> Reply {
     journey.server.counters.fetches.bump();
-    let call = journey.call();
+    let mut call = journey.call();
+    if journey.reader.visitor == Visitor::Unproven && journey.may_be_compared() {
+        call.head.fields.remove(Name::AcceptEncoding);
+    }
     let request_ticks_ms = journey.now().ticks_ms;
     let mut answer = match journey.site.origin.send(call).await {
         Ok(answer) => answer,
@@ -89,6 +93,7 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
     if let Some(strangers) = &journey.site.strangers {
         strangers.note_cookies(&answer.head.fields);
         welcome::keep_session_back(&journey, strangers, &mut answer);
+        answer = evidence::look_at(&journey, hash, answer).await;
     }
     if reason == PassReason::Remembered {
         let now = journey.now();

@@ -2,7 +2,7 @@
 //!
 //! A request is recognised by the values that it carries (tokens, names of fields) or by
 //! the page that it comes from. Texts are kept compressed. Bound: the owner's share of
-//! bytes; the oldest go first.
+//! bytes, of which a class of addresses has a quarter at most; the oldest go first.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{Read, Write};
@@ -13,10 +13,14 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use parking_lot::Mutex;
+use policy::strangers::shape;
 use wire::Fields;
 
 /// Copies of one page among which a request's own is looked for by where it comes from.
 const VERSIONS_MAX: usize = 8;
+/// A class of addresses may take so much of all bytes: made-up addresses displace only
+/// each other.
+const CLASS_PART: usize = 4;
 /// What a copy takes beside its text and values, about.
 const COPY_BYTES: usize = 512;
 const VALUE_BYTES: usize = 64;
@@ -73,8 +77,16 @@ struct Inner {
     /// Newest last.
     by_page: HashMap<Box<[u8]>, Vec<u64>>,
     by_value: HashMap<Box<[u8]>, u64>,
+    by_class: HashMap<String, ClassCopies>,
     bytes: usize,
     last: u64,
+}
+
+/// The copies of one class of addresses, the oldest first.
+#[derive(Default)]
+struct ClassCopies {
+    order: VecDeque<u64>,
+    bytes: usize,
 }
 
 impl Copy {
@@ -186,6 +198,13 @@ impl Copies {
         if versions.len() > VERSIONS_MAX {
             versions.remove(0);
         }
+        let class = inner.by_class.entry(shape(&copy.target)).or_default();
+        class.order.push_back(copy.id);
+        class.bytes += copy.bytes();
+        while class_oldest(&inner, &copy, self.bytes_max / CLASS_PART).is_some_and(|id| {
+            inner.drop_one(id);
+            true
+        }) {}
         while inner.bytes > self.bytes_max && inner.order.len() > 1 {
             inner.drop_oldest();
         }
@@ -243,11 +262,31 @@ impl Copies {
     }
 }
 
+/// The oldest copy of this copy's class, if the class has more than its part.
+fn class_oldest(inner: &Inner, copy: &Copy, bytes_max: usize) -> Option<u64> {
+    let class = inner.by_class.get(&shape(&copy.target))?;
+    (class.bytes > bytes_max && class.order.len() > 1).then(|| class.order.front().copied())?
+}
+
 impl Inner {
     fn drop_oldest(&mut self) {
-        let Some(id) = self.order.pop_front() else { return };
+        if let Some(id) = self.order.front().copied() {
+            self.drop_one(id);
+        }
+    }
+
+    fn drop_one(&mut self, id: u64) {
+        self.order.retain(|&other| other != id);
         let Some(copy) = self.by_id.remove(&id) else { return };
         self.bytes -= copy.bytes();
+        let class = shape(&copy.target);
+        if let Some(copies) = self.by_class.get_mut(&class) {
+            copies.order.retain(|&other| other != id);
+            copies.bytes -= copy.bytes();
+            if copies.order.is_empty() {
+                self.by_class.remove(&class);
+            }
+        }
         let mut late_bytes = 0;
         self.by_value.retain(|value, other| {
             let stays = *other != id;
@@ -306,14 +345,27 @@ mod tests {
     #[test]
     fn the_oldest_give_way_with_all_that_leads_to_them() {
         let copies = Copies::new(3 * COPY_BYTES);
-        for number in 0..10 {
-            copies.keep(copy(&format!("/{number}"), "<p>", &[&format!("value{number}abcdefgh")]));
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        for name in names {
+            copies.keep(copy(&format!("/{name}"), "<p>", &[&format!("value1{name}abcdefgh")]));
         }
         let (count, bytes) = copies.size();
         assert!(count < 4 && bytes <= 3 * COPY_BYTES, "{count} {bytes}");
-        assert!(copies.of_page("a", "/0").is_none());
-        assert_eq!(carried(&copies, "/?v=value0abcdefgh"), [""; 0]);
-        assert_eq!(carried(&copies, "/?v=value9abcdefgh"), ["/9"]);
+        assert!(copies.of_page("a", "/a").is_none());
+        assert_eq!(carried(&copies, "/?v=value1aabcdefgh"), [""; 0]);
+        assert_eq!(carried(&copies, "/?v=value1habcdefgh"), ["/h"]);
+    }
+
+    #[test]
+    fn made_up_addresses_displace_only_each_other() {
+        let copies = Copies::new(40 * COPY_BYTES);
+        copies.keep(copy("/login", "<p>", &["value1abcdefgh"]));
+        for number in 0..1000 {
+            copies.keep(copy(&format!("/post/{number}"), "<p>", &[]));
+        }
+        assert!(copies.of_page("a", "/login").is_some());
+        let (count, bytes) = copies.size();
+        assert!(count > 2 && bytes <= 12 * COPY_BYTES, "{count} {bytes}");
     }
 
     #[test]
