@@ -83,13 +83,17 @@ pub fn may_share(
         if rest.count() > most {
             return Err(Refusal::Unsteady { changed: rest.count(), most });
         }
-        note_changes(&comparison, &mut changing);
+        note_changes(first, &comparison, &mut changing);
     }
     let comparison = compare(first, other)?;
     let rest = Rest::of(first, other, &comparison);
     let is_personal = |at: &usize| !changing.contains(&comparison.spans[*at].chunks.0);
     if let Some(at) = rest.visible.into_iter().find(is_personal) {
         let span = &comparison.spans[at];
+        return Err(Refusal::Personal { old: span.old.clone(), new: span.new.clone() });
+    }
+    let is_steady = |span: &&crate::Span| !changing.contains(&span.chunks.0);
+    if let Some(span) = script_texts(first, &comparison).find(is_steady) {
         return Err(Refusal::Personal { old: span.old.clone(), new: span.new.clone() });
     }
     let left = rest.left_at.iter().filter(|at| !changing.contains(at)).count();
@@ -133,8 +137,9 @@ pub fn unlikeness(first: &Document, other: &Document) -> Result<Unlikeness, TooD
 
 /// The chunks of the first copy that a later fetch changes, each with its neighbours:
 /// something that is random may have another length every time.
-fn note_changes(comparison: &Comparison, changing: &mut HashSet<u32>) {
+fn note_changes(first: &Document, comparison: &Comparison, changing: &mut HashSet<u32>) {
     let visible = comparison.spans.iter().filter(|span| span.class == Class::Visible);
+    changing.extend(script_texts(first, comparison).map(|span| span.chunks.0));
     let places = visible
         .map(|span| span.chunks.0)
         .chain(comparison.left_old.iter().copied())
@@ -142,6 +147,23 @@ fn note_changes(comparison: &Comparison, changing: &mut HashSet<u32>) {
     for at in places {
         changing.extend(at.saturating_sub(1)..=at + 1);
     }
+}
+
+/// Short values in scripts that differ and are no numbers: in a form such a value goes back
+/// and is translated then, in a script it may as well be what is shown: a name, a town.
+fn script_texts<'a>(
+    first: &'a Document,
+    comparison: &'a Comparison,
+) -> impl Iterator<Item = &'a crate::Span> {
+    let is_number = |value: &[u8]| {
+        let points = value.iter().filter(|&&byte| byte == b'.').count();
+        points <= 1 && value.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    };
+    comparison.spans.iter().filter(move |span| {
+        span.class == Class::Weak
+            && first.chunks()[span.chunks.0 as usize].kind == ChunkKind::Script
+            && !(is_number(&span.old) && is_number(&span.new))
+    })
 }
 
 /// What two copies differ in, when what only stands elsewhere is taken away.
@@ -306,6 +328,16 @@ mod tests {
         check("<p>a<b>Hi Ann1", &["<p>a<b>Hi Ann1"], "<p>a<b>Hi Bob2", TEXTS);
         check("<p>a<b>x", &["<p>a<b>x"], "<p>a", "parts that only one of two strangers has: 1");
         check("<p>a", &["<p>a"], "<p>a<b>x", "parts that only one of two strangers has: 1");
+    }
+
+    #[test]
+    fn what_a_script_may_show_is_refused_and_tokens_and_numbers_in_it_are_not() {
+        let page = |value: &str| format!("<p>x<script>var me = \"{value}\";</script>");
+        check(&page("Ann"), &[&page("Ann")], &page("Bob"), TEXTS);
+        check(&page("192.0.2.1"), &[&page("192.0.2.1")], &page("192.0.2.7"), TEXTS);
+        check(&page("12"), &[&page("12")], &page("13"), "shared");
+        check(&page("9f86d081884c7d65"), &[], &page("60303ae22b998861"), "shared");
+        check(&page("tip1"), &[&page("tip2")], &page("tip3"), "shared");
     }
 
     #[test]
