@@ -63,7 +63,9 @@ pub(crate) async fn write(mut journey: Journey, hash: u64, reason: PassReason) -
         journey.put_back(body);
         return fetch::pass(journey, hash, reason).await;
     }
-    if !carries_values && errand(&journey.head.fields) == Errand::Background {
+    let is_settled = |copy: &Arc<Copy>| strangers.copies.are_settled(&copy.host, &copy.target);
+    let is_background = errand(&journey.head.fields) == Errand::Background;
+    if !carries_values && is_background && copies.iter().all(is_settled) {
         return try_without(journey, &strangers, copies, body, reason).await;
     }
     begin(journey, &strangers, copies, body).await

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use align::{BodyTooLong, Document, Kind, Request, for_each_carried};
 use flate2::Compression;
@@ -38,6 +39,8 @@ pub(crate) struct Copy {
     text_bytes: usize,
     pub(crate) known: Vec<Box<[u8]>>,
     pub(crate) tells_time: bool,
+    /// Whether all values by which it would be recognised are known.
+    is_settled: AtomicBool,
 }
 
 /// What of a copy is noted in front of its text.
@@ -62,6 +65,8 @@ pub(crate) struct NewCopy<'a> {
     pub(crate) body: &'a [u8],
     pub(crate) known: Vec<Vec<u8>>,
     pub(crate) tells_time: bool,
+    /// Whether `known` is all that there is to know.
+    pub(crate) is_settled: bool,
 }
 
 /// All copies of one site.
@@ -112,6 +117,7 @@ impl Copy {
             text_bytes: new.body.len(),
             known: new.known.into_iter().map(Vec::into_boxed_slice).collect(),
             tells_time: new.tells_time,
+            is_settled: AtomicBool::new(new.is_settled),
         }
     }
 
@@ -163,6 +169,7 @@ impl Copy {
             text_bytes: kept.text_bytes,
             known: kept.known.into_iter().map(Vec::into_boxed_slice).collect(),
             tells_time: kept.tells_time,
+            is_settled: AtomicBool::new(true),
         })
     }
 
@@ -219,6 +226,16 @@ impl Copies {
         inner.by_id.get(newest).cloned()
     }
 
+    /// Whether each copy of a page that somebody may have open is recognised by its values.
+    pub(crate) fn are_settled(&self, host: &str, target: &str) -> bool {
+        let inner = self.inner.lock();
+        let page = super::brief::page_name(host, target);
+        let versions = inner.by_page.get(page.as_slice()).into_iter().flatten();
+        versions
+            .filter_map(|id| inner.by_id.get(id))
+            .all(|copy| copy.is_settled.load(Ordering::Relaxed))
+    }
+
     /// The copies that a request's values come from, each once, the newest first.
     pub(crate) fn carried(&self, request: &Request<'_>) -> Result<Vec<Arc<Copy>>, BodyTooLong> {
         let mut found: Vec<Arc<Copy>> = Vec::new();
@@ -241,7 +258,8 @@ impl Copies {
     /// Adds values by which a copy is recognised, once they are known.
     pub(crate) fn recognise(&self, id: u64, known: Vec<Vec<u8>>) {
         let mut inner = self.inner.lock();
-        if inner.by_id.contains_key(&id) {
+        if let Some(copy) = inner.by_id.get(&id) {
+            copy.is_settled.store(true, Ordering::Relaxed);
             for value in known {
                 inner.bytes += value.len() + VALUE_BYTES;
                 inner.by_value.insert(value.into(), id);
@@ -319,6 +337,7 @@ mod tests {
             body: body.as_bytes(),
             known: known.iter().map(|value| value.as_bytes().to_vec()).collect(),
             tells_time: false,
+            is_settled: true,
         })
     }
 

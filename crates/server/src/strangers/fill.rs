@@ -218,6 +218,7 @@ fn store(strangers: &Strangers, order: &Order, verified: Verified, writes: u64) 
             body: &sample.body,
             known: verified.known,
             tells_time: verified.tells_time,
+            is_settled: true,
         });
         strangers.copies.keep(copy);
     }

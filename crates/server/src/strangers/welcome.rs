@@ -91,7 +91,9 @@ pub(crate) async fn welcome(
         land(lead, None);
         return Welcome::Done(for_one(&mut journey, &strangers, &order, fetch, &sample));
     }
-    let withheld = begins_session && may_withhold(&strangers, &order, &sample);
+    let withheld = begins_session
+        && may_withhold(&strangers, &order, &sample)
+        && needs_no_cookie(&strangers, &order, &sample).await;
     let reply = deliver(&mut journey, fetch, &sample, withheld);
     let copy = withheld.then(|| keep(&strangers, &order, &sample)).flatten();
     let asker = sample.document.clone().filter(|_| !is_redirect(sample.status));
@@ -181,6 +183,13 @@ fn may_withhold(strangers: &Strangers, order: &Order, sample: &Sample) -> bool {
     !has_query || (!is_redirect(sample.status) && is_usual())
 }
 
+/// Whether no script of the page would miss a cookie that it can read.
+async fn needs_no_cookie(strangers: &Strangers, order: &Order, sample: &Sample) -> bool {
+    let mut persona = Persona::new(strangers.persona_address());
+    let answers = [&sample.fields];
+    strangers.scripts.check(&order.brief, &mut persona, &answers, sample).await.is_ok()
+}
+
 /// A page that isn't stored and is nobody's own. Of one whose address bears marks of
 /// advertising it is learned, behind the visitor's back, whether it shows them.
 fn for_one(
@@ -229,6 +238,7 @@ fn keep(strangers: &Strangers, order: &Order, sample: &Sample) -> Option<Arc<Cop
         body: &sample.body,
         known: Vec::new(),
         tells_time: document.tells_time(sample.unix_seconds),
+        is_settled: false,
     })))
 }
 
