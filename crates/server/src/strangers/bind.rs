@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use align::{Binding, Request};
+use align::{Binding, Document, Request};
 use bytes::Bytes;
 use http::Method;
 use policy::strangers::{Errand, Jar, Origin, errand, origin_of, referer_target, set_cookies};
@@ -42,6 +42,8 @@ struct Session {
     sets: Vec<Vec<u8>>,
     binding: Binding,
     born_ticks_ms: u64,
+    /// Pages as they look in this session, so that several copies of one page cost one fetch.
+    pages: Vec<(Vec<u8>, Arc<Document>)>,
 }
 
 /// A stranger's unsafe request.
@@ -63,7 +65,8 @@ pub(crate) async fn write(mut journey: Journey, hash: u64, reason: PassReason) -
         journey.put_back(body);
         return fetch::pass(journey, hash, reason).await;
     }
-    let is_settled = |copy: &Arc<Copy>| strangers.copies.are_settled(&copy.host, &copy.target);
+    let is_settled =
+        |copy: &Arc<Copy>| strangers.copies.unsettled(&copy.host, &copy.target).is_empty();
     let is_background = errand(&journey.head.fields) == Errand::Background;
     if !carries_values && is_background && copies.iter().all(is_settled) {
         return try_without(journey, &strangers, copies, body, reason).await;
@@ -123,15 +126,21 @@ pub(crate) fn carries(strangers: &Strangers, head: &RequestHead) -> bool {
 /// The copies that a request comes from: those whose values it carries, and its page.
 fn origins(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Copy>> {
     let mut copies = carried(strangers, head, body);
-    let page = referer_target(&head.fields, "http", &head.host)
-        .or_else(|| referer_target(&head.fields, "https", &head.host))
-        .and_then(|target| strangers.copies.of_page(&head.host, target));
-    if let Some(page) = page
-        && !copies.iter().any(|copy| copy.host == page.host && copy.target == page.target)
-    {
-        copies.insert(0, page);
+    let from = referer_target(&head.fields, "http", &head.host)
+        .or_else(|| referer_target(&head.fields, "https", &head.host));
+    let Some(from) = from else { return copies };
+    if copies.iter().any(|copy| copy.target == from) {
+        return copies;
     }
-    copies
+    // First what nobody could recognise yet: it may be just what this visitor was given.
+    let mut of_page = strangers.copies.unsettled(&head.host, from);
+    if let Some(newest) = strangers.copies.of_page(&head.host, from)
+        && !of_page.iter().any(|copy| copy.id == newest.id)
+    {
+        of_page.push(newest);
+    }
+    of_page.append(&mut copies);
+    of_page
 }
 
 /// The copies whose values a request carries.
@@ -213,6 +222,15 @@ pub(crate) fn browser_of(head: &RequestHead, address: std::net::IpAddr) -> Brows
 impl Session {
     /// Fetches the copy's page in this session, and learns which value is which.
     async fn align(&mut self, journey: &Journey, strangers: &Strangers, copy: &Arc<Copy>) {
+        let page = page_name(&copy.host, &copy.target);
+        let known = self.pages.iter().find(|(name, _)| *name == page && !copy.is_part);
+        if let Some((_, document)) = known {
+            let document = document.clone();
+            if let Some(binding) = bound(copy, document).await {
+                let _ = self.binding.join(binding);
+            }
+            return;
+        }
         let was_new = self.jar.is_empty();
         let Some(mut binding) = self.align_once(journey, strangers, copy).await else { return };
         // What came without a cookie may bear the session id in its links.
@@ -241,12 +259,10 @@ impl Session {
         let page = fetched.await.ok()?;
         self.absorb(&page.fields, page.unix_seconds);
         let document = page.document?;
-        let copy = copy.clone();
-        let binding = apart(move || {
-            let old = copy.document()?;
-            Binding::new(&old, &document, copy.known.iter().map(|value| &value[..])).ok()
-        });
-        let binding = binding.await;
+        let name = page_name(&copy.host, &copy.target);
+        self.pages.retain(|(known, _)| *known != name);
+        self.pages.push((name, document.clone()));
+        let binding = bound(copy, document).await;
         if binding.is_none() {
             strangers.counts.unaligned.bump();
         }
@@ -258,12 +274,9 @@ impl Session {
         self.jar = aged.jar;
         self.sets = aged.sets;
         self.born_ticks_ms = aged.ticks_ms;
-        let copy = copy.clone();
-        let binding = apart(move || {
-            let old = copy.document()?;
-            Binding::new(&old, &aged.document, copy.known.iter().map(|value| &value[..])).ok()
-        });
-        match binding.await {
+        let document = Arc::new(aged.document);
+        self.pages.push((page_name(&copy.host, &copy.target), document.clone()));
+        match bound(copy, document).await {
             Some(binding) => drop(self.binding.join(binding)),
             None => strangers.counts.unaligned.bump(),
         }
@@ -308,6 +321,16 @@ impl Session {
         let told = Told::fetched(Verdict::Pass(PassReason::Bound), answer.head.status, None);
         Ok((Reply::passed(answer, &journey.head, &told, &journey.key), own))
     }
+}
+
+/// Which of a copy's values is which in the page as it looks in another session.
+async fn bound(copy: &Arc<Copy>, document: Arc<Document>) -> Option<Binding> {
+    let copy = copy.clone();
+    apart(move || {
+        let old = copy.document()?;
+        Binding::new(&old, &document, copy.known.iter().map(|value| &value[..])).ok()
+    })
+    .await
 }
 
 /// A request in the values of another copy; as it came if it is too long for that.

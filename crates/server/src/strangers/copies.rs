@@ -41,6 +41,8 @@ pub(crate) struct Copy {
     pub(crate) tells_time: bool,
     /// Whether all values by which it would be recognised are known.
     is_settled: AtomicBool,
+    /// A part of a page, fetched by a script.
+    pub(crate) is_part: bool,
 }
 
 /// What of a copy is noted in front of its text.
@@ -54,6 +56,7 @@ struct Kept {
     text_bytes: usize,
     known: Vec<Vec<u8>>,
     tells_time: bool,
+    is_part: bool,
 }
 
 /// What is needed to make a copy.
@@ -67,6 +70,7 @@ pub(crate) struct NewCopy<'a> {
     pub(crate) tells_time: bool,
     /// Whether `known` is all that there is to know.
     pub(crate) is_settled: bool,
+    pub(crate) is_part: bool,
 }
 
 /// All copies of one site.
@@ -118,6 +122,7 @@ impl Copy {
             known: new.known.into_iter().map(Vec::into_boxed_slice).collect(),
             tells_time: new.tells_time,
             is_settled: AtomicBool::new(new.is_settled),
+            is_part: new.is_part,
         }
     }
 
@@ -146,6 +151,7 @@ impl Copy {
             text_bytes: self.text_bytes,
             known: self.known.iter().map(|value| value.to_vec()).collect(),
             tells_time: self.tells_time,
+            is_part: self.is_part,
         };
         // Numbers, text and lists of them: nothing that JSON lacks.
         let mut note = serde_json::to_vec(&kept).unwrap_or_default();
@@ -170,6 +176,7 @@ impl Copy {
             known: kept.known.into_iter().map(Vec::into_boxed_slice).collect(),
             tells_time: kept.tells_time,
             is_settled: AtomicBool::new(true),
+            is_part: kept.is_part,
         })
     }
 
@@ -220,20 +227,27 @@ impl Copies {
 
     /// The newest copy of a page.
     pub(crate) fn of_page(&self, host: &str, target: &str) -> Option<Arc<Copy>> {
-        let inner = self.inner.lock();
-        let page = super::brief::page_name(host, target);
-        let newest = inner.by_page.get(page.as_slice())?.last()?;
-        inner.by_id.get(newest).cloned()
+        self.versions(host, target).pop()
     }
 
-    /// Whether each copy of a page that somebody may have open is recognised by its values.
-    pub(crate) fn are_settled(&self, host: &str, target: &str) -> bool {
+    /// The copies of a page that can't be recognised by their values yet: whoever writes from
+    /// that page may have been given any of them.
+    pub(crate) fn unsettled(&self, host: &str, target: &str) -> Vec<Arc<Copy>> {
+        let mut versions = self.versions(host, target);
+        versions.retain(|copy| !copy.is_settled.load(Ordering::Relaxed));
+        versions
+    }
+
+    /// The copies of a page, the newest last; parts that a script fetched are none.
+    fn versions(&self, host: &str, target: &str) -> Vec<Arc<Copy>> {
         let inner = self.inner.lock();
         let page = super::brief::page_name(host, target);
         let versions = inner.by_page.get(page.as_slice()).into_iter().flatten();
         versions
             .filter_map(|id| inner.by_id.get(id))
-            .all(|copy| copy.is_settled.load(Ordering::Relaxed))
+            .filter(|copy| !copy.is_part)
+            .cloned()
+            .collect()
     }
 
     /// The copies that a request's values come from, each once, the newest first.
@@ -338,6 +352,7 @@ mod tests {
             known: known.iter().map(|value| value.as_bytes().to_vec()).collect(),
             tells_time: false,
             is_settled: true,
+            is_part: false,
         })
     }
 

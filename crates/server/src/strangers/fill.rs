@@ -219,6 +219,7 @@ fn store(strangers: &Strangers, order: &Order, verified: Verified, writes: u64) 
             known: verified.known,
             tells_time: verified.tells_time,
             is_settled: true,
+            is_part: brief.is_background(),
         });
         strangers.copies.keep(copy);
     }

@@ -239,6 +239,7 @@ fn keep(strangers: &Strangers, order: &Order, sample: &Sample) -> Option<Arc<Cop
         known: Vec::new(),
         tells_time: document.tells_time(sample.unix_seconds),
         is_settled: false,
+        is_part: brief.is_background(),
     })))
 }
 
