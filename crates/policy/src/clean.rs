@@ -9,6 +9,7 @@ use wire::{Fields, Name, ResponseHead};
 
 use crate::directives::{ResponseDirectives, is_qualified};
 use crate::hops;
+use crate::purge::is_for_caches;
 
 /// The fields to store. `Content-Length` is left to who knows the body; a missing `Date`
 /// is to be added by who knows the time.
@@ -21,6 +22,7 @@ pub fn clean_for_store(response: &ResponseHead) -> Fields {
         let goes = matches!(known, Some(Name::Age | Name::ContentLength | Name::SetCookie))
             || hops::is_of_one_hop(known, name)
             || hops::is_named(all, name)
+            || (known.is_none() && is_for_caches(name))
             || (has_qualified && is_qualified(all, name));
         !goes
     })
@@ -76,6 +78,7 @@ mod tests {
             ("transfer-encoding: chunked\ntrailer: x\nupgrade: h2\nte: x\nx: y", "x: y|"),
             ("proxy-authenticate: x\nproxy-authentication-info: x\nx: y", "x: y|"),
             ("content-length: 5\ncontent-type: a/b", "content-type: a/b|"),
+            ("xkey: a b\nX-LiteSpeed-Tag: c\nx: y", "x: y|"),
             ("cache-status: cdn; hit\nvia: 1.1 x", "cache-status: cdn; hit|via: 1.1 x|"),
             (
                 "cache-control: private=\"X-User, x-b\", max-age=5\nx-user: me\nX-B: 1\nx-c: 2",

@@ -13,6 +13,7 @@ use wire::fields::is_token;
 use wire::{Fields, Name, RequestHead, Version, push_address};
 
 use crate::hops;
+use crate::purge::is_for_caches;
 
 /// The fields to ask the origin with: the request's, cleaned, with ours set.
 #[must_use]
@@ -49,8 +50,9 @@ pub fn to_origin(head: &RequestHead, peer: IpAddr, scheme: &str) -> Fields {
 #[must_use]
 pub fn to_client(response: &Fields) -> Fields {
     response.filtered(|known, name, _| {
-        let to_the_server =
-            matches!(known, Some(Name::XSendfile | Name::Status)) || starts_with(name, b"x-accel-");
+        let to_the_server = matches!(known, Some(Name::XSendfile | Name::Status))
+            || starts_with(name, b"x-accel-")
+            || (known.is_none() && is_for_caches(name));
         !to_the_server && !hops::is_of_one_hop(known, name) && !hops::is_named(response, name)
     })
 }
@@ -231,6 +233,7 @@ mod tests {
     fn the_client_is_sent_what_the_origin_says_to_it() {
         let received = "connection: x-hop\nx-hop: 1\nkeep-alive: 1\ntransfer-encoding: chunked\n\
                         x-accel-redirect: /a\nX-Accel-Buffering: no\nx-sendfile: /b\n\
+                        Surrogate-Key: a b\nX-LiteSpeed-Purge: c\n\
                         set-cookie: a=b\nvia: 1.1 cdn\ncontent-length: 3";
         let received = Fields::parse(received.as_bytes()).expect("valid fields");
         let sent = Fields::parse(b"set-cookie: a=b\nvia: 1.1 cdn\ncontent-length: 3");

@@ -4,7 +4,8 @@
 //! out. Nothing here opens a socket, reads a clock or keeps anything.
 //! In the order in which the road asks: [`plan()`], [`write_primary_key`], [`VaryKey`],
 //! [`judge()`], [`to_origin`], [`admit()`], [`conditional`], [`range`], [`cache_status`].
-//! What is asked about visitors without a cookie of the app stands in [`strangers`].
+//! What is asked about visitors without a cookie of the app stands in [`strangers`], what
+//! plugins say to caches in [`purge`].
 //! Law: RFC 9110, 9111, 5861, 9211, 9213.
 
 pub mod admit;
@@ -23,6 +24,7 @@ pub mod invalidate;
 pub mod judge;
 pub mod key;
 pub mod plan;
+pub mod purge;
 pub mod range;
 pub mod reason;
 mod reference;
