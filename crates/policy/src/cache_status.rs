@@ -80,7 +80,10 @@ pub fn write_key(out: &mut Vec<u8>, key: &[u8]) {
 const fn is_hit(verdict: Verdict) -> bool {
     matches!(
         verdict,
-        Verdict::Hit | Verdict::Stale(StaleReason::WhileRevalidate | StaleReason::Request)
+        Verdict::Hit
+            | Verdict::Stale(
+                StaleReason::WhileRevalidate | StaleReason::Request | StaleReason::Purged
+            )
     )
 }
 
@@ -88,7 +91,9 @@ const fn is_hit(verdict: Verdict) -> bool {
 const fn forward(verdict: Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::Hit
-        | Verdict::Stale(StaleReason::WhileRevalidate | StaleReason::Request)
+        | Verdict::Stale(
+            StaleReason::WhileRevalidate | StaleReason::Request | StaleReason::Purged,
+        )
         | Verdict::Synthetic
         | Verdict::Refused(_) => None,
         Verdict::Revalidated | Verdict::Stale(StaleReason::Error) => Some("stale"),

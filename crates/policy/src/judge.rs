@@ -124,6 +124,28 @@ pub fn judge_shared(terms: &Terms, ticks_ms: u64) -> Judgement {
     }
 }
 
+/// A page that was purged softly at `since_ticks_ms`, while one refresh is made for that:
+/// `judge` is how it is judged on given terms.
+///
+/// By its own terms it may still be fresh, so that no law forbids to serve it: a soft purge
+/// is a wish of the owner's, who gives leave for the time that the refresh takes.
+#[must_use]
+pub fn judge_softened(
+    terms: &Terms,
+    since_ticks_ms: u64,
+    has_leave: bool,
+    judge: impl Fn(&Terms) -> Judgement,
+) -> Judgement {
+    match judge(&terms.stale_since(since_ticks_ms)) {
+        Judgement::Validate { ttl_ms, why: MissReason::Expired }
+            if has_leave && matches!(judge(terms), Judgement::Fresh { .. }) =>
+        {
+            Judgement::StaleButServable { ttl_ms, reason: StaleReason::Purged }
+        }
+        judgement => judgement,
+    }
+}
+
 /// Whether a stored response may stand in for an origin that failed just now. Where it
 /// may not, the failure is told: 504, or what the origin sent.
 ///

@@ -34,6 +34,8 @@ reasons! {
         Error = "error",
         /// The client said how stale it would take it (`max-stale`).
         Request = "max-stale",
+        /// It was purged softly, and is served while the one refresh for that is under way.
+        Purged = "purged",
     }
 }
 
@@ -101,6 +103,10 @@ reasons! {
         Connect = "connect",
         /// The client asks for another protocol.
         Upgrade = "upgrade",
+        /// A purge by somebody who may not.
+        PurgeForbidden = "purge-forbidden",
+        /// A purge that can't be understood.
+        PurgeUnreadable = "purge-unreadable",
     }
 }
 
@@ -179,8 +185,8 @@ impl RefuseReason {
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
-            Self::BadFraming | Self::BodyOnGet => 400,
-            Self::PathForbidden => 403,
+            Self::BadFraming | Self::BodyOnGet | Self::PurgeUnreadable => 400,
+            Self::PathForbidden | Self::PurgeForbidden => 403,
             Self::HostUnknown => 421,
             Self::Connect => 405,
             Self::Upgrade => 502,
@@ -197,6 +203,10 @@ impl RefuseReason {
             Self::HostUnknown => "There is no site of this name here.",
             Self::Connect => "This server is not a proxy.",
             Self::Upgrade => "Changing to another protocol is not supported here.",
+            Self::PurgeForbidden => {
+                "Only a program on this machine, or who shows the site's purge token, may purge."
+            }
+            Self::PurgeUnreadable => "What shall be purged can't be understood.",
         }
     }
 }

@@ -44,6 +44,15 @@ impl Terms {
         }
     }
 
+    /// The same for a response that was made stale at that time: what of its lifetime was
+    /// left then is gone.
+    #[must_use]
+    pub const fn stale_since(self, ticks_ms: u64) -> Self {
+        let age_ms = self.age_ms(ticks_ms);
+        let lifetime_ms = if age_ms < self.lifetime_ms { age_ms } else { self.lifetime_ms };
+        Self { lifetime_ms, ..self }
+    }
+
     /// How old the response is.
     #[must_use]
     pub const fn age_ms(&self, ticks_ms: u64) -> u64 {

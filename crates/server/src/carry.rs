@@ -23,6 +23,8 @@ use crate::Server;
 use crate::fetch::{Fetch, Landing, object_bytes_max};
 use crate::journey::Journey;
 use crate::page::Page;
+use crate::purge::generations::{Moment, Standing};
+use crate::purge::marks::Marks;
 use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
 use crate::site::Site;
@@ -35,6 +37,8 @@ pub(crate) struct Admitted {
     pub(crate) head: ResponseHead,
     pub(crate) vary: Option<VaryKey>,
     pub(crate) terms: Terms,
+    /// What purges will find it by.
+    pub(crate) marks: Marks,
 }
 
 /// An answer that many read while it comes.
@@ -94,10 +98,10 @@ fn settle(
     body: Bytes,
     fetch: &Fetch,
 ) -> Reply {
-    let Admitted { head, vary, terms } = admitted;
-    let page = Arc::new(Page::stored(&head, &journey.key, body, terms, vary));
+    let Admitted { head, vary, terms, marks } = admitted;
+    let page = Arc::new(Page::stored(&head, &journey.key, body, terms, vary, marks));
     let key = Key { hash: fetch.hash, text: &journey.key };
-    insert(&journey.server, &journey.site, &key, page.clone(), fetch.writes);
+    insert(&journey.server, &journey.site, &key, page.clone(), fetch.began);
     // What must be validated for each visitor is nothing for those who waited.
     lead.land(match terms.answers_waiters() {
         true => Landing::Page { page: page.clone(), verdict: Verdict::Collapsed },
@@ -131,7 +135,7 @@ fn share(
         site: journey.site.clone(),
         key: journey.key.clone(),
         hash: fetch.hash,
-        writes: fetch.writes,
+        began: fetch.began,
     };
     let carry = carrier.carry(lead, shared, filling, body, at_hand);
     task::spawn_counted(&journey.server.counters.panics, carry);
@@ -170,7 +174,7 @@ struct Carrier {
     site: Arc<Site>,
     key: Vec<u8>,
     hash: u64,
-    writes: u64,
+    began: Moment,
 }
 
 impl Carrier {
@@ -224,21 +228,28 @@ impl Carrier {
     }
 
     fn store(&self, shared: &Shared, body: Bytes) {
-        let Admitted { head, vary, terms } = &shared.admitted;
-        let page = Page::stored(head, &self.key, body, *terms, vary.clone());
+        let Admitted { head, vary, terms, marks } = &shared.admitted;
+        let (vary, marks) = (vary.clone(), marks.copied());
+        let page = Page::stored(head, &self.key, body, *terms, vary, marks);
         let key = Key { hash: self.hash, text: &self.key };
-        insert(&self.server, &self.site, &key, Arc::new(page), self.writes);
+        insert(&self.server, &self.site, &key, Arc::new(page), self.began);
     }
 }
 
-/// Stores a page unless the site was written to since its fetch began.
-pub(crate) fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page>, writes: u64) {
-    if site.writes() != writes {
+/// Stores a page unless the site was written to since its fetch began, or something was
+/// purged that it bears the mark of.
+pub(crate) fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page>, began: Moment) {
+    let ticks_ms = server.clock.now().ticks_ms;
+    let is_wanted = || {
+        site.generations.content() == began.content
+            && site.generations.standing(&page.marks, key, ticks_ms) != Standing::Gone
+    };
+    if !is_wanted() {
         return;
     }
     server.store.insert(key, page.clone());
-    if site.writes() != writes {
-        // A write came between the look and the insertion, and may have removed before we stored.
+    if !is_wanted() {
+        // It came between the look and the insertion, and may have removed before we stored.
         server.store.remove_if(key, |stored| std::ptr::eq(stored, &*page));
     }
 }

@@ -10,6 +10,7 @@ use policy::Rules;
 
 use crate::access::AccessSink;
 use crate::notes::{NoNotes, Notes};
+use crate::purge::purgers::PurgeToken;
 use crate::strangers::StrangerRules;
 
 /// Everything that a [`crate::Server`] is made from.
@@ -24,7 +25,12 @@ pub struct ServerConfig {
     pub access: Option<AccessSink>,
     /// Who keeps what is learned about the sites.
     pub notes: Arc<dyn Notes>,
+    /// Where the owner is told what would otherwise go wrong unseen, a line each.
+    pub complaints: Option<Complaints>,
 }
+
+/// Takes a line for the owner.
+pub type Complaints = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// One site: whom it answers for, where its pages come from, what its owner decided.
 #[derive(Clone)]
@@ -42,6 +48,8 @@ pub struct SiteConfig {
     /// By which rules pages are shared among strangers; none: only what the law lets be
     /// stored is.
     pub strangers: Option<StrangerRules>,
+    /// What who is not on this machine must show to purge; none: nobody else may.
+    pub purge_token: Option<PurgeToken>,
 }
 
 impl SiteConfig {
@@ -55,6 +63,7 @@ impl SiteConfig {
             rules: Rules::default(),
             caches: true,
             strangers: None,
+            purge_token: None,
         }
     }
 }
@@ -106,6 +115,7 @@ impl Default for ServerConfig {
             limits: Limits::default(),
             access: None,
             notes: Arc::new(NoNotes),
+            complaints: None,
         }
     }
 }

@@ -23,6 +23,10 @@ pub struct Counters {
     pub fetches: Counter,
     /// Pages that were shared among strangers and turned out personal.
     pub pages_withdrawn: Counter,
+    /// Purges that were carried out.
+    pub purges: Counter,
+    /// Requests to purge whose sender may not.
+    pub purges_refused: Counter,
 }
 
 impl Default for Counters {
@@ -35,6 +39,8 @@ impl Default for Counters {
             accept_failures: Counter::default(),
             fetches: Counter::default(),
             pages_withdrawn: Counter::default(),
+            purges: Counter::default(),
+            purges_refused: Counter::default(),
         }
     }
 }

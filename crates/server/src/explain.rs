@@ -4,7 +4,7 @@
 //! [`Line`]s, one fact each, that ends with the verdict. The head is read and the page
 //! judged by the same functions as on the road.
 //! Invariant: nothing is asked of an origin and nothing changes, but that the page's
-//! reading is counted.
+//! reading is counted, and that what was purged is let go when it is met.
 
 use base::Now;
 use base::amount::show_bytes;
@@ -16,6 +16,8 @@ use wire::h1::{HeadLimits, read_head};
 
 use crate::page::{Kind, Page};
 use crate::pipeline::{self, Found, Task};
+use crate::purge::generations::Standing;
+use crate::site::Site;
 use crate::strangers::guests::Reader;
 use crate::strangers::tell::tell;
 use crate::{Limits, Server};
@@ -88,15 +90,17 @@ impl Server {
             tell(strangers, &bearer, &reader, now.ticks_ms, &mut say);
         }
         let key = Key { hash: pipeline::hash(&key_text), text: &key_text };
-        say("store", self.stored(&head, &key, now, &reader));
+        say("store", self.stored(site, &head, &key, now, &reader));
         match pipeline::look(self, site, &head, now, &key, &reader) {
             Found::Fresh { .. } => Verdict::Hit,
             Found::StaleButServable { reason, .. } => Verdict::Stale(reason),
             Found::MustNotAsk => Verdict::Failed(FailReason::OnlyIfCached),
             Found::Ask(Task::Pass(reason)) => Verdict::Pass(reason),
+            // A look never comes to that.
+            Found::Ask(Task::Purge) => Verdict::Synthetic,
             Found::Ask(Task::Validate { why, .. }) => Verdict::Miss(why),
             Found::Ask(Task::Fill(why)) => {
-                if pipeline::is_known_private(self, &head, now, &mut key_text, &reader) {
+                if pipeline::is_known_private(self, site, &head, now, &mut key_text, &reader) {
                     say(
                         "marker",
                         "answers to those with a cookie are known not to be shareable".into(),
@@ -111,9 +115,16 @@ impl Server {
 
 impl Server {
     /// What lies under a key for such a request.
-    fn stored(&self, head: &RequestHead, key: &Key<'_>, now: Now, reader: &Reader) -> String {
-        match self.store.find(key, |page| page.answers(&head.fields, reader)) {
-            Some(page) => describe(&page, now),
+    fn stored(
+        &self,
+        site: &Site,
+        head: &RequestHead,
+        key: &Key<'_>,
+        now: Now,
+        reader: &Reader,
+    ) -> String {
+        match pipeline::find(self, site, head, now, key, reader) {
+            Some((page, standing)) => describe(&page, standing, now),
             None => match self.store.variants(key) {
                 0 => "nothing".to_owned(),
                 1 => "one variant, for other browsers, languages or request fields".to_owned(),
@@ -125,7 +136,7 @@ impl Server {
     }
 }
 
-fn describe(page: &Page, now: Now) -> String {
+fn describe(page: &Page, standing: Standing, now: Now) -> String {
     let stored = match &page.kind {
         Kind::Stored(stored) => stored,
         Kind::PassUntil { ticks_ms } => {
@@ -142,6 +153,7 @@ fn describe(page: &Page, now: Now) -> String {
     };
     let ttl_ms = ttl_ms(&stored.terms, now.ticks_ms);
     let freshness = match (stored.terms.no_cache, ttl_ms) {
+        _ if standing != Standing::Good => "stale since a soft purge".to_owned(),
         (true, _) => "to be validated before each use".to_owned(),
         (false, 1..) => format!("fresh for {} more", show_ms(ttl_ms.unsigned_abs())),
         (false, _) => format!("stale for {}", show_ms(ttl_ms.unsigned_abs())),
@@ -198,6 +210,7 @@ mod tests {
     use wire::{Fields, ResponseHead};
 
     use super::*;
+    use crate::purge::marks::Marks;
     use crate::{ServerConfig, SiteConfig};
 
     fn server() -> (Arc<Server>, Clock) {
@@ -261,12 +274,18 @@ mod tests {
             no_cache: false,
             ..Terms::expired(clock.now().ticks_ms)
         };
-        let page = |terms| Page::stored(&head, b"", Bytes::from_static(b"12345"), terms, None);
+        let page = |terms| {
+            Page::stored(&head, b"", Bytes::from_static(b"12345"), terms, None, Marks::default())
+        };
         keep(&server, "http|a.test|/", page(terms));
         keep(&server, "http|a.test|/v", page(Terms { no_cache: true, ..terms }));
         let until = clock.now().ticks_ms + 90_000;
-        keep(&server, "http|a.test|/m", Page::pass_until(until, None));
-        keep(&server, "http|a.test|/c credentials", Page::pass_until(until, None));
+        keep(&server, "http|a.test|/m", Page::pass_until(until, None, Marks::default()));
+        keep(
+            &server,
+            "http|a.test|/c credentials",
+            Page::pass_until(until, None, Marks::default()),
+        );
         clock.advance_ms(19_500);
         check(
             &server,

@@ -3,8 +3,8 @@
 //! A leader's answer is judged once. What may be shared is taken over by
 //! [`carry`]; what may not be shared goes to the visitor who caused it alone, and
 //! everybody else is released at once.
-//! Invariants: 1. a fetch during which the site was written to is delivered and
-//! not stored. 2. a flight ends on every path, at the latest when it is dropped.
+//! Invariants: 1. a fetch during which the site was written to, or its page purged, is
+//! delivered and not stored. 2. a flight ends on every path, at the latest when it is dropped.
 
 use std::sync::Arc;
 
@@ -15,13 +15,16 @@ use policy::{
     Admission, Judgement, MissReason, NoStore, PassReason, StaleReason, Terms, VaryKey, Verdict,
 };
 use store::{Key, Lead};
-use wire::{Name, ResponseHead};
+use wire::{Fields, Name, ResponseHead};
 
 use crate::Server;
 use crate::carry::{self, Admitted, Shared, insert, shared_reply};
 use crate::journey::{Journey, Peers};
 use crate::page::{Page, Stored};
 use crate::pipeline;
+use crate::purge;
+use crate::purge::generations::Moment;
+use crate::purge::marks::Marks;
 use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
 use crate::site::Site;
@@ -59,11 +62,11 @@ pub(crate) const CREDENTIALS: &[u8] = b" credentials";
 
 /// Whoever may end with the same answer flies together. Apart fly: requests that select
 /// different variants, once it is known what tells them apart; those who show who they
-/// are and those who don't; and those who came before a write and after it.
+/// are and those who don't; and those who came before a write or a purge and after it.
 pub(crate) fn flight_key(journey: &Journey, hash: u64, selection: Option<&VaryKey>) -> FlightKey {
     let mut text = Vec::with_capacity(journey.key.len() + 64);
     text.extend_from_slice(&journey.key);
-    text.extend_from_slice(&journey.site.writes().to_le_bytes());
+    text.extend_from_slice(&journey.site.generations.fence().to_le_bytes());
     text.push(u8::from(journey.bears_credentials()));
     let newest = journey.server.store.newest(&Key { hash, text: &journey.key });
     let known = newest.as_ref().and_then(|page| page.vary());
@@ -89,7 +92,7 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
         Ok(answer) => answer,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
-    sweep_written(&journey, &answer.head);
+    note_changes(&journey, &answer.head);
     if let Some(strangers) = &journey.site.strangers {
         strangers.note_cookies(&answer.head.fields);
         welcome::keep_session_back(&journey, strangers, &mut answer);
@@ -119,15 +122,21 @@ fn with_marker_key<R>(journey: &Journey, hash: u64, use_key: impl FnOnce(&Key<'_
     use_key(&Key { hash: pipeline::hash(&text), text: &text })
 }
 
+/// What an answer changes here: what was written isn't there any more, nor what it purges.
+pub(crate) fn note_changes(journey: &Journey, answer: &ResponseHead) {
+    sweep_written(journey, answer);
+    purge::heed(&journey.server, &journey.site, &journey.head, answer);
+}
+
 /// An unsafe request that succeeded makes what it wrote to unusable (RFC 9111 §4.4).
-pub(crate) fn sweep_written(journey: &Journey, answer: &ResponseHead) {
+fn sweep_written(journey: &Journey, answer: &ResponseHead) {
     let targets = policy::invalidated(&journey.head, answer, "http");
     if targets.is_empty() {
         return;
     }
     // First the count, then the removal: a fetch that began before either sees the count moved
     // when it wants to store, or stored in time to be removed.
-    journey.site.note_write();
+    journey.site.generations.note_write();
     let mut text = Vec::new();
     for target in targets {
         text.clear();
@@ -146,7 +155,7 @@ pub(crate) async fn lead(
     why: MissReason,
 ) -> Reply {
     journey.server.counters.fetches.bump();
-    let writes = journey.site.writes();
+    let began = journey.site.generations.moment();
     let mut call = journey.call();
     let stored = stale.as_deref().and_then(Page::as_stored);
     policy::strip_conditionals(&mut call.head.fields);
@@ -174,6 +183,7 @@ pub(crate) async fn lead(
             };
         }
     };
+    purge::heed(&journey.server, &journey.site, &journey.head, &answer.head);
     if let Some(strangers) = &journey.site.strangers {
         strangers.note_cookies(&answer.head.fields);
     }
@@ -182,9 +192,12 @@ pub(crate) async fn lead(
     {
         return serve_on_error(&journey, lead, page.clone(), answer.head.status);
     }
-    let fetch = Fetch { hash, request_ticks_ms, writes, why };
+    let fetch = Fetch { hash, request_ticks_ms, began, why };
     match (stored, answer.head.status) {
-        (Some(stored), 304) => freshen(&journey, lead, stored, &answer.head, &fetch),
+        (Some(stored), 304) => {
+            let marks = stale.as_ref().map(|page| &page.marks);
+            freshen(&journey, lead, stored, marks, &answer.head, &fetch)
+        }
         _ => take_in(journey, lead, answer, &fetch, stored.is_some()).await,
     }
 }
@@ -193,7 +206,7 @@ pub(crate) async fn lead(
 pub(crate) struct Fetch {
     pub(crate) hash: u64,
     request_ticks_ms: u64,
-    pub(crate) writes: u64,
+    pub(crate) began: Moment,
     pub(crate) why: MissReason,
 }
 
@@ -239,6 +252,7 @@ fn freshen(
     journey: &Journey,
     lead: Lead<Landing>,
     stored: &Stored,
+    older: Option<&Marks>,
     not_modified: &ResponseHead,
     fetch: &Fetch,
 ) -> Reply {
@@ -261,9 +275,13 @@ fn freshen(
         }
     };
     let vary = VaryKey::of(&head.fields, &journey.head.fields);
-    let page = Page::stored(&clean(&head, now), &journey.key, body, terms, vary);
-    let page = Arc::new(page);
-    insert(&journey.server, &journey.site, &key, page.clone(), fetch.writes);
+    let host = &journey.head.host;
+    let marks = match older {
+        Some(older) => Marks::renewed(fetch.began, host, &not_modified.fields, older),
+        None => Marks::of(fetch.began, host, &not_modified.fields),
+    };
+    let page = Arc::new(Page::stored(&clean(&head, now), &journey.key, body, terms, vary, marks));
+    insert(&journey.server, &journey.site, &key, page.clone(), fetch.began);
     let verdict = Verdict::Revalidated;
     lead.land(match terms.answers_waiters() {
         true => Landing::Page { page: page.clone(), verdict },
@@ -313,7 +331,8 @@ async fn take_in(
         Ok(terms) => {
             let head = clean(&answer.head, now);
             let vary = VaryKey::of(&head.fields, &journey.head.fields);
-            let admitted = Admitted { head, vary, terms };
+            let marks = Marks::of(fetch.began, &journey.head.host, &answer.head.fields);
+            let admitted = Admitted { head, vary, terms, marks };
             carry::take_over(journey, lead, admitted, answer, fetch)
         }
         Err(reason) => let_go(journey, lead, answer, fetch, reason, has_stale).await,
@@ -337,7 +356,8 @@ async fn let_go(
     if reason.is_of_the_response() && !is_passing_trouble && !is_background {
         let until = now.ticks_ms + u64::from(journey.site.rules.pass_memory_seconds) * 1000;
         let vary = VaryKey::of(&answer.head.fields, &journey.head.fields);
-        let marker = Arc::new(Page::pass_until(until, vary));
+        let marks = Marks::of(fetch.began, &journey.head.host, &Fields::new());
+        let marker = Arc::new(Page::pass_until(until, vary, marks));
         with_marker_key(&journey, fetch.hash, |key| journey.server.store.insert(key, marker));
     }
     lead.land(Landing::Uncacheable);
@@ -478,6 +498,7 @@ struct Claim(Arc<Page>);
 
 impl Drop for Claim {
     fn drop(&mut self) {
+        self.0.marks.refreshed();
         if let Some(stored) = self.0.as_stored() {
             stored.refreshed();
         }

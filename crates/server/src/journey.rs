@@ -44,8 +44,8 @@ pub(crate) struct Journey {
     pub(crate) peers: Peers,
     /// Who asks, as far as pages for strangers are concerned.
     pub(crate) reader: Reader,
-    /// The site's count of writes when the store was looked at.
-    writes: u64,
+    /// The site's count of writes and purges when the store was looked at.
+    fence: u64,
     length: Length,
     /// Behind a lock that nobody contends for, so that a journey may be looked at while one
     /// waits: a body can only be handed from thread to thread.
@@ -66,9 +66,9 @@ impl Journey {
         early: Option<mpsc::Sender<ResponseHead>>,
     ) -> Self {
         let body = Mutex::new(upload.map(BodyExt::boxed_unsync));
-        let writes = site.writes();
+        let fence = site.generations.fence();
         let reader = Reader::of(&site, &head.fields, &head.host);
-        Self { server, site, head, key, peers, reader, writes, length, body, early }
+        Self { server, site, head, key, peers, reader, fence, length, body, early }
     }
 
     /// Whether the visitor shows who it is. Answers to such requests are often for one
@@ -77,9 +77,9 @@ impl Journey {
         bears_credentials(&self.head.fields)
     }
 
-    /// Whether nothing was written to the site since the store was looked at.
+    /// Whether nothing of the site was written or purged since the store was looked at.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.site.writes() == self.writes
+        self.site.generations.fence() == self.fence
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -105,7 +105,7 @@ impl Journey {
             key: key.to_vec(),
             peers,
             reader: Reader::of(site, &head.fields, &head.host),
-            writes: site.writes(),
+            fence: site.generations.fence(),
             length: Length::None,
             body: Mutex::default(),
             early: None,

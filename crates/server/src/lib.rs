@@ -19,6 +19,7 @@ mod notes;
 mod page;
 mod parts;
 mod pipeline;
+mod purge;
 mod render;
 mod reply;
 mod serve_stored;
@@ -37,11 +38,12 @@ use store::{Flights, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use access::{AccessLine, AccessSink};
-pub use config::{Limits, ServerConfig, SiteConfig};
+pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use counters::Counters;
 pub use explain::{Line, Question};
 pub use listener::Listener;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
+pub use purge::purgers::PurgeToken;
 pub use strangers::StrangerRules;
 
 use crate::connection::Connection;
@@ -60,6 +62,7 @@ pub struct Server {
     counters: Counters,
     access: Option<AccessSink>,
     notes: Arc<dyn Notes>,
+    complaints: Option<Complaints>,
     watches: Arc<Watches>,
     closing: AtomicBool,
 }
@@ -78,6 +81,7 @@ impl Server {
             counters: Counters::default(),
             access: config.access,
             notes: config.notes,
+            complaints: config.complaints,
             watches: Arc::default(),
             closing: AtomicBool::new(false),
         })

@@ -12,6 +12,7 @@ use policy::{Terms, VaryKey};
 use store::{Resident, allocated_bytes};
 use wire::{Fields, ResponseHead};
 
+use crate::purge::marks::Marks;
 use crate::render;
 use crate::strangers::guests::{Reader, Sharing};
 
@@ -22,6 +23,8 @@ pub(crate) struct Page {
     vary: Option<VaryKey>,
     /// For whom among strangers it is; none: for everybody.
     pub(crate) sharing: Option<Sharing>,
+    /// What purges find it by.
+    pub(crate) marks: Marks,
 }
 
 #[derive(Debug)]
@@ -57,6 +60,7 @@ impl Page {
         body: Bytes,
         terms: Terms,
         vary: Option<VaryKey>,
+        marks: Marks,
     ) -> Self {
         let mut text = render::stored_head(head, body.len());
         let head_bytes = text.len();
@@ -69,7 +73,7 @@ impl Page {
             terms,
             refreshing: AtomicBool::new(false),
         };
-        Self { kind: Kind::Stored(stored), vary, sharing: None }
+        Self { kind: Kind::Stored(stored), vary, sharing: None, marks }
     }
 
     /// A page that was made for strangers.
@@ -80,8 +84,9 @@ impl Page {
         terms: Terms,
         vary: Option<VaryKey>,
         sharing: Sharing,
+        marks: Marks,
     ) -> Self {
-        Self { sharing: Some(sharing), ..Self::stored(head, key, body, terms, vary) }
+        Self { sharing: Some(sharing), ..Self::stored(head, key, body, terms, vary, marks) }
     }
 
     pub(crate) fn is_for_strangers(&self) -> bool {
@@ -89,8 +94,8 @@ impl Page {
     }
 
     /// The memory that answers to requests that select this variant are nobody else's.
-    pub(crate) fn pass_until(ticks_ms: u64, vary: Option<VaryKey>) -> Self {
-        Self { kind: Kind::PassUntil { ticks_ms }, vary, sharing: None }
+    pub(crate) fn pass_until(ticks_ms: u64, vary: Option<VaryKey>, marks: Marks) -> Self {
+        Self { kind: Kind::PassUntil { ticks_ms }, vary, sharing: None, marks }
     }
 
     /// Whether a request with these fields selects this variant, and its sender may have it.
@@ -152,7 +157,7 @@ impl Resident for Page {
         let stored = self.as_stored().map_or(0, |stored| {
             allocated_bytes(stored.text.len()) + allocated_bytes(stored.body.len()) + BYTES_OVERHEAD
         });
-        own + vary + tastes + stored
+        own + vary + tastes + stored + self.marks.weight()
     }
 
     fn replaces(&self, older: &Self) -> bool {
@@ -160,7 +165,7 @@ impl Resident for Page {
             (None, None) => self.vary == older.vary,
             (Some(own), Some(older_one)) => {
                 (self.vary == older.vary && own.replaces(older_one))
-                    || own.writes != older_one.writes
+                    || own.content != older_one.content
             }
             // A marker that nobody shares here is lifted by what strangers share.
             (Some(_), None) => older.as_stored().is_none(),

@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 
 use base::Now;
 use policy::strangers::Visitor;
-use policy::{Judgement, MissReason, PassReason, Plan, Verdict};
+use policy::{Judgement, MissReason, PassReason, Plan, Terms, Verdict};
 use store::{Key, Role};
 use wire::{Name, RequestHead};
 
@@ -21,6 +21,8 @@ use crate::Server;
 use crate::fetch::{self, Boarding, Landing};
 use crate::journey::{Journey, Peers, bears_credentials};
 use crate::page::{Kind, Page};
+use crate::purge;
+use crate::purge::generations::Standing;
 use crate::reply::Reply;
 use crate::serve_stored;
 use crate::site::Site;
@@ -55,6 +57,8 @@ pub(crate) enum Task {
     Fill(MissReason),
     /// For everybody: what is stored must be asked about.
     Validate { page: Arc<Page>, why: MissReason },
+    /// Not at all: it is a purge, and its body says of what.
+    Purge,
 }
 
 /// The part of the road that never waits and, on a hit, allocates nothing.
@@ -66,6 +70,9 @@ pub(crate) fn depart(
     key_text: &mut Vec<u8>,
     peers: Peers,
 ) -> Turn {
+    if let Some(turn) = purge::receive(server, head, has_body, peers) {
+        return turn;
+    }
     let Some(site) = server.sites.find(&head.host) else {
         return Turn::Arrived(Reply::refused(policy::RefuseReason::HostUnknown));
     };
@@ -96,7 +103,9 @@ pub(crate) fn depart(
             Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
         }
         Found::MustNotAsk => Turn::Arrived(Reply::only_if_cached(key_text)),
-        Found::Ask(Task::Fill(_)) if is_known_private(server, head, now, key_text, &reader) => {
+        Found::Ask(Task::Fill(_))
+            if is_known_private(server, site, head, now, key_text, &reader) =>
+        {
             onward(Task::Pass(PassReason::Remembered))
         }
         // A part is never stored, and the whole may be huge: the origin is asked for just it.
@@ -114,6 +123,7 @@ pub(crate) fn depart(
 /// be shared. That says nothing about strangers, so it lies under a key of its own.
 pub(crate) fn is_known_private(
     server: &Server,
+    site: &Site,
     head: &RequestHead,
     now: Now,
     key_text: &mut Vec<u8>,
@@ -125,10 +135,10 @@ pub(crate) fn is_known_private(
     let length = key_text.len();
     key_text.extend_from_slice(fetch::CREDENTIALS);
     let key = Key { hash: hash(key_text), text: key_text };
-    let marker = server.store.find(&key, |page| page.answers(&head.fields, reader));
+    let marker = find(server, site, head, now, &key, reader);
     key_text.truncate(length);
     marker.is_some_and(
-        |page| matches!(page.kind, Kind::PassUntil { ticks_ms } if now.ticks_ms < ticks_ms),
+        |(page, _)| matches!(page.kind, Kind::PassUntil { ticks_ms } if now.ticks_ms < ticks_ms),
     )
 }
 
@@ -155,6 +165,28 @@ pub(crate) enum Found {
     Ask(Task),
 }
 
+/// The page that a request selects, and how it stands after what was purged. One that isn't
+/// there any more leaves the store here, so that the next look finds what lies behind it.
+pub(crate) fn find(
+    server: &Server,
+    site: &Site,
+    head: &RequestHead,
+    now: Now,
+    key: &Key<'_>,
+    reader: &Reader,
+) -> Option<(Arc<Page>, Standing)> {
+    for _ in 0..=store::VARIANTS_MAX {
+        let page = server.store.find(key, |page| page.answers(&head.fields, reader))?;
+        match site.generations.standing(&page.marks, key, now.ticks_ms) {
+            Standing::Gone => {
+                server.store.remove_if(key, |stored| std::ptr::eq(stored, &*page));
+            }
+            standing => return Some((page, standing)),
+        }
+    }
+    None
+}
+
 /// Looks a request up and judges what is found.
 pub(crate) fn look(
     server: &Server,
@@ -164,7 +196,7 @@ pub(crate) fn look(
     key: &Key<'_>,
     reader: &Reader,
 ) -> Found {
-    let Some(page) = server.store.find(key, |page| page.answers(&head.fields, reader)) else {
+    let Some((page, standing)) = find(server, site, head, now, key, reader) else {
         if policy::is_only_if_cached(&head.fields) {
             return Found::MustNotAsk;
         }
@@ -179,10 +211,21 @@ pub(crate) fn look(
         }
         Kind::PassUntil { .. } => return Found::Ask(Task::Fill(MissReason::UriMiss)),
     };
-    if page.is_for_strangers() {
-        return judge_shared(page.clone(), policy::judge_shared(&stored.terms, now.ticks_ms));
+    let is_for_strangers = page.is_for_strangers();
+    let judge = |terms: &Terms| match is_for_strangers {
+        true => policy::judge_shared(terms, now.ticks_ms),
+        false => policy::judge(terms, &head.fields, now.ticks_ms, &site.rules),
+    };
+    let judgement = match standing {
+        Standing::Softened { since_ticks_ms } => {
+            policy::judge_softened(&stored.terms, since_ticks_ms, page.marks.has_leave(), judge)
+        }
+        _ => judge(&stored.terms),
+    };
+    if is_for_strangers {
+        return judge_shared(page.clone(), judgement);
     }
-    match policy::judge(&stored.terms, &head.fields, now.ticks_ms, &site.rules) {
+    match judgement {
         Judgement::Fresh { ttl_ms } => Found::Fresh { page, ttl_ms },
         Judgement::StaleButServable { ttl_ms, reason } => {
             Found::StaleButServable { page, ttl_ms, reason }
@@ -233,6 +276,7 @@ pub(crate) async fn travel(mut journey: Journey, errand: Errand) -> Reply {
     for _ in 0..FLIGHTS_MAX {
         let (stale, why) = match task {
             Task::Pass(reason) => return fetch::pass(journey, hash, reason).await,
+            Task::Purge => return purge::with_body(journey).await,
             Task::Fill(why) => (None, why),
             Task::Validate { page, why } => (Some(page), why),
         };
@@ -273,6 +317,7 @@ pub(crate) async fn travel(mut journey: Journey, errand: Errand) -> Reply {
 async fn with_session(journey: Journey, hash: u64, task: &Task) -> Result<Reply, Box<Journey>> {
     let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
     match (journey.reader.visitor, task) {
+        (_, Task::Purge) => Err(Box::new(journey)),
         (Visitor::Holder, _) => bind::of_holder(journey).await,
         (Visitor::Stranger, Task::Pass(PassReason::Method)) if is_unsafe(&journey.head.method) => {
             Ok(bind::write(journey, hash, PassReason::Method).await)

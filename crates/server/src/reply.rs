@@ -187,6 +187,21 @@ impl Reply {
         Self { verdict: told.verdict, head, payload }
     }
 
+    /// A line of JSON for a program that asked the cache itself.
+    pub(crate) fn told(json: &str) -> Self {
+        Self::line(200, Verdict::Synthetic, json)
+    }
+
+    /// The same where it isn't done.
+    pub(crate) fn told_refused(reason: RefuseReason, json: &str) -> Self {
+        Self::line(reason.status(), Verdict::Refused(reason), json)
+    }
+
+    fn line(status: u16, verdict: Verdict, json: &str) -> Self {
+        let text = format!("{json}\n");
+        Self::written(status, verdict, "application/json", text, &[])
+    }
+
     /// A short page of our own.
     fn own(status: u16, verdict: Verdict, sentence: &str, key: &[u8]) -> Self {
         let phrase =
@@ -196,8 +211,12 @@ impl Reply {
             "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{status} {title}</title>\n\
              <h1>{title}</h1>\n<p>{sentence}</p>\n"
         );
+        Self::written(status, verdict, "text/html; charset=utf-8", text, key)
+    }
+
+    fn written(status: u16, verdict: Verdict, kind: &str, text: String, key: &[u8]) -> Self {
         let mut fields = Fields::new();
-        fields.put(Name::ContentType, "text/html; charset=utf-8");
+        fields.put(Name::ContentType, kind);
         fields.put(Name::ContentLength, text.len().to_string());
         fields.put(Name::CacheControl, "no-store");
         let told = Told { verdict, ttl_seconds: None, origin_status: None, stored: None };

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use origin::Origin;
 use policy::Rules;
 
 use crate::config::SiteConfig;
 use crate::notes::Notes;
+use crate::purge::generations::Generations;
+use crate::purge::purgers::Purgers;
 use crate::strangers::{Keeping, Strangers};
 
 /// One site at work.
@@ -20,20 +21,10 @@ pub(crate) struct Site {
     pub(crate) caches: bool,
     /// What was learned about strangers; none where nothing is shared with them.
     pub(crate) strangers: Option<Arc<Strangers>>,
-    /// Unsafe requests that changed something; a fetch during which it moved is not stored.
-    writes: AtomicU64,
-}
-
-impl Site {
-    /// The number of writes so far; read it before a fetch begins.
-    pub(crate) fn writes(&self) -> u64 {
-        self.writes.load(Ordering::SeqCst)
-    }
-
-    /// Counts a write; call it before what it made stale is removed from the store.
-    pub(crate) fn note_write(&self) {
-        self.writes.fetch_add(1, Ordering::SeqCst);
-    }
+    /// What was written and purged.
+    pub(crate) generations: Generations,
+    /// Who may purge.
+    pub(crate) purgers: Purgers,
 }
 
 /// Which site answers for which host.
@@ -55,7 +46,8 @@ impl Sites {
                 rules: config.rules,
                 caches: config.caches,
                 strangers: strangers.map(|rules| Arc::new(Strangers::new(rules, keeping))),
-                writes: AtomicU64::new(0),
+                generations: Generations::default(),
+                purgers: Purgers::new(config.purge_token),
             });
             if config.hosts.is_empty() {
                 sites.any.get_or_insert_with(|| site.clone());
@@ -70,6 +62,13 @@ impl Sites {
     /// Every site, some of them more than once.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Site>> {
         self.named.values().chain(&self.any)
+    }
+
+    /// The site that there is, if there is just one.
+    pub(crate) fn only(&self) -> Option<&Arc<Site>> {
+        let mut all = self.all();
+        let first = all.next()?;
+        all.all(|site| Arc::ptr_eq(site, first)).then_some(first)
     }
 
     /// The site for a Host, with its port or, failing that, without.

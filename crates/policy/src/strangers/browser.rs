@@ -13,6 +13,7 @@ use wire::{Fields, Name, ResponseHead};
 
 use crate::directives::{ResponseDirectives, is_qualified};
 use crate::hops;
+use crate::purge::is_for_caches;
 
 /// With what our entity tags begin, within their quotes. Apps use digests and numbers.
 const OWN_TAG: &[u8] = b"\"wk-";
@@ -29,6 +30,7 @@ pub fn head_for_strangers(answer: &ResponseHead, etag: &[u8]) -> Fields {
             || matches!(known, Some(Name::Age | Name::ContentLength))
             || hops::is_of_one_hop(known, name)
             || hops::is_named(all, name)
+            || (known.is_none() && is_for_caches(name))
             || (has_qualified && is_qualified(all, name));
         !goes
     });

@@ -90,7 +90,7 @@ async fn try_without(
         Ok(answer) => answer,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
-    fetch::sweep_written(&journey, &answer.head);
+    fetch::note_changes(&journey, &answer.head);
     strangers.note_cookies(&answer.head.fields);
     let mut jar = Jar::default();
     jar.absorb(&answer.head.fields, journey.now().unix_seconds());
@@ -302,7 +302,7 @@ impl Session {
         journey.server.counters.fetches.bump();
         let sent = journey.site.origin.send(call).await;
         let mut answer = sent.map_err(|error| Reply::failed(&error, &journey.key))?;
-        fetch::sweep_written(journey, &answer.head);
+        fetch::note_changes(journey, &answer.head);
         strangers.note_cookies(&answer.head.fields);
         let own = answer.head.fields.clone();
         for line in &self.sets {

@@ -16,6 +16,8 @@ use wire::{Fields, Name, ResponseHead};
 use crate::carry;
 use crate::page::Page;
 use crate::pipeline;
+use crate::purge::generations::Moment;
+use crate::purge::marks::Marks;
 
 use super::Strangers;
 use super::brief::Brief;
@@ -93,12 +95,12 @@ pub(crate) async fn fill(
     let Some(_place) = strangers.places.enter().await else {
         return Err(Arc::new(Refusal::Busy));
     };
-    let writes = order.brief.site.writes();
+    let began = order.brief.site.generations.moment();
     match verify(&order.brief, asker).await {
         Ok(verified) => {
             strangers.counts.shared.bump();
             strangers.note_shared(&order.brief.target, order.page_hash());
-            Ok(store(strangers, order, verified, writes))
+            Ok(store(strangers, order, verified, began))
         }
         Err(refusal) => {
             strangers.counts.refused.bump();
@@ -113,7 +115,7 @@ pub(crate) async fn fill(
 pub(crate) async fn refresh(order: &Order, old: &Page) {
     let Some(strangers) = order.brief.strangers() else { return };
     let Some(_place) = strangers.places.enter().await else { return };
-    let writes = order.brief.site.writes();
+    let began = order.brief.site.generations.moment();
     let sample_of = u64::from(strangers.rules.sample.max(1));
     let alone = match strangers.throw() % sample_of {
         0 => None,
@@ -125,7 +127,7 @@ pub(crate) async fn refresh(order: &Order, old: &Page) {
     };
     match verified {
         Ok(verified) if is_doubtful(strangers, order, &verified, old).await => {}
-        Ok(verified) => drop(store(strangers, order, verified, writes)),
+        Ok(verified) => drop(store(strangers, order, verified, began)),
         Err(refusal) => withdraw(strangers, order, &refusal),
     }
 }
@@ -203,7 +205,7 @@ async fn visit_alone(brief: &Brief, old: &Page) -> Option<Verified> {
 }
 
 /// Stores the copy for strangers, and keeps it for those who will write from it.
-fn store(strangers: &Strangers, order: &Order, verified: Verified, writes: u64) -> Arc<Page> {
+fn store(strangers: &Strangers, order: &Order, verified: Verified, began: Moment) -> Arc<Page> {
     let Order { brief, key, hash, reader } = order;
     let (now, sample) = (brief.server.clock.now(), &verified.sample);
     if verified.has_tokens || verified.has_session {
@@ -241,11 +243,12 @@ fn store(strangers: &Strangers, order: &Order, verified: Verified, writes: u64) 
         ..Terms::expired(now.ticks_ms)
     };
     let others = strangers.classes.same_tastes(&brief.target, reader.taste);
-    let sharing = reader.sharing(&others, writes, verified.tells_time);
-    let page = Arc::new(Page::shared(&head, key, sample.body.clone(), terms, vary, sharing));
+    let sharing = reader.sharing(&others, began.content, verified.tells_time);
+    let marks = Marks::of(began, &brief.host, &sample.fields);
+    let page = Arc::new(Page::shared(&head, key, sample.body.clone(), terms, vary, sharing, marks));
     let key = Key { hash: *hash, text: key };
     compare_tastes(order, &key, &page);
-    carry::insert(&brief.server, &brief.site, &key, page.clone(), writes);
+    carry::insert(&brief.server, &brief.site, &key, page.clone(), began);
     page
 }
 
@@ -255,7 +258,7 @@ fn compare_tastes(order: &Order, key: &Key<'_>, page: &Arc<Page>) {
     let is_other = |other: &Page| {
         other.sharing.as_ref().is_some_and(|sharing| {
             sharing.errand == own.errand
-                && sharing.writes == own.writes
+                && sharing.content == own.content
                 && !sharing.tastes.iter().any(|taste| own.tastes.contains(taste))
         })
     };

@@ -19,7 +19,7 @@ pub(crate) struct Reader {
     /// 0 for who goes to a page; else what tells this request in the background apart.
     /// None: it can't be told apart, and is not shared with.
     pub(crate) errand: Option<u64>,
-    writes: u64,
+    content: u64,
 }
 
 /// For whom among strangers a page is.
@@ -28,7 +28,7 @@ pub(crate) struct Sharing {
     pub(crate) tastes: Box<[u64]>,
     pub(crate) errand: u64,
     /// The site's count of writes when it was made; any later one makes it unfindable.
-    pub(crate) writes: u64,
+    pub(crate) content: u64,
     pub(crate) tells_time: bool,
 }
 
@@ -36,7 +36,7 @@ impl Reader {
     /// Who sends a request with these fields. Where a site shares nothing with strangers
     /// nobody is one.
     pub(crate) fn of(site: &Site, fields: &Fields, host: &str) -> Self {
-        let nobody = Self { visitor: Visitor::Holder, taste: 0, errand: None, writes: 0 };
+        let nobody = Self { visitor: Visitor::Holder, taste: 0, errand: None, content: 0 };
         let Some(strangers) = &site.strangers else { return nobody };
         let visitor = strangers.names.visitor(fields);
         match visitor {
@@ -52,7 +52,8 @@ impl Reader {
             Errand::Background => background(fields, host),
         };
         let taste = taste_hash(fields);
-        Self { visitor: Visitor::Stranger, taste, errand, writes: site.writes() }
+        let content = site.generations.content();
+        Self { visitor: Visitor::Stranger, taste, errand, content }
     }
 
     pub(crate) fn is_stranger(&self) -> bool {
@@ -60,14 +61,14 @@ impl Reader {
     }
 
     /// For whom a page is that is made for this reader now.
-    pub(crate) fn sharing(&self, others: &[u64], writes: u64, tells_time: bool) -> Sharing {
+    pub(crate) fn sharing(&self, others: &[u64], content: u64, tells_time: bool) -> Sharing {
         let mut tastes = others.to_vec();
         tastes.push(self.taste);
         tastes.sort_unstable();
         tastes.dedup();
         // Who can't be told apart is never filled for; 2 is nobody's, as the lowest bit is missing.
         let errand = self.errand.unwrap_or(2);
-        Sharing { tastes: tastes.into(), errand, writes, tells_time }
+        Sharing { tastes: tastes.into(), errand, content, tells_time }
     }
 }
 
@@ -76,7 +77,7 @@ impl Sharing {
     pub(crate) fn is_for(&self, reader: &Reader) -> bool {
         reader.is_stranger()
             && reader.errand == Some(self.errand)
-            && reader.writes == self.writes
+            && reader.content == self.content
             && self.tastes.contains(&reader.taste)
     }
 

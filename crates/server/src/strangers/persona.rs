@@ -15,6 +15,7 @@ use wire::{Fields, Name, RequestHead};
 
 use crate::Server;
 use crate::journey::Peers;
+use crate::purge;
 use crate::site::Site;
 
 use super::brief::Brief;
@@ -71,7 +72,7 @@ impl Persona {
 /// Sends one request as the visitor at `peer` and takes the whole answer.
 pub(crate) async fn fetch(
     server: &Server,
-    site: &Site,
+    site: &Arc<Site>,
     peers: Peers,
     head: RequestHead,
     peer: SocketAddr,
@@ -81,6 +82,7 @@ pub(crate) async fn fetch(
     }
     server.counters.fetches.bump();
     let head = RequestHead { fields: policy::to_origin(&head, peer.ip(), "http"), ..head };
+    let asked = head.clone();
     let call = Call {
         head,
         body: None,
@@ -92,6 +94,7 @@ pub(crate) async fn fetch(
     };
     let sent = site.origin.send(call).await;
     let answer = sent.map_err(|error| Refusal::Origin(error.to_string()))?;
+    purge::heed(server, site, &asked, &answer.head);
     if let Some(strangers) = &site.strangers {
         strangers.note_cookies(&answer.head.fields);
     }

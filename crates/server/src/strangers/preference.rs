@@ -33,7 +33,7 @@ pub(crate) struct Fronts {
 #[derive(Clone)]
 struct Front {
     ticks_ms: u64,
-    writes: u64,
+    fence: u64,
     status: u16,
     document: Arc<Document>,
     /// What differs by itself.
@@ -72,11 +72,11 @@ impl Fronts {
     /// The page as somebody new sees it: kept, or fetched now.
     async fn first(&self, brief: &Brief) -> Result<Option<Front>, Refusal> {
         let now = brief.server.clock.now();
-        let writes = brief.site.writes();
+        let fence = brief.site.generations.fence();
         let key = [brief.page(), format!("|{:?}", brief.taste).into_bytes()].concat();
         let kept = self.pages.lock().get(&key).cloned();
         if let Some(front) = kept
-            && front.writes == writes
+            && front.fence == fence
             && now.ticks_ms < front.ticks_ms + GOOD_MS
         {
             return Ok(Some(front));
@@ -89,7 +89,7 @@ impl Fronts {
             return Ok(None);
         };
         let noise = difference(&once, &document);
-        let front = Front { ticks_ms: now.ticks_ms, writes, status: again.status, document, noise };
+        let front = Front { ticks_ms: now.ticks_ms, fence, status: again.status, document, noise };
         let mut pages = self.pages.lock();
         if pages.len() >= FRONTS_MAX {
             pages.clear();

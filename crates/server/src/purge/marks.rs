@@ -1,0 +1,140 @@
+//! Marks: what a page is found under by a purge, and how it came out of the last one.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use store::allocated_bytes;
+use wire::Fields;
+
+use super::generations::{Moment, Standing};
+use crate::pipeline;
+
+/// What a page keeps of itself for purges.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    /// The site's count of invalidations when the page's fetch began.
+    pub(crate) born: u64,
+    host: u64,
+    /// Hashes of its tags, sorted.
+    tags: Box<[u64]>,
+    /// Twice the number of the last purge that it was held against, and one more if it was
+    /// softened.
+    checked: AtomicU64,
+    softened_ticks_ms: AtomicU64,
+    /// Whether the one refresh that it might be served during is over.
+    leave_spent: AtomicBool,
+}
+
+impl Marks {
+    /// The marks of an answer whose fetch began then; `fields` as they came from the origin.
+    pub(crate) fn of(moment: Moment, host: &str, fields: &Fields) -> Self {
+        let mut tags = Vec::new();
+        policy::purge::tags_of(fields, |tag| tags.push(tag_mark(tag)));
+        Self::with_tags(moment, host, tags)
+    }
+
+    /// The same for an answer that only renews a page: tags that it doesn't name stay.
+    pub(crate) fn renewed(moment: Moment, host: &str, fields: &Fields, older: &Self) -> Self {
+        let renewed = Self::of(moment, host, fields);
+        match renewed.tags.is_empty() {
+            true => Self { tags: older.tags.clone(), ..renewed },
+            false => renewed,
+        }
+    }
+
+    pub(super) fn with_tags(moment: Moment, host: &str, mut tags: Vec<u64>) -> Self {
+        tags.sort_unstable();
+        tags.dedup();
+        Self {
+            born: moment.fence,
+            host: host_mark(host),
+            tags: tags.into(),
+            checked: AtomicU64::new(moment.fence * 2),
+            ..Self::default()
+        }
+    }
+
+    /// The same for another page of the same answer.
+    pub(crate) fn copied(&self) -> Self {
+        let (born, host, tags) = (self.born, self.host, self.tags.clone());
+        Self { born, host, tags, checked: AtomicU64::new(born * 2), ..Self::default() }
+    }
+
+    /// Bytes that lie elsewhere.
+    pub(crate) fn weight(&self) -> usize {
+        allocated_bytes(size_of_val(&*self.tags))
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = u64> {
+        self.tags.iter().copied().chain([self.host])
+    }
+
+    pub(super) fn is_good_since(&self, alarm: u64) -> bool {
+        let checked = self.checked.load(Ordering::Acquire);
+        checked >= alarm && checked & 1 == 0
+    }
+
+    pub(super) fn was_checked_since(&self, alarm: u64) -> bool {
+        self.checked.load(Ordering::Acquire) >= alarm
+    }
+
+    pub(super) fn checked_generation(&self) -> u64 {
+        self.checked.load(Ordering::Acquire) / 2
+    }
+
+    /// It was held against all that was purged up to `alarm`.
+    pub(super) fn note_checked(&self, alarm: u64) {
+        let newer = |checked| (checked / 2 < alarm / 2).then_some(alarm | (checked & 1));
+        // That somebody else has looked further already is as good.
+        let _ = self.checked.fetch_update(Ordering::AcqRel, Ordering::Acquire, newer);
+    }
+
+    /// It is stale from now on.
+    pub(super) fn soften(&self, ticks_ms: u64) {
+        let now = ticks_ms.max(1);
+        let _ =
+            self.softened_ticks_ms.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
+        self.checked.fetch_or(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn softened(&self) -> Standing {
+        match self.softened_ticks_ms.load(Ordering::Acquire) {
+            0 => Standing::Good,
+            since_ticks_ms => Standing::Softened { since_ticks_ms },
+        }
+    }
+
+    /// Whether it may still be served for the sake of a soft purge alone.
+    pub(crate) fn has_leave(&self) -> bool {
+        !self.leave_spent.load(Ordering::Acquire)
+    }
+
+    /// A refresh came to its end, whatever came of it.
+    pub(crate) fn refreshed(&self) {
+        if self.checked.load(Ordering::Acquire) & 1 == 1 {
+            self.leave_spent.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// The mark of a tag.
+pub(crate) fn tag_mark(tag: &[u8]) -> u64 {
+    pipeline::hash(&[b"tag|", tag].concat())
+}
+
+/// The mark of a host, whatever its port.
+pub(super) fn host_mark(host: &str) -> u64 {
+    pipeline::hash(format!("host|{}", without_port(host)).as_bytes())
+}
+
+pub(super) fn without_port(host: &str) -> &str {
+    let name = host.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
+    name.map_or(host, |(name, _)| name)
+}
+
+/// Host, without its port, and target of a key.
+pub(super) fn host_of(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut parts = key.splitn(3, |&byte| byte == b'|').skip(1);
+    let (host, target) = (parts.next()?, parts.next()?);
+    let host = std::str::from_utf8(host).ok()?;
+    Some((without_port(host).as_bytes(), target))
+}
