@@ -167,3 +167,41 @@ fn a_failing_origin_is_stood_in_for_as_long_as_somebody_allows() {
     // Who may be served stale while all is well may be when it isn't.
     check(&Terms { stale_while_revalidate_seconds: Some(5), ..TERMS }, 14, "", &none, true);
 }
+
+/// What is done after so many seconds with a page that was purged softly after two.
+fn softened(terms: Terms, after_seconds: u64, has_leave: bool, request: &str, expected: &str) {
+    let ticks_ms = 1_000 + after_seconds * 1000;
+    let request_fields = fields(request);
+    let judge = |terms: &Terms| judge(terms, &request_fields, ticks_ms, &Rules::default());
+    let said = match judge_softened(&terms, 3_000, has_leave, judge) {
+        Judgement::StaleButServable { ttl_ms, reason } => {
+            format!("{} {}", reason.reason(), ttl_ms / 1000)
+        }
+        Judgement::Validate { ttl_ms, why } => {
+            format!("validate {} {}", why.reason(), ttl_ms / 1000)
+        }
+        other => format!("{other:?}"),
+    };
+    assert_eq!(said, expected, "after {after_seconds} s, {has_leave}: {request:?}");
+}
+
+#[test]
+fn a_page_that_was_purged_softly_is_stale_and_served_by_leave() {
+    let whole_while =
+        Terms { stale_while_revalidate_seconds: Some(4), must_revalidate: false, ..TERMS };
+    softened(TERMS, 2, true, "", "purged 0");
+    softened(TERMS, 5, true, "", "purged -3");
+    softened(TERMS, 5, false, "", "validate expired -3");
+    // Past its own lifetime the law alone counts.
+    softened(TERMS, 10, true, "", "validate expired -8");
+    softened(whole_while, 5, false, "", "while-revalidate -3");
+    softened(whole_while, 6, false, "", "validate expired -4");
+    softened(whole_while, 6, true, "", "purged -4");
+    softened(whole_while, 11, true, "", "validate expired -9");
+    // By the law it is still fresh, so nothing forbids to serve it.
+    softened(Terms { must_revalidate: true, ..TERMS }, 5, true, "", "purged -3");
+    softened(Terms { must_revalidate: true, ..TERMS }, 5, false, "", "validate expired -3");
+    softened(TERMS, 5, true, "cache-control: no-cache", "validate request-no-cache -3");
+    softened(Terms { no_cache: true, ..TERMS }, 5, true, "", "validate no-cache -3");
+    softened(TERMS, 5, true, "cache-control: max-age=1", "validate request-max-age -3");
+}

@@ -13,6 +13,9 @@ use crate::visitors::{Shown, as_wanted};
 use crate::wants;
 use crate::world::World;
 
+/// The client that is a program on the same machine.
+const LOCAL: &str = "local";
+
 /// A client: one connection, or many for a crowd.
 pub(crate) struct Client {
     name: String,
@@ -94,7 +97,7 @@ impl Client {
         }
         self.connections.retain(|connection| !connection.ended || !connection.input.is_empty());
         while self.connections.len() < count {
-            let io = subject.connect(self.number).await.map_err(|error| {
+            let io = subject.connect(self.number, self.name == LOCAL).await.map_err(|error| {
                 Failure::new(at, format!("{} can't connect: {error}", self.name))
             })?;
             self.connections.push(Connection::new(io, self.world.clone()));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use base::amount::{parse_bytes, parse_duration};
 use base::{Shutdown, task};
 use origin::{Dial, HttpOptions, HttpOrigin, Origin};
-use server::{Server, ServerConfig, SiteConfig, StrangerRules};
+use server::{PurgeToken, Server, ServerConfig, SiteConfig, StrangerRules};
 use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -55,8 +55,8 @@ impl Subject {
         Ok(Self::InHouse(server))
     }
 
-    /// Opens the connection of the client with this number.
-    pub(crate) async fn connect(&self, number: usize) -> io::Result<AnyStream> {
+    /// Opens the connection of the client with this number; of a local one from here.
+    pub(crate) async fn connect(&self, number: usize, is_local: bool) -> io::Result<AnyStream> {
         let server = match self {
             Self::Running(address) => {
                 let stream = TcpStream::connect(address.as_str()).await?;
@@ -67,7 +67,8 @@ impl Subject {
         };
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let last = u8::try_from(number.clamp(1, 250)).unwrap_or(250);
-        let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), 50_000);
+        let address = if is_local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::new(192, 0, 2, last) };
+        let peer = SocketAddr::new(IpAddr::V4(address), 50_000);
         let local = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), 80);
         let panics = server.counters().panics.clone();
         task::spawn_counted(&panics, server.clone().serve_connection(theirs, peer, local));
@@ -207,6 +208,9 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
         "pass_memory" => rules.pass_memory_seconds = seconds(setting)?,
         name if name == "strangers" || name.starts_with("strangers_") => {
             set_strangers(site.strangers.get_or_insert_with(plain_strangers), setting)?;
+        }
+        "purge_token" => {
+            site.purge_token = Some(PurgeToken::new(&setting.value).ok_or_else(|| wrong(setting))?);
         }
         "head_bytes_max" => limits.head_bytes_max = bytes(setting)? as usize,
         "target_bytes_max" => limits.target_bytes_max = bytes(setting)? as usize,

@@ -53,6 +53,7 @@ pub const SETTINGS: &[&str] = &[
     "strangers_fresh",
     "strangers_stale",
     "strangers_sample",
+    "purge_token",
     "head_bytes_max",
     "target_bytes_max",
     "body_bytes_max",
