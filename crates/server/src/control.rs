@@ -2,8 +2,12 @@
 //!
 //! ```text
 //! {"explain": {"url": "http://example.org/", "cookies": "", "user_agent": ""}}
-//! {"lines": [{"topic": "site", "text": "/srv/site"}, …]}       or  {"error": "…"}
+//! {"purge": {"urls": ["http://example.org/"], "tags": [], "hosts": [], "all": false, "soft": false}}
+//! {"lines": [{"topic": "site", "text": "/srv/site"}, …]}   or  {"wrong": "…"}  or  {"error": "…"}
 //! ```
+//!
+//! What is wrong can be put right in the question; an error is a question that this Wick
+//! doesn't know.
 //!
 //! Who may ask is for the socket's file to say. Bounds: [`CONNECTIONS_MAX`] at a time, others
 //! wait to be accepted; [`QUESTION_BYTES_MAX`] a question; [`PATIENCE`] for each question to
@@ -23,6 +27,7 @@ use tokio::sync::Semaphore;
 
 use crate::Server;
 use crate::explain::{Line, Question};
+use crate::purge::order::PurgeOrder;
 
 /// Connections at one time.
 const CONNECTIONS_MAX: usize = 16;
@@ -37,12 +42,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[serde(rename_all = "snake_case")]
 enum Asked {
     Explain(Question),
+    Purge(PurgeOrder),
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Answer {
     Lines(Vec<Line>),
+    Wrong(String),
     Error(String),
 }
 
@@ -102,6 +109,10 @@ impl Server {
         }
         let answer = match serde_json::from_slice(question) {
             Ok(Asked::Explain(question)) => Answer::Lines(self.explain(&question)),
+            Ok(Asked::Purge(order)) => match self.purge(&order) {
+                Ok(lines) => Answer::Lines(lines),
+                Err(why) => Answer::Wrong(why),
+            },
             Err(error) => Answer::Error(format!("the question can't be read: {error}")),
         };
         (answer, true)
@@ -152,12 +163,29 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_question_is_told_and_the_next_line_is_read() {
-        for wrong in ["", "explain", "{\"purge\": {}}", "{\"explain\": {\"uri\": \"\"}}", "[[[["] {
+        for wrong in [
+            "",
+            "explain",
+            "{\"purge\": 1}",
+            "{\"purge\": {\"url\": \"\"}}",
+            "{\"explain\": {\"uri\": \"\"}}",
+            "[[[[",
+        ] {
             let answer = ask(format!("{wrong}\n{wrong}\n").as_bytes()).await;
             let told = answer.lines().filter(|line| line.starts_with("{\"error\":\"")).count();
             assert_eq!(told, 2, "{wrong}: {answer}");
         }
         assert!(ask(b"\xff\xfe\n").await.starts_with("{\"error\":"));
+    }
+
+    #[tokio::test]
+    async fn what_can_be_put_right_is_told_as_wrong() {
+        let told = ask(b"{\"purge\": {}}\n{\"purge\": {\"urls\": [\"http://a/\"]}}").await;
+        assert_eq!(
+            told.lines().filter(|line| line.starts_with("{\"wrong\":\"n")).count(),
+            2,
+            "{told}"
+        );
     }
 
     #[tokio::test]

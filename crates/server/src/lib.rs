@@ -43,6 +43,7 @@ pub use counters::Counters;
 pub use explain::{Line, Question};
 pub use listener::Listener;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
+pub use purge::order::PurgeOrder;
 pub use purge::purgers::PurgeToken;
 pub use strangers::StrangerRules;
 
@@ -133,6 +134,12 @@ impl Server {
     /// Hands what is worth knowing after a restart to whoever keeps notes; for the stop.
     pub fn note_all(&self) {
         self.sites.all().filter_map(|site| site.strangers.as_ref()).for_each(|s| s.note_copies());
+    }
+
+    /// Purges that took more than was asked for, for want of room to remember them one by one.
+    #[must_use]
+    pub fn purges_widened(&self) -> u64 {
+        self.sites.each().iter().map(|site| site.generations.widened.read()).sum()
     }
 
     /// Connections open at this moment.

@@ -64,6 +64,21 @@ impl Sites {
         self.named.values().chain(&self.any)
     }
 
+    /// Every site once, by name.
+    pub(crate) fn each(&self) -> Vec<&Arc<Site>> {
+        let mut sites: Vec<_> = self.all().collect();
+        sites.sort_unstable_by_key(|site| (&site.name, Arc::as_ptr(site)));
+        sites.dedup_by_key(|site| Arc::as_ptr(site));
+        sites
+    }
+
+    /// The hosts that have a site of their own, in order.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &str> {
+        let mut hosts: Vec<&str> = self.named.keys().map(String::as_str).collect();
+        hosts.sort_unstable();
+        hosts.into_iter()
+    }
+
     /// The site that there is, if there is just one.
     pub(crate) fn only(&self) -> Option<&Arc<Site>> {
         let mut all = self.all();

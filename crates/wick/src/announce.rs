@@ -80,6 +80,14 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
             counters.pages_withdrawn.read(),
             "shared pages turned out personal and were withdrawn: \"wick explain URL\" says why",
         ),
+        (
+            counters.purges_refused.read(),
+            "purges were refused: only programs on this machine and purge_token may purge",
+        ),
+        (
+            server.purges_widened(),
+            "purges took more than was asked for: there were too many patterns or tags",
+        ),
         (log_lost, "log lines were lost because the disk was too slow"),
     ] {
         if count > 0 {

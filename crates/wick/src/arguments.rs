@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use base::amount;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 /// Makes an ordinary dynamic site fast on one small machine.
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Check(Serve),
     /// Ask the running Wick what would become of a visitor's request, and why.
     Explain(Explain),
+    /// Make pages of the running Wick unusable: by address, tag or host, or all of them.
+    Purge(Purge),
 }
 
 /// `wick serve`.
@@ -92,6 +94,31 @@ pub(crate) struct Explain {
     /// What the visitor's browser calls itself.
     #[arg(long, value_name = "UA")]
     pub(crate) user_agent: Option<String>,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick purge`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(true))]
+pub(crate) struct Purge {
+    /// The whole address of a page, as in http://example.org/page; may be given several times.
+    #[arg(value_parser = read_url, group = "what", value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+    /// A tag: every page goes that the app has given it; may be given several times.
+    #[arg(long, value_name = "TAG", group = "what")]
+    pub(crate) tag: Vec<String>,
+    /// A host: all its pages go; may be given several times.
+    #[arg(long, value_name = "HOST", group = "what")]
+    pub(crate) host: Vec<String>,
+    /// Everything, on all sites.
+    #[arg(long, group = "what")]
+    pub(crate) all: bool,
+    /// Pages are stale instead, and may be served once more while newer ones are made.
+    #[arg(long)]
+    pub(crate) soft: bool,
     /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
     /// state folder].
     #[arg(long, value_name = "DIR")]

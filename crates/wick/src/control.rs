@@ -1,6 +1,7 @@
 //! The control socket: a door to the running Wick for whoever owns its state folder.
 //!
-//! `wick serve` makes the socket and takes it away again; `wick explain` asks through it.
+//! `wick serve` makes the socket and takes it away again; `wick explain` and `wick purge` ask
+//! through it.
 //! What is spoken there stands in the `server` crate.
 //! Invariants: 1. Nobody but its owner can ever connect to it. 2. A socket that somebody
 //! answers on is never replaced; one that was left behind is. 3. Only what was made here
@@ -14,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use server::Question;
+use server::{PurgeOrder, Question};
 use tokio::net::UnixListener;
 
 use crate::announce::say;
-use crate::arguments::Explain;
+use crate::arguments::{Explain, Purge};
 use crate::plan;
 
 /// The socket's name in the state folder.
@@ -55,6 +56,9 @@ pub(crate) enum ControlError {
     /// It doesn't take the question.
     #[error("the running Wick says: {0}; it may be of another version, so restart it")]
     Refused(String),
+    /// It takes the question, and something is wrong with it.
+    #[error("nothing was purged: {0}")]
+    Wrong(String),
 }
 
 /// The socket's file; it goes when this is dropped.
@@ -119,12 +123,14 @@ fn is_nobody(error: &io::Error) -> bool {
 #[serde(rename_all = "snake_case")]
 enum Asked<'a> {
     Explain(&'a Question),
+    Purge(&'a PurgeOrder),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Answer {
     Lines(Vec<Line>),
+    Wrong(String),
     Error(String),
 }
 
@@ -142,16 +148,34 @@ pub(crate) fn explain(arguments: &Explain) -> Result<(), ControlError> {
         cookies: arguments.cookie.join("; "),
         user_agent: arguments.user_agent.clone().unwrap_or_default(),
     };
-    match ask(&state, &question)? {
+    show(ask(&state, &Asked::Explain(&question))?)
+}
+
+/// `wick purge`: has the running Wick purge, and shows what it did.
+pub(crate) fn purge(arguments: &Purge) -> Result<(), ControlError> {
+    let state = arguments.state.clone().unwrap_or_else(plan::default_state);
+    let order = PurgeOrder {
+        urls: arguments.urls.clone(),
+        tags: arguments.tag.clone(),
+        hosts: arguments.host.clone(),
+        all: arguments.all,
+        soft: arguments.soft,
+    };
+    show(ask(&state, &Asked::Purge(&order))?)
+}
+
+fn show(answer: Answer) -> Result<(), ControlError> {
+    match answer {
         Answer::Lines(lines) => {
             say(&table(&lines));
             Ok(())
         }
+        Answer::Wrong(why) => Err(ControlError::Wrong(printable(&why))),
         Answer::Error(why) => Err(ControlError::Refused(printable(&why))),
     }
 }
 
-fn ask(state: &Path, question: &Question) -> Result<Answer, ControlError> {
+fn ask(state: &Path, question: &Asked<'_>) -> Result<Answer, ControlError> {
     let path = state.join(NAME);
     let mut stream = match UnixStream::connect(&path) {
         Ok(stream) => stream,
@@ -163,7 +187,7 @@ fn ask(state: &Path, question: &Question) -> Result<Answer, ControlError> {
     let mut exchange = || {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        let mut text = serde_json::to_vec(&Asked::Explain(question))?;
+        let mut text = serde_json::to_vec(question)?;
         text.push(b'\n');
         stream.write_all(&text)?;
         let mut line = String::new();

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo::run(&demo),
         Command::Check(serve) => check::run(&serve),
         Command::Explain(explain) => control::explain(&explain).map_err(RunError::from),
+        Command::Purge(purge) => control::purge(&purge).map_err(RunError::from),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use policy::Rules;
-use server::{Limits, StrangerRules};
+use server::{Limits, PurgeToken, StrangerRules};
 
 use crate::arguments::Serve;
 use crate::settings::{self, LimitSettings, Seconds, Settings, SettingsError, SiteSettings};
@@ -39,6 +39,7 @@ pub(crate) struct SitePlan {
     pub(crate) caches: bool,
     pub(crate) rules: Rules,
     pub(crate) strangers: Option<StrangerRules>,
+    pub(crate) purge_token: Option<PurgeToken>,
     pub(crate) timeouts: origin::Timeouts,
 }
 
@@ -78,6 +79,12 @@ pub(crate) enum PlanError {
         "php-fpm is for a folder with PHP in it, and {0} is an origin of its own: leave --php (php = …) out"
     )]
     PhpForOrigin(String),
+    /// A token that anybody could try out.
+    #[error(
+        "the purge_token of site number {0} in the settings file is shorter than 8 characters: \
+         write a longer one, such as \"openssl rand -hex 16\" makes"
+    )]
+    ShortToken(usize),
     /// Two sites claim one host.
     #[error("two sites answer for the host {0}: take it out of one of them")]
     HostTwice(String),
@@ -155,6 +162,7 @@ impl SitePlan {
             caches: site.cache.unwrap_or(true),
             rules,
             strangers: site.strangers.unwrap_or(true).then(|| stranger_rules(site)),
+            purge_token: site.purge_token.as_ref().and_then(|token| PurgeToken::new(&token.0)),
             timeouts,
         }
     }
@@ -200,7 +208,11 @@ fn sites(serve: &Serve, written: &mut Vec<SiteSettings>) -> Result<Vec<SitePlan>
         if site.php.is_some() && matches!(Source::of(&source), Source::Http(_)) {
             return Err(PlanError::PhpForOrigin(source));
         }
-        sites.push(SitePlan::of(&source, site));
+        let plan = SitePlan::of(&source, site);
+        if site.purge_token.is_some() && plan.purge_token.is_none() {
+            return Err(PlanError::ShortToken(at + 1));
+        }
+        sites.push(plan);
     }
     if sites.is_empty() {
         return Err(PlanError::NoSite);
@@ -300,6 +312,9 @@ mod tests {
         assert!(told(both).contains("two sites answer for the host"));
         let php = "[[site]]\norigin = \"http://a\"\nphp = \"tcp:b:1\"\n";
         assert!(told(php).contains("http://a is an origin of its own"));
+        let short = "[[site]]\norigin = \"/a\"\npurge_token = \"short\"\n";
+        let said = told(short);
+        assert!(said.contains("shorter than 8") && !said.contains("\"short\""), "{said}");
         let named = Serve { site: Some("/srv".into()), ..Serve::default() };
         let unclear = plan(two, named).expect_err("no plan").to_string();
         assert!(unclear.contains("leave \"/srv\" out"), "{unclear}");

@@ -156,6 +156,7 @@ impl Running {
                 Some(notebook) => notebook.clone(),
                 None => Arc::new(NoNotes),
             },
+            complaints: Some(Arc::new(|line| eprintln!("wick: {line}"))),
         };
         let server = Server::new(config, Clock::machine());
         let listening = listen(&plan, &server, [&shutdown, &abandon]);
@@ -253,7 +254,7 @@ fn open_notebook(plan: &Plan) -> Option<Arc<Notebook>> {
     }
 }
 
-/// Answers `wick explain`, if that can be had.
+/// Answers `wick explain` and `wick purge`, if that can be had.
 fn open_control(plan: &Plan, server: &Arc<Server>, shutdown: &Shutdown) -> Option<ControlSocket> {
     match ControlSocket::open(&plan.state) {
         Ok((socket, listener)) => {

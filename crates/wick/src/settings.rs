@@ -94,6 +94,9 @@ pub(crate) struct SiteSettings {
     /// Cookies that only scripts in browsers read. Default: those of well-known services, and
     /// those that were found to change no page.
     pub(crate) foreign_cookies: Vec<String>,
+    /// What somebody who is not on this machine must show to purge pages, at least 8 characters;
+    /// who comes through a proxy on this machine too. Default: none; nobody else may purge.
+    pub(crate) purge_token: Option<Secret>,
     /// Query parameters that don't choose the page, as in `["utm_source", "fbclid"]`: two
     /// addresses that differ only in these are one page. Default: none.
     pub(crate) ignore_query: Vec<String>,
@@ -126,6 +129,17 @@ pub(crate) struct Bytes(pub u64);
 /// A duration: `"30s"`, or a number of seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seconds(pub Duration);
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
 
 /// One value or a list of them.
 #[derive(Clone, Debug, Deserialize)]

@@ -78,6 +78,7 @@ impl Started {
         config.rules = plan.rules.clone();
         config.caches = caches && plan.caches;
         config.strangers = plan.strangers.clone();
+        config.purge_token = plan.purge_token.clone();
         Ok(Self { config, found, fpm })
     }
 

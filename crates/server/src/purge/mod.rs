@@ -10,6 +10,7 @@
 
 pub(crate) mod generations;
 pub(crate) mod marks;
+pub(crate) mod order;
 pub(crate) mod purgers;
 
 use std::sync::Arc;

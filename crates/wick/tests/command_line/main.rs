@@ -1,12 +1,13 @@
 //! The built binary, as a person meets it: started, asked, told to stop.
 //!
 //! What can't be tried on a machine (no php-fpm, no second user) is said on standard
-//! error and skipped. Start at [`starts`], then [`folder`], [`sites`], [`stopping`], [`explain`], [`demo`].
+//! error and skipped. Start at [`starts`], then [`folder`], [`sites`], [`stopping`], [`explain`], [`purge`], [`demo`].
 
 mod demo;
 mod explain;
 mod folder;
 mod origin;
+mod purge;
 mod sites;
 mod starts;
 mod stopping;
