@@ -25,6 +25,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "fastcgi_head", body: targets::fastcgi::run_head },
     Target { name: "fastcgi_params", body: targets::fastcgi::run_params },
     Target { name: "fastcgi_record", body: targets::fastcgi::run_records },
+    Target { name: "purge", body: targets::purge::run },
     Target { name: "range", body: targets::range::run },
     Target { name: "request", body: targets::request::run },
     Target { name: "scene", body: targets::scene::run },

@@ -5,6 +5,7 @@ pub(crate) mod align;
 pub(crate) mod cache_control;
 pub(crate) mod date;
 pub(crate) mod fastcgi;
+pub(crate) mod purge;
 pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod scene;

@@ -298,7 +298,7 @@ impl Reader<'_> {
 fn escaped(character: char) -> Option<char> {
     match character {
         's' => Some(' '),
-        'b' => Some(EDGE),
+        'b' | '<' | '>' => Some(EDGE),
         'A' => Some(START),
         'z' | 'Z' => Some(END),
         character if character.is_alphanumeric() => None,

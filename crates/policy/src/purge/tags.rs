@@ -50,7 +50,10 @@ pub fn tags_of(answer: &Fields, mut take: impl FnMut(&[u8])) {
         if TAG_FIELDS.iter().any(|field| is(field)) {
             split(value).for_each(&mut take);
         } else if is("x-litespeed-tag") {
-            split(value).map(|tag| tag.strip_prefix(b"public:").unwrap_or(tag)).for_each(&mut take);
+            split(value)
+                .map(|tag| tag.strip_prefix(b"public:").unwrap_or(tag))
+                .filter(|tag| !tag.is_empty())
+                .for_each(&mut take);
         } else if is("typo3-pid") {
             split(value).for_each(|pid| take(&[TYPO3_PAGE.as_bytes(), pid].concat()));
         } else if is("typo3-sitename") {
