@@ -173,19 +173,19 @@ def nginx_proxy_cache(into, cores, origin):
     )
 
 
-def varnish(into, cores, origin):
+def varnish(into, cores, origin, memory="256m", more_rules=""):
     """Varnish, all in memory, its threads fitted to one core, otherwise by default."""
     port = scope.free_port()
     rules = into.folder / "site.vcl"
     rules.write_text(
         'vcl 4.1;\nbackend origin { .host = "127.0.0.1"; '
-        f'.port = "{origin.port}"; .first_byte_timeout = 60s; }}\n'
+        f'.port = "{origin.port}"; .first_byte_timeout = 60s; }}\n{more_rules}'
     )
     # Without its jail Varnish keeps its identity, and with it the kernel's promise to
     # end it should the driver be killed.
     command = [machine.program("varnishd"), "-j", "none", "-F"]
     command += ["-f", rules, "-a", f"127.0.0.1:{port}"]
-    command += ["-T", "none", "-n", into.folder / "varnish", "-s", "malloc,256m"]
+    command += ["-T", "none", "-n", into.folder / "varnish", "-s", f"malloc,{memory}"]
     # On one core fewer threads switch less; the pool grows where more are needed. The
     # longer queue lets ten thousand visitors wait instead of being turned away.
     command += ["-p", "thread_pools=1", "-p", "thread_pool_min=50"]
@@ -200,10 +200,11 @@ def bare(into, cores, body_bytes, threads=1):
     return _ready(Server("bare loop", port, into.start(f"bare-{port}", command, cores)))
 
 
-def origin(into, cores):
+def origin(into, cores, is_tagged=False):
     """The origin of distinct pages; see bench/epoll/src/origin.rs."""
     port = scope.free_port()
-    child = into.start(f"origin-{port}", [epoll_program(), "origin", f"127.0.0.1:{port}"], cores)
+    command = [epoll_program(), "origin", f"127.0.0.1:{port}"] + ["tagged"] * is_tagged
+    child = into.start(f"origin-{port}", command, cores)
     return _ready(Server("origin", port, child))
 
 

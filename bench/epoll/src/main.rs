@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: bench-epoll page ADDRESS BODY_BYTES [THREADS]
-       bench-epoll origin ADDRESS
+       bench-epoll origin ADDRESS [tagged]
        bench-epoll crowd ADDRESS PATH BODY_BYTES VISITORS
        bench-epoll walk ADDRESS FIRST LAST BODY_BYTES|mixed CONNECTIONS";
 
@@ -41,7 +41,8 @@ fn run(words: &[&str]) -> io::Result<()> {
         ["page", address, bytes, threads] => {
             page::serve(parse(address)?, parse(bytes)?, parse(threads)?)
         }
-        ["origin", address] => origin::serve(parse(address)?),
+        ["origin", address] => origin::serve(parse(address)?, false),
+        ["origin", address, "tagged"] => origin::serve(parse(address)?, true),
         ["crowd", address, path, bytes, visitors] => {
             crowd::gather(parse(address)?, path, parse(bytes)?, parse(visitors)?)
         }

@@ -2,7 +2,8 @@
 //!
 //! `/page/N/BYTES` answers at once; `/gate/NAME/BYTES` answers once `/-/open` was
 //! asked for; `/-/count` says how many pages were requested so far. Anything else
-//! is a 404, and is counted too, for nobody should have asked.
+//! is a 404, and is counted too, for nobody should have asked. A tagged origin gives
+//! each page ten tags.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,17 +26,18 @@ struct Connection {
 }
 
 struct Origin {
+    is_tagged: bool,
     filler: Vec<u8>,
     requests: u64,
     open: bool,
 }
 
 /// Serves until killed.
-pub(crate) fn serve(address: SocketAddr) -> io::Result<()> {
+pub(crate) fn serve(address: SocketAddr, is_tagged: bool) -> io::Result<()> {
     let listener = listen::listener(address)?;
     let mut readiness = Readiness::new()?;
     readiness.add(&listener, LISTENER)?;
-    let mut origin = Origin { filler: pages::filler(), requests: 0, open: false };
+    let mut origin = Origin { is_tagged, filler: pages::filler(), requests: 0, open: false };
     let mut connections: Vec<Option<Connection>> = Vec::new();
     let mut ready = Vec::with_capacity(listen::EVENTS_MAX);
     loop {
@@ -181,10 +183,19 @@ impl Origin {
         out.extend_from_slice(
             format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\
-                 Content-Length: {body_bytes}\r\nCache-Control: max-age=3600\r\n\r\n"
+                 Content-Length: {body_bytes}\r\nCache-Control: max-age=3600\r\n"
             )
             .as_bytes(),
         );
+        if self.is_tagged {
+            out.extend_from_slice(format!("xkey: page-{number}").as_bytes());
+            for group in 1..10 {
+                let tag = format!(" g{group}-{}", number % (1_000 + group));
+                out.extend_from_slice(tag.as_bytes());
+            }
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
         pages::append_body(out, &self.filler, number, body_bytes);
     }
 }
@@ -209,7 +220,8 @@ mod tests {
 
     /// Each path in turn; gives the status words or "waits", and the final count.
     fn check(paths: &[&str]) -> (Vec<String>, u64) {
-        let mut origin = Origin { filler: pages::filler(), requests: 0, open: false };
+        let filler = pages::filler();
+        let mut origin = Origin { is_tagged: true, filler, requests: 0, open: false };
         let answers = paths.iter().map(|path| {
             let mut out = Vec::new();
             if origin.answer(&mut out, path).is_some() {
