@@ -1,0 +1,95 @@
+//! Looking up the keys of tables, on a connection beside the feed's.
+//!
+//! Invariant: the feed never waits long for it. A table whose key isn't known in time
+//! is one whose rows can't be told apart, and that sweeps more, never less.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use tokio::time::{Instant, timeout};
+
+use super::keys::{IndexLine, TableKeys};
+use crate::Address;
+use crate::connect::connect;
+
+/// The most that the feed waits for an answer.
+const WAIT: Duration = Duration::from_secs(2);
+/// A table about which nothing could be learned is asked about again after this…
+const AGAIN: Duration = Duration::from_secs(1);
+/// …and a server that doesn't let us in, after this.
+const DOOR_AGAIN: Duration = Duration::from_secs(10);
+/// The most tables that are remembered; with more all are asked about again.
+const TABLES_MAX: usize = 4096;
+
+const LINES: &str = "\
+    SELECT c.COLUMN_NAME, c.ORDINAL_POSITION, c.DATA_TYPE, s.INDEX_NAME, \
+           COALESCE(s.NON_UNIQUE, 1), COALESCE(s.SEQ_IN_INDEX, 0) \
+    FROM information_schema.COLUMNS c LEFT JOIN information_schema.STATISTICS s \
+      ON s.TABLE_SCHEMA = c.TABLE_SCHEMA AND s.TABLE_NAME = c.TABLE_NAME \
+     AND s.COLUMN_NAME = c.COLUMN_NAME \
+    WHERE c.TABLE_SCHEMA = ? AND c.TABLE_NAME = ?";
+
+/// What is known of the tables of a server.
+pub(super) struct Lookup {
+    address: Address,
+    connection: Option<Conn>,
+    closed_until: Option<Instant>,
+    tables: HashMap<(Box<str>, Box<str>), (TableKeys, Instant)>,
+}
+
+type Line = (String, u32, String, Option<String>, u8, u32);
+
+impl Lookup {
+    pub(super) fn new(address: Address) -> Self {
+        Self { address, connection: None, closed_until: None, tables: HashMap::new() }
+    }
+
+    /// Forgets everything: a definition changed.
+    pub(super) fn forget(&mut self) {
+        self.tables.clear();
+    }
+
+    /// The keys of one table, or that they aren't known.
+    pub(super) async fn keys(&mut self, database: &str, table: &str) -> TableKeys {
+        let name = (database.into(), table.into());
+        if let Some((keys, asked)) = self.tables.get(&name)
+            && (keys.is_known() || asked.elapsed() < AGAIN)
+        {
+            return keys.clone();
+        }
+        let keys = self.ask(database, table).await.unwrap_or_default();
+        if self.tables.len() >= TABLES_MAX {
+            self.tables.clear();
+        }
+        self.tables.insert(name, (keys.clone(), Instant::now()));
+        keys
+    }
+
+    async fn ask(&mut self, database: &str, table: &str) -> Option<TableKeys> {
+        if self.closed_until.is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
+        let kept = self.connection.take();
+        let asked = timeout(WAIT, async {
+            let mut connection = match kept {
+                Some(kept) => kept,
+                None => connect(&self.address).await.ok()?,
+            };
+            let lines: Vec<Line> = connection.exec(LINES, (database, table)).await.ok()?;
+            Some((connection, lines))
+        });
+        let Some((connection, lines)) = asked.await.ok().flatten() else {
+            self.closed_until = Some(Instant::now() + DOOR_AGAIN);
+            return None;
+        };
+        self.connection = Some(connection);
+        let lines: Vec<IndexLine> = lines.into_iter().map(line).collect();
+        TableKeys::from_lines(&lines)
+    }
+}
+
+fn line((column, ordinal, data_type, index, not_unique, place): Line) -> IndexLine {
+    IndexLine { column, ordinal, data_type, index, is_unique: not_unique == 0, place }
+}

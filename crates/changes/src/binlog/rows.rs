@@ -1,0 +1,183 @@
+//! Rows: what an event of changed rows says about its table.
+//!
+//! In: the body of the event and the table that its number stands for. Out: each kind
+//! of change once, however many rows it was. Values are compared as they lie in the
+//! log; only text in key columns is ever read.
+
+use std::collections::BTreeSet;
+
+use super::bytes::{Bits, Bytes};
+use super::keys::{Key, TableKeys};
+use super::table::{Kind, Table};
+use crate::{Change, Column, KeyClass, Operation};
+
+/// The most kinds of change that one event may make; with more its table is swept whole.
+const KINDS_MAX: usize = 64;
+
+/// An event of changed rows, not yet taken apart.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) table: Table,
+    pub(super) operation: Operation,
+    /// The event's body after the table's number and flags.
+    pub(super) body: Vec<u8>,
+}
+
+impl Rows {
+    /// What changed; the whole table where a row can't be read.
+    pub(super) fn changes(&self, keys: &TableKeys) -> Vec<Change> {
+        let mut kinds = BTreeSet::new();
+        match self.read(keys, &mut kinds) {
+            Some(()) if kinds.len() <= KINDS_MAX => kinds.into_iter().collect(),
+            _ => vec![Change::anything(&self.table.database, &self.table.name)],
+        }
+    }
+
+    fn read(&self, keys: &TableKeys, kinds: &mut BTreeSet<Change>) -> Option<()> {
+        let mut bytes = Bytes(&self.body);
+        let count = bytes.packed().filter(|count| *count == self.table.kinds.len())?;
+        let key = keys.of(count);
+        let is_update = self.operation == Operation::Update;
+        let before_has = bytes.bits(count)?;
+        let after_has = if is_update { bytes.bits(count)? } else { before_has };
+        while !bytes.is_empty() && kinds.len() <= KINDS_MAX {
+            let before = self.image(&mut bytes, before_has)?;
+            let (columns, key) = if is_update {
+                let after = self.image(&mut bytes, after_has)?;
+                let columns = self.changed(&before, &after);
+                (columns, class_of_both(self.class(key, &before), self.class(key, &after)))
+            } else {
+                (BTreeSet::new(), self.class(key, &before))
+            };
+            let change = Change::of(&self.table.database, &self.table.name, self.operation);
+            kinds.insert(Change { columns, key, ..change });
+        }
+        Some(())
+    }
+
+    /// One row: for each column its value, if it was sent.
+    fn image<'a>(&self, bytes: &mut Bytes<'a>, has: Bits<'_>) -> Option<Vec<Value<'a>>> {
+        let count = self.table.kinds.len();
+        let nulls = bytes.bits(has.count(count))?;
+        let mut values = Vec::with_capacity(count);
+        let mut sent = 0;
+        for (index, kind) in self.table.kinds.iter().enumerate() {
+            if !has.has(index) {
+                values.push(Value::Absent);
+                continue;
+            }
+            values.push(if nulls.has(sent) {
+                Value::Null
+            } else {
+                match kind {
+                    Kind::Fixed(width) => Value::Opaque(bytes.take(*width)?),
+                    Kind::Blob(width) => Value::Opaque(bytes.counted(*width)?),
+                    Kind::Text(width) => Value::Text(bytes.counted(*width)?),
+                }
+            });
+            sent += 1;
+        }
+        Some(values)
+    }
+
+    /// What differs, or was assigned where the old value was not sent.
+    fn changed(&self, before: &[Value<'_>], after: &[Value<'_>]) -> BTreeSet<Column> {
+        let pairs = before.iter().zip(after).enumerate();
+        let changed = pairs.filter(|(_, (old, new))| **new != Value::Absent && old != new);
+        changed.map(|(index, _)| self.table.column(index)).collect()
+    }
+
+    fn class(&self, key: Key<'_>, row: &[Value<'_>]) -> KeyClass {
+        let columns = match key {
+            Key::Unknown => return KeyClass::Unknown,
+            Key::Plain => return KeyClass::Plain,
+            Key::Columns(columns) => columns,
+        };
+        let mut values = Vec::with_capacity(columns.len());
+        for column in columns {
+            values.push(match row.get(column.ordinal) {
+                Some(Value::Text(text)) => String::from_utf8_lossy(text),
+                Some(Value::Opaque(_)) => "0".into(),
+                Some(Value::Null) => "".into(),
+                Some(Value::Absent) | None => return KeyClass::Unknown,
+            });
+        }
+        KeyClass::of(values.iter().map(AsRef::as_ref))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value<'a> {
+    /// Not sent: a minimal row image.
+    Absent,
+    Null,
+    Text(&'a [u8]),
+    Opaque(&'a [u8]),
+}
+
+/// A row that changes its class is of both; one that was sent once is of what was sent.
+fn class_of_both(before: KeyClass, after: KeyClass) -> KeyClass {
+    match (before, after) {
+        (KeyClass::Of(before), KeyClass::Of(after)) if before != after => {
+            KeyClass::Of(format!("{before}\u{2192}{after}").into())
+        }
+        (KeyClass::Unknown, _) => KeyClass::Unknown,
+        (before, _) => before,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binlog::keys::KeyColumn;
+
+    /// `id INT, name VARCHAR(20), note BLOB`, keyed by the name.
+    fn rows(operation: Operation, body: &[u8]) -> Rows {
+        let kinds = [1, 1, b'd', 0, 1, b't', 0, 3, 3, 15, 252, 3, 20, 0, 2, 0];
+        let map: Vec<u8> = [&[7, 0, 0, 0, 0, 0, 0, 0][..], &kinds[1..]].concat();
+        let (_, table) = crate::binlog::table::read(&map).expect("a table map");
+        Rows { table, operation, body: body.to_vec() }
+    }
+
+    fn keys() -> TableKeys {
+        let name = KeyColumn { ordinal: 1, name: "name".into() };
+        TableKeys::known(3, Some(vec![name]))
+    }
+
+    fn check(operation: Operation, body: &[u8], expected: &[&str]) {
+        let changes = rows(operation, body).changes(&keys());
+        let shown: Vec<String> = changes
+            .iter()
+            .map(|change| format!("{:?} {:?} {:?}", change.operation, change.columns, change.key))
+            .collect();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn full_images_show_what_differs() {
+        let row = |id: u8, name: &str, note: u8| {
+            let length = u8::try_from(name.len()).expect("a short name");
+            [&[0, id, 0, 0, 0, length], name.as_bytes(), &[1, 0, note]].concat()
+        };
+        let insert = [&[3, 7][..], &row(1, "abc", 1), &row(2, "abc", 2)].concat();
+        check(Operation::Insert, &insert, &["Insert {} Of(\"abc\")"]);
+        let update = [&[3, 7, 7][..], &row(1, "abc", 1), &row(1, "abc", 9)].concat();
+        check(Operation::Update, &update, &["Update {Ordinal(2)} Of(\"abc\")"]);
+        let renamed = [&[3, 7, 7][..], &row(1, "abc", 1), &row(1, "xyz", 1)].concat();
+        check(Operation::Update, &renamed, &["Update {Ordinal(1)} Of(\"abc→xyz\")"]);
+    }
+
+    #[test]
+    fn a_minimal_image_shows_what_was_assigned_and_no_key() {
+        // The id before, the note after.
+        let update = [3, 1, 4, 0, 1, 0, 0, 0, 0, 1, 0, 9];
+        check(Operation::Update, &update, &["Update {Ordinal(2)} Unknown"]);
+    }
+
+    #[test]
+    fn what_ends_early_or_has_other_columns_sweeps_the_table() {
+        for body in [&[3, 7, 0, 1][..], &[2, 3, 0], &[], &[3, 7, 0, 1, 0, 0, 0, 200, b'a']] {
+            check(Operation::Insert, body, &["Other {} Unknown"]);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! One session: from the connection to the moment when nothing is followed any more.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use mysql_async::binlog::events::{Event as LogEvent, TransactionPayloadEvent};
+use mysql_async::prelude::Queryable;
+use mysql_async::{BinlogStream, BinlogStreamRequest, Conn};
+use tokio::time::timeout;
+
+use super::lookup::Lookup;
+use super::reader::{Meaning, Reader};
+use crate::connect::{connect, lost};
+use crate::queue::Inlet;
+use crate::statement::{RowsStatement, Statement};
+use crate::{Address, Change, Event, Lost, Operation};
+
+/// How often a server without news says that it is there.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// After so long without a word the connection is taken for dead.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// MySQL's compressed transaction, which the driver takes apart, if it can.
+const PAYLOAD: u8 = 40;
+
+/// Follows the log until that fails.
+pub(super) async fn run(address: Address, inlet: Inlet) -> Lost {
+    let mut stream = match begin(&address).await {
+        Ok(stream) => stream,
+        Err(lost) => return lost,
+    };
+    let mut session = Session {
+        database: address.database.clone(),
+        reader: Reader::default(),
+        lookup: Lookup::new(address),
+        inlet,
+    };
+    // A refusal comes in the place of the first event, so this is the proof.
+    let mut is_first = true;
+    loop {
+        let event = match timeout(SILENCE_MAX, stream.next()).await {
+            Err(_) => return Lost::Silent,
+            Ok(None) => return Lost::Disconnected,
+            Ok(Some(Err(error))) => return lost(&error),
+            Ok(Some(Ok(event))) => event,
+        };
+        if std::mem::take(&mut is_first) {
+            session.inlet.tell(Event::Recovered);
+        }
+        if let Err(lost) = session.hear(&event).await {
+            return lost;
+        }
+    }
+}
+
+/// The stream of events from now on.
+async fn begin(address: &Address) -> Result<BinlogStream, Lost> {
+    let mut connection = connect(address).await?;
+    let about: Option<(String, u8)> =
+        timed(connection.query_first("SELECT VERSION(), @@global.log_bin")).await?;
+    let (version, has_log) = about.ok_or(Lost::Unreadable)?;
+    if has_log == 0 {
+        return Err(Lost::Impossible("the server keeps no log: log_bin is off".to_owned()));
+    }
+    // Two followers of one number knock each other off for ever (error 4052, or 1236),
+    // so each session draws its own.
+    let server = rand::random_range(1_000_000_000..=u32::MAX);
+    let request = BinlogStreamRequest::new(server);
+    let heartbeat = HEARTBEAT.as_nanos();
+    if version.contains("MariaDB") {
+        let place: Option<String> =
+            timed(connection.query_first("SELECT @@global.gtid_binlog_pos")).await?;
+        // The place is read before the stream begins: what comes between is streamed.
+        let set = format!(
+            "SET @mariadb_slave_capability = 4, @slave_gtid_strict_mode = 0, \
+             @slave_gtid_ignore_duplicates = 0, @master_heartbeat_period = {heartbeat}, \
+             @slave_connect_state = '{}'",
+            place.unwrap_or_default().replace(['\'', '\\'], "")
+        );
+        timed(connection.query_drop(set)).await?;
+        return timed(connection.get_binlog_stream(request)).await;
+    }
+    let (file, position) = mysql_place(&mut connection).await?;
+    let set = format!(
+        "SET @master_heartbeat_period = {heartbeat}, @source_heartbeat_period = {heartbeat}"
+    );
+    timed(connection.query_drop(set)).await?;
+    let request = request.with_filename(file.as_bytes()).with_pos(position);
+    timed(connection.get_binlog_stream(request)).await
+}
+
+/// Where MySQL's log ends. Version 8.4 knows the question by another name only.
+async fn mysql_place(connection: &mut Conn) -> Result<(String, u64), Lost> {
+    let mut refused = Lost::Unreadable;
+    for question in ["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"] {
+        let answer: Result<Option<mysql_async::Row>, Lost> =
+            timed(connection.query_first(question)).await;
+        match answer {
+            Ok(Some(row)) => {
+                let place = row.get_opt(0).zip(row.get_opt(1));
+                if let Some((Ok(file), Ok(position))) = place {
+                    return Ok((file, position));
+                }
+            }
+            Ok(None) => {}
+            Err(lost) => refused = lost,
+        }
+    }
+    Err(refused)
+}
+
+async fn timed<T>(asked: impl Future<Output = mysql_async::Result<T>>) -> Result<T, Lost> {
+    match timeout(SILENCE_MAX, asked).await {
+        Ok(answer) => answer.map_err(|error| lost(&error)),
+        Err(_) => Err(Lost::Silent),
+    }
+}
+
+struct Session {
+    /// The database that matters; empty for all.
+    database: String,
+    reader: Reader,
+    lookup: Lookup,
+    inlet: Inlet,
+}
+
+impl Session {
+    async fn hear(&mut self, event: &LogEvent) -> Result<(), Lost> {
+        let header = event.header();
+        let kind = header.event_type_raw();
+        if kind == PAYLOAD && event.read_event::<TransactionPayloadEvent<'_>>().is_err() {
+            self.tell(Change::anything("", ""));
+        }
+        match self.reader.read(kind, header.flags_raw(), header.server_id(), event.data()) {
+            Meaning::Nothing => {}
+            Meaning::Heartbeat => self.inlet.tell(Event::Idle),
+            Meaning::Commit(place) => self.inlet.tell(Event::Commit(place)),
+            Meaning::Rows(rows) if self.matters(&rows.table.database) => {
+                let keys = self.lookup.keys(&rows.table.database, &rows.table.name).await;
+                rows.changes(&keys).into_iter().for_each(|change| self.tell(change));
+            }
+            Meaning::Rows(_) => {}
+            Meaning::Statement(statement, database, place) => {
+                self.statement(&statement, &database).await;
+                if place.is_some() {
+                    self.inlet.tell(Event::Commit(place));
+                }
+            }
+            Meaning::Unread(database, table) => self.tell(Change::anything(&database, &table)),
+            Meaning::Unknown => self.tell(Change::anything("", "")),
+            Meaning::Incident => return Err(Lost::Incident),
+        }
+        Ok(())
+    }
+
+    async fn statement(&mut self, statement: &Statement, database: &str) {
+        match statement {
+            Statement::Nothing | Statement::Commit => {}
+            Statement::Rows(rows) => self.rows(rows, database).await,
+            Statement::Truncate(name) => {
+                let database = name.database.as_deref().unwrap_or(database);
+                self.tell(Change::anything(database, &name.table));
+            }
+            Statement::Schema => {
+                self.lookup.forget();
+                self.tell(Change::of("", "", Operation::Schema));
+            }
+            Statement::Unread => self.tell(Change::anything("", "")),
+        }
+    }
+
+    async fn rows(&mut self, rows: &RowsStatement, in_use: &str) {
+        let database = rows.name.database.as_deref().unwrap_or(in_use);
+        if self.matters(database) {
+            let keys = self.lookup.keys(database, &rows.name.table).await;
+            rows.changes(in_use, keys.key()).into_iter().for_each(|change| self.tell(change));
+        }
+    }
+
+    fn tell(&self, change: Change) {
+        if self.matters(&change.database) {
+            self.inlet.tell(Event::Change(change));
+        }
+    }
+
+    /// What has no database may be of any.
+    fn matters(&self, database: &str) -> bool {
+        self.database.is_empty()
+            || database.is_empty()
+            || self.database.eq_ignore_ascii_case(database)
+    }
+}

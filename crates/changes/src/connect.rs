@@ -1,0 +1,45 @@
+//! Connecting to a MariaDB or MySQL server, and what its errors mean.
+//!
+//! Invariant: an error that leaves this crate holds the server's words or ours, never
+//! the driver's, which may repeat what was sent.
+
+use std::time::Duration;
+
+use mysql_async::{Conn, OptsBuilder};
+use tokio::time::timeout;
+
+use crate::{Address, Door, Lost};
+
+/// How long a server may take to let us in.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// A connection to the server at `address`, with no database in use.
+pub(crate) async fn connect(address: &Address) -> Result<Conn, Lost> {
+    let password = address.password.reveal();
+    let options = OptsBuilder::default()
+        .user(Some(&address.user))
+        .pass((!password.is_empty()).then_some(password))
+        .prefer_socket(false);
+    let options = match &address.door {
+        Door::Socket(path) => options.socket(Some(path.to_string_lossy())),
+        Door::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
+    };
+    match timeout(CONNECT_MAX, Conn::new(options)).await {
+        Ok(connected) => connected.map_err(|error| lost(&error)),
+        Err(_) => Err(Lost::Disconnected),
+    }
+}
+
+/// What an error means for who listens.
+pub(crate) fn lost(error: &mysql_async::Error) -> Lost {
+    match error {
+        mysql_async::Error::Server(error) => {
+            Lost::Refused { code: error.code, message: error.message.clone() }
+        }
+        mysql_async::Error::Io(_) => Lost::Disconnected,
+        mysql_async::Error::Driver(mysql_async::DriverError::ConnectionClosed) => {
+            Lost::Disconnected
+        }
+        _ => Lost::Unreadable,
+    }
+}

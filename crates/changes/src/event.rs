@@ -1,0 +1,183 @@
+//! Events: what a feed tells, whichever database it listens to.
+//!
+//! Invariant: a feed that just began follows nothing. Only [`Event::Recovered`] says
+//! that from now on every change is told, and [`Event::Lost`] takes it back.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::KeyClass;
+
+/// What a feed has to say next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Rows of one table changed in one way.
+    Change(Change),
+    /// What was told since the last one belongs together and is durable; on MariaDB
+    /// with the place in the log that it ends at.
+    Commit(Option<Gtid>),
+    /// Changes may go unseen from now on: sweep, and trust nothing for long.
+    Lost(Lost),
+    /// Every change is told again from now on. Some may have happened before: sweep.
+    Recovered,
+    /// The feed is alive and has nothing to tell.
+    Idle,
+}
+
+/// Rows of one table that changed in one way.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Change {
+    /// The database of the table; empty where that isn't known.
+    pub database: Box<str>,
+    /// The table; empty where it isn't known, which may be any.
+    pub table: Box<str>,
+    /// What was done.
+    pub operation: Operation,
+    /// Which columns an update changed. For a statement, and for a minimal row image,
+    /// those that were assigned. Empty for anything but an update.
+    pub columns: BTreeSet<Column>,
+    /// Which kind of row it was.
+    pub key: KeyClass,
+}
+
+impl Change {
+    /// Something happened to a table, and nobody knows what.
+    #[must_use]
+    pub fn anything(database: &str, table: &str) -> Self {
+        Self::of(database, table, Operation::Other)
+    }
+
+    pub(crate) fn of(database: &str, table: &str, operation: Operation) -> Self {
+        Self {
+            database: database.into(),
+            table: table.into(),
+            operation,
+            columns: BTreeSet::new(),
+            key: KeyClass::Unknown,
+        }
+    }
+}
+
+/// What was done to rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Operation {
+    /// Rows were added, or replaced as a whole.
+    Insert,
+    /// Values of rows were changed.
+    Update,
+    /// Rows were removed.
+    Delete,
+    /// The definition of a table or of something else was changed.
+    Schema,
+    /// Something that this feed can't tell more of. It may have changed everything.
+    Other,
+}
+
+/// A column, by its name where the feed has it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Column {
+    /// Its name, in small letters.
+    Name(Box<str>),
+    /// Its place in the table, from 0.
+    Ordinal(u32),
+}
+
+impl Column {
+    /// A column by its name; databases don't tell case apart there.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self::Name(name.to_lowercase().into())
+    }
+}
+
+/// A place in MariaDB's log: places of one domain come in the order of their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Gtid {
+    /// Which of the server's streams of transactions; 0 where nobody made others.
+    pub domain: u32,
+    /// The server that first wrote it.
+    pub server: u32,
+    /// Its number.
+    pub sequence: u64,
+}
+
+impl Gtid {
+    /// Reads `@@gtid_binlog_pos` or `@@last_gtid`: `0-1-5,3-1-7`.
+    ///
+    /// A feed has told everything up to there once, for each of them, a commit of the
+    /// same domain with at least that number came.
+    #[must_use]
+    pub fn list(text: &str) -> Option<Vec<Self>> {
+        text.split(',').map(str::trim).filter(|one| !one.is_empty()).map(Self::one).collect()
+    }
+
+    fn one(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let domain = parts.next()?.parse().ok()?;
+        let server = parts.next()?.parse().ok()?;
+        let sequence = parts.next()?.parse().ok()?;
+        parts.next().is_none().then_some(Self { domain, server, sequence })
+    }
+}
+
+/// Why a feed doesn't follow. Its words never bear an address or a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The database can't be reached, or the connection broke.
+    Disconnected,
+    /// Not even a heartbeat came for too long.
+    Silent,
+    /// The database said no, in its own words.
+    Refused {
+        /// Its number of the error: 1045 and 1227 are missing rights, 1236 a log that is gone.
+        code: u16,
+        /// Its words.
+        message: String,
+    },
+    /// The settings or the rights don't allow it; what would, in words for the owner.
+    Impossible(String),
+    /// The listener was too slow, and what it had not yet heard was thrown away.
+    Overrun,
+    /// The log itself says that something is missing in it.
+    Incident,
+    /// What was sent can't be read.
+    Unreadable,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disconnected => formatter.write_str("the database can't be reached"),
+            Self::Silent => formatter.write_str("the database has gone silent"),
+            Self::Refused { code, message } => {
+                write!(formatter, "the database refuses: {message} ({code})")
+            }
+            Self::Impossible(why) => formatter.write_str(why),
+            Self::Overrun => formatter.write_str("changes came faster than they were heard"),
+            Self::Incident => formatter.write_str("the database's log has a gap"),
+            Self::Unreadable => formatter.write_str("the database sent what can't be read"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_the_log_are_read() {
+        let gtid = |domain, server, sequence| Gtid { domain, server, sequence };
+        for (text, expected) in [
+            ("", Some(vec![])),
+            ("0-1-5", Some(vec![gtid(0, 1, 5)])),
+            ("0-1-5, 3-2-7", Some(vec![gtid(0, 1, 5), gtid(3, 2, 7)])),
+            ("0-1", None),
+            ("0-1-5-9", None),
+            ("x", None),
+        ] {
+            assert_eq!(Gtid::list(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Key classes: which kind of row, by the text in its key.
+//!
+//! In: the values of a row's key columns. Out: a class in which identifiers are `#`
+//! and names stand as they are, so that the sessions of a table are one class, while
+//! a blog's name and a cached feed beside it are two.
+//! Invariant: a name that was chosen by a programmer never collapses into another;
+//! better a class too many than a change unseen.
+
+use serde::{Deserialize, Serialize};
+
+/// Longer classes are cut and end in a sum of the whole.
+const CLASS_BYTES_MAX: usize = 240;
+/// A run of hexadecimal digits from here on is an identifier.
+const HEX_MIN: usize = 6;
+/// A word of letters and digits is one from this length on…
+const MIXED_MIN: usize = 12;
+/// …if it holds so many numbers: names such as `twentytwenty4` have one.
+const MIXED_NUMBERS_MIN: usize = 2;
+
+/// The kind of a row.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum KeyClass {
+    /// It can't be told: no rights to ask for keys, or the row's key was not sent.
+    Unknown,
+    /// The table has no key with text in it: all of its rows are of one kind.
+    Plain,
+    /// The values of its key columns, masked.
+    Of(Box<str>),
+}
+
+impl KeyClass {
+    /// The class of a row whose key columns hold `values`.
+    pub fn of<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut class = String::new();
+        for (index, value) in values.into_iter().enumerate() {
+            if index > 0 {
+                class.push(',');
+            }
+            mask_into(value, &mut class);
+        }
+        Self::Of(bounded(class).into())
+    }
+
+    /// Whether rows of one table can be told apart by it.
+    #[must_use]
+    pub fn tells_apart(&self) -> bool {
+        matches!(self, Self::Of(_))
+    }
+}
+
+/// Appends `value` with digits, hex runs and long mixed words as `#`.
+fn mask_into(value: &str, class: &mut String) {
+    let mut rest = value;
+    while let Some(first) = rest.chars().next() {
+        let word = rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        if word == 0 {
+            class.push(first);
+            rest = &rest[first.len_utf8()..];
+        } else {
+            mask_word(&rest[..word], class);
+            rest = &rest[word..];
+        }
+    }
+}
+
+fn mask_word(word: &str, class: &mut String) {
+    let numbers = word.split(|letter: char| !letter.is_ascii_digit()).filter(|run| !run.is_empty());
+    let numbers = numbers.count();
+    let is_hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_identifier = numbers >= 1 && is_hex && word.len() >= HEX_MIN
+        || numbers >= MIXED_NUMBERS_MIN && word.len() >= MIXED_MIN;
+    if is_identifier {
+        class.push('#');
+        return;
+    }
+    let mut was_digit = false;
+    for letter in word.chars() {
+        let is_digit = letter.is_ascii_digit();
+        if !is_digit {
+            class.push(letter);
+        } else if !was_digit {
+            class.push('#');
+        }
+        was_digit = is_digit;
+    }
+}
+
+/// The class itself, or its beginning and a sum of it.
+fn bounded(class: String) -> String {
+    if class.len() <= CLASS_BYTES_MAX {
+        return class;
+    }
+    // FNV-1a: the same on every machine and in every run, since classes are kept.
+    let sum = class.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    let end = (0..=CLASS_BYTES_MAX).rev().find(|end| class.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}~{sum:016x}", &class[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_collapse_and_names_do_not() {
+        for (value, expected) in [
+            ("blogname", "blogname"),
+            ("siteurl", "siteurl"),
+            (
+                "_transient_timeout_feed_d117b5738fbd35bd8c0391cda1f2b5d9",
+                "_transient_timeout_feed_#",
+            ),
+            ("theme_mods_twentytwentythree", "theme_mods_twentytwentythree"),
+            ("widget_block", "widget_block"),
+            ("widget2", "widget#"),
+            ("theme_mods_twentytwenty4", "theme_mods_twentytwenty#"),
+            ("3tk9v2m7p0abcdefgh", "#"),
+            ("4f9a1c", "#"),
+            // Words of hexadecimal letters alone are words.
+            ("facade", "facade"),
+            ("deadbeef", "deadbeef"),
+            ("2026-11-22", "#-#-#"),
+            ("utf8", "utf#"),
+            ("größe7", "größe#"),
+            ("", ""),
+        ] {
+            assert_eq!(KeyClass::of([value]), KeyClass::Of(expected.into()), "{value}");
+        }
+    }
+
+    #[test]
+    fn several_columns_make_one_class() {
+        assert_eq!(KeyClass::of(["12", "theme"]), KeyClass::Of("#,theme".into()));
+    }
+
+    #[test]
+    fn a_long_class_is_cut_and_stays_apart_from_others() {
+        let class = |end: &str| match KeyClass::of([format!("{}{end}", "ö".repeat(300)).as_str()])
+        {
+            KeyClass::Of(class) => class,
+            other => panic!("{other:?}"),
+        };
+        assert!(class("a").len() < 300);
+        assert_ne!(class("a"), class("b"));
+    }
+}
