@@ -1,0 +1,287 @@
+//! Noise: changes that every reading of a page makes, and that change no page.
+//!
+//! Counters of views, sessions, lists of who is online: an app writes them whenever it
+//! is read. If they swept, nothing would ever be found in the store.
+//!
+//! In: what Wick asked for itself and when, when others asked, and which changes were
+//! seen. Out: whether a kind of change is noise. All times are milliseconds on a scale
+//! that never goes back; nothing here reads a clock.
+//!
+//! Invariants: 1. Noise is proved only by Wick's own probes, while nobody else asked
+//! for anything, and never by the first probe of a burst alone: what is due (a post to be
+//! published) is done by whoever comes first. 2. What happened while nobody asked for
+//! anything is content for good. 3. What doesn't tell rows apart proves nothing beyond
+//! itself. 4. Until something is proved, everything sweeps.
+
+mod burst;
+mod evidence;
+#[cfg(test)]
+mod stories;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use burst::Burst;
+use evidence::Evidence;
+pub use evidence::State;
+use serde::{Deserialize, Serialize};
+
+use crate::{Column, Operation, Rows, Signature};
+
+/// What was written so long after a request may still be its doing: apps tidy up when
+/// the answer is out.
+pub const TAIL: u64 = 1_000;
+/// The most kinds of change that are remembered in one list; others sweep.
+const SIGNATURES_MAX: usize = 4096;
+/// So many kinds of change that were never seen before…
+const NEWS_MAX: usize = 64;
+/// …within this mean that the app itself is another.
+const NEWS_WITHIN: u64 = 60_000;
+/// A rare kind of change is noise after so many looks found no page changed.
+const LOOKS_MIN: u32 = 3;
+
+/// Which visitor a probe plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Persona {
+    /// One who was never here.
+    Fresh,
+    /// The same one again, with the cookies that it was given.
+    Returning,
+}
+
+/// Who else asks the origin for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// Somebody reads.
+    Read,
+    /// Somebody writes: an unsafe method.
+    Write,
+}
+
+/// What is known about one site's noise.
+#[derive(Debug, Default)]
+pub struct Learner {
+    evidence: Evidence,
+    /// Seen with writes before they were proved: the weaker rules don't hold for them.
+    doubted: BTreeSet<Signature>,
+    /// Content, whatever the probes say.
+    barred: BTreeSet<Signature>,
+    seen: BTreeSet<Signature>,
+    /// When the last kinds of change came that had never been seen.
+    news: VecDeque<u64>,
+    /// What follows from the evidence.
+    updated: BTreeMap<Rows, BTreeSet<Column>>,
+    reader_born: BTreeSet<Rows>,
+    burst: Option<Burst>,
+    reads: Traffic,
+    writes: Traffic,
+    probes: Traffic,
+}
+
+/// Requests of one sort.
+#[derive(Clone, Copy, Debug, Default)]
+struct Traffic {
+    in_flight: u32,
+    last_end: Option<u64>,
+}
+
+impl Traffic {
+    fn end(&mut self, at: u64) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.last_end = Some(at);
+    }
+
+    /// Whether what is seen now may be its doing.
+    fn may_cause(&self, at: u64) -> bool {
+        self.in_flight > 0 || self.last_end.is_some_and(|end| at <= end.saturating_add(TAIL))
+    }
+}
+
+impl Learner {
+    /// One that goes on from what another had learned.
+    #[must_use]
+    pub fn from_state(state: State) -> Self {
+        let (evidence, doubted, barred) = state.into_parts();
+        let mut learner = Self { evidence, doubted, barred, ..Self::default() };
+        learner.conclude();
+        learner
+    }
+
+    /// What was learned, to be kept over a restart.
+    #[must_use]
+    pub fn state(&self) -> State {
+        State::new(&self.evidence, &self.doubted, &self.barred)
+    }
+
+    /// Wick asks for `url`, an address of the class `class`, as `persona`.
+    ///
+    /// Probes of one address within ten seconds, as one persona and the other in turn,
+    /// are a burst; at least three are needed.
+    pub fn probe_began(&mut self, url: &str, class: &str, persona: Persona, at: u64) {
+        let is_alone = !self.reads.may_cause(at) && !self.writes.may_cause(at);
+        self.probes.in_flight += 1;
+        let goes_on = self.burst.as_mut().is_some_and(|burst| burst.goes_on(url, persona, at));
+        if !goes_on {
+            self.close_burst();
+            self.burst = Some(Burst::new(url, class, persona, at, is_alone));
+        }
+    }
+
+    /// The answer to the last probe is there, to its last byte.
+    pub fn probe_ended(&mut self, at: u64) {
+        self.probes.end(at);
+        if let Some(burst) = &mut self.burst {
+            burst.probe_ended(at);
+        }
+    }
+
+    /// Somebody else's request goes to the origin.
+    pub fn foreign_began(&mut self, foreign: Foreign, at: u64) {
+        self.settle(at);
+        // A burst that is not over yet can't tell any more who did what.
+        self.burst = None;
+        self.traffic(foreign).in_flight += 1;
+    }
+
+    /// Somebody else's answer is there, to its last byte.
+    pub fn foreign_ended(&mut self, foreign: Foreign, at: u64) {
+        self.traffic(foreign).end(at);
+    }
+
+    /// Somebody else's request that began and ended at once.
+    pub fn foreign_request(&mut self, foreign: Foreign, at: u64) {
+        self.foreign_began(foreign, at);
+        self.foreign_ended(foreign, at);
+    }
+
+    /// A change was seen. A changed definition ends all that was learned.
+    pub fn saw(&mut self, signature: &Signature, at: u64) {
+        if signature.operation == Operation::Schema {
+            self.relearn();
+            return;
+        }
+        self.notice(signature, at);
+        if !signature.is_telling() {
+            return;
+        }
+        if self.writes.may_cause(at) {
+            if !self.is_noise(signature) {
+                remember(&mut self.doubted, signature);
+            }
+        } else if self.probes.may_cause(at) {
+            if let Some(burst) = &mut self.burst {
+                burst.saw(signature);
+            }
+        } else if !self.reads.may_cause(at) {
+            self.demote(signature);
+        }
+    }
+
+    /// Takes a burst into account that is over by now.
+    pub fn settle(&mut self, at: u64) {
+        if self.burst.as_ref().is_some_and(|burst| burst.is_over(at)) {
+            self.close_burst();
+        }
+    }
+
+    /// After a change of this kind, the front page and the most read ones were what
+    /// they had been. Some noise is too rare for bursts.
+    pub fn found_unchanged(&mut self, signature: &Signature) {
+        self.evidence.looked(signature);
+    }
+
+    /// This kind of change is content, whatever was learned: a page was found changed by it.
+    pub fn demote(&mut self, signature: &Signature) {
+        if !self.barred.contains(signature) {
+            remember(&mut self.barred, signature);
+            self.conclude();
+        }
+    }
+
+    /// Begins anew: the app is another than it was.
+    pub fn relearn(&mut self) {
+        let (reads, writes, probes) = (self.reads, self.writes, self.probes);
+        *self = Self { reads, writes, probes, ..Self::default() };
+    }
+
+    /// Whether changes of this kind need no sweep.
+    #[must_use]
+    pub fn is_noise(&self, signature: &Signature) -> bool {
+        if !signature.is_telling() || self.barred.contains(signature) {
+            return false;
+        }
+        self.evidence.proves(signature)
+            || self.reader_born.contains(&signature.rows)
+            || !self.doubted.contains(signature)
+                && (self.is_part(signature) || self.evidence.looks(signature) >= LOOKS_MIN)
+    }
+
+    /// The kinds of change that probes have proved to be noise.
+    pub fn proved(&self) -> impl Iterator<Item = &Signature> {
+        self.evidence.proved().filter(|signature| !self.barred.contains(*signature))
+    }
+
+    /// Whether an update touches only columns that proved updates of such rows touch.
+    fn is_part(&self, signature: &Signature) -> bool {
+        signature.operation == Operation::Update
+            && !signature.columns.is_empty()
+            && self.updated.get(&signature.rows).is_some_and(|all| signature.columns.is_subset(all))
+    }
+
+    fn traffic(&mut self, foreign: Foreign) -> &mut Traffic {
+        match foreign {
+            Foreign::Read => &mut self.reads,
+            Foreign::Write => &mut self.writes,
+        }
+    }
+
+    /// Counts kinds of change that were never seen; many at once are another app.
+    fn notice(&mut self, signature: &Signature, at: u64) {
+        if self.seen.contains(signature) {
+            return;
+        }
+        remember(&mut self.seen, signature);
+        self.news.push_back(at);
+        while self.news.front().is_some_and(|first| first.saturating_add(NEWS_WITHIN) < at) {
+            self.news.pop_front();
+        }
+        if self.news.len() > NEWS_MAX {
+            self.news.clear();
+            if self.evidence.proved().next().is_some() {
+                self.relearn();
+            }
+        }
+    }
+
+    fn close_burst(&mut self) {
+        if let Some(burst) = self.burst.take() {
+            self.evidence.add(burst);
+            self.conclude();
+        }
+    }
+
+    /// Draws from the evidence what follows for other changes of the same rows.
+    fn conclude(&mut self) {
+        self.updated.clear();
+        self.reader_born.clear();
+        let proved = self.evidence.proved().filter(|signature| !self.barred.contains(*signature));
+        for signature in proved {
+            match signature.operation {
+                Operation::Update => {
+                    let all = self.updated.entry(signature.rows.clone()).or_default();
+                    all.extend(signature.columns.iter().cloned());
+                }
+                // Rows that readers make are theirs, if they can be told from others.
+                Operation::Insert if signature.rows.key.tells_apart() => {
+                    self.reader_born.insert(signature.rows.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn remember(list: &mut BTreeSet<Signature>, signature: &Signature) {
+    if list.len() < SIGNATURES_MAX && !list.contains(signature) {
+        list.insert(signature.clone());
+    }
+}
