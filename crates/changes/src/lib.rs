@@ -1,4 +1,56 @@
 //! What changed in a site's database behind our back, and which of it is noise.
+//!
+//! A page may live for hours once every write that could change it is heard of. A
+//! [`Feed`] tells those that never pass Wick: an editor behind another door, a cron job,
+//! a command line. A [`Learner`] tells which of them no reader can see.
+//!
+//! 1. [`find_settings`] reads where the database is from the app's own settings, and
+//!    [`standing`] asks how well it can be followed, and what would make it better.
+//! 2. [`Feed::binlog`], [`Feed::poll`] or [`Feed::sqlite`] begins to tell [`Event`]s.
+//! 3. [`Signature`] is what two changes of one kind have in common; the learner takes it.
+//!
+//! What a listener owes, for pages to be right:
+//!
+//! - A feed that begins follows nothing: until [`Event::Recovered`], and again from
+//!   [`Event::Lost`] on, pages live as if there were no feed. Both sweep.
+//! - [`Event::Change`] sweeps unless it is noise, each of them: what an app derives from a
+//!   change is written after it. A change without a table sweeps like any other.
+//! - **A change may be heard before others can read it**, by some milliseconds. So a
+//!   page whose fetch began earlier than [`FENCE`] after the sweep is not stored, and the
+//!   sweep is done again when that time is over. A poll hears counters that move before
+//!   the commit, so there the last sweep is done at the first [`Event::Idle`].
+//! - Every request that reaches the origin is told to the learner, with its end; else
+//!   what it writes looks like somebody else's doing and counts as content.
+//! - Files are not heard of: what an app keeps in them has to be watched by other means.
+//! - Nor is what a server keeps out of its log: `sql_log_bin = 0`, filters, and, in its
+//!   statements, what triggers and cascades do in other tables.
+//!
+//! ```no_run
+//! use changes::{Database, Event, Feed, Learner, Signature};
+//!
+//! # async fn watch(folder: &std::path::Path, now: impl Fn() -> u64, sweep: impl Fn()) {
+//! let Some(found) = changes::find_settings(folder) else { return };
+//! let mut feed = match found.database {
+//!     Database::MySql(address) => Feed::binlog(address),
+//!     Database::Sqlite(path) => Feed::sqlite(path),
+//!     Database::Other(_) => return,
+//! };
+//! let mut learner = Learner::default();
+//! loop {
+//!     match feed.next().await {
+//!         Event::Change(change) => {
+//!             let signature = Signature::from(&change);
+//!             learner.saw(&signature, now());
+//!             if !learner.is_noise(&signature) {
+//!                 sweep();
+//!             }
+//!         }
+//!         Event::Lost(_) | Event::Recovered => sweep(),
+//!         Event::Commit(_) | Event::Idle => learner.settle(now()),
+//!     }
+//! }
+//! # }
+//! ```
 
 mod address;
 mod binlog;
@@ -9,15 +61,25 @@ mod key_class;
 pub mod noise;
 mod poll;
 mod queue;
+mod rung;
 mod secret;
+mod settings;
 mod signature;
 mod sqlite;
 mod statement;
+
+use std::time::Duration;
 
 pub use address::{Address, AddressError, Door};
 pub use event::{Change, Column, Event, Gtid, Lost, Operation};
 pub use feed::Feed;
 pub use key_class::KeyClass;
 pub use noise::Learner;
+pub use rung::{Rung, Standing, WARNING, standing};
 pub use secret::Secret;
+pub use settings::{Database, Found, find_settings};
 pub use signature::{Rows, Signature};
+
+/// How long after a change was heard an answer may still be made of what was before it.
+/// MariaDB 10.11 wrote to its log up to 2.4 ms before others could read.
+pub const FENCE: Duration = Duration::from_millis(50);

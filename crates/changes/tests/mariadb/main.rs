@@ -5,10 +5,11 @@
 //! says nothing is listened to before the test gives up.
 
 mod server;
+mod trouble;
 
 use std::time::Duration;
 
-use changes::{Address, Change, Column, Event, Feed, Gtid, KeyClass, Lost};
+use changes::{Address, Change, Column, Event, Feed, Gtid, KeyClass};
 use server::{PASSWORD, Server};
 
 /// How long a feed is listened to that says nothing.

@@ -109,6 +109,11 @@ impl Server {
         self.wait();
     }
 
+    /// What it is started with from now on.
+    pub(crate) fn set(&mut self, settings: Vec<String>) {
+        self.settings = settings;
+    }
+
     fn wait(&mut self) {
         let bound = Instant::now() + START_MAX;
         while let Err(error) = self.try_ask("SELECT 1;") {
@@ -150,7 +155,7 @@ fn datadir(folder: &Path) -> String {
 fn spawn(folder: &Path, settings: &[String]) -> Child {
     let mut server = as_its_user(SERVER, folder);
     server.args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=32M"]);
-    server.args(SMALL).arg("--innodb-flush-log-at-trx-commit=0").arg(datadir(folder));
+    server.args(SMALL).arg("--innodb-flush-log-at-trx-commit=2").arg(datadir(folder));
     server.arg(format!("--socket={}", folder.join("db").display()));
     server.arg(format!("--pid-file={}", folder.join("pid").display()));
     server.arg(format!("--log-error={}", folder.join("log").display()));

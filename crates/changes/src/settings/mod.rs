@@ -1,0 +1,205 @@
+//! Credentials from an app's own settings, so that nobody has to write them twice.
+//!
+//! In: a site's folder. Out: which app it is and where its database is, as whom.
+//! Where each app keeps them stands in `hints/`, a file an app.
+//! Invariants: 1. Nothing of the app is run. 2. Only files that a hint names are
+//! opened, and only their beginning is read. 3. No password leaves but as a [`Secret`].
+
+mod dotenv;
+mod php;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::{Address, Door, Secret};
+
+/// The most of a file that is read.
+const FILE_BYTES_MAX: u64 = 512 << 10;
+/// Where MariaDB and MySQL listen for `localhost`, by distribution.
+const SOCKETS: &[&str] = &[
+    "/run/mysqld/mysqld.sock",
+    "/var/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+];
+
+const HINTS: &[&str] = &[
+    include_str!("../../hints/wordpress.toml"),
+    include_str!("../../hints/mediawiki.toml"),
+    include_str!("../../hints/mybb.toml"),
+    include_str!("../../hints/smf.toml"),
+    include_str!("../../hints/gnuboard5.toml"),
+    include_str!("../../hints/joomla.toml"),
+    include_str!("../../hints/drupal.toml"),
+    include_str!("../../hints/phpbb.toml"),
+    include_str!("../../hints/opencart.toml"),
+    include_str!("../../hints/laravel.toml"),
+];
+
+/// What an app's settings say about its database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The app's name.
+    pub app: String,
+    /// The file that says it.
+    pub file: PathBuf,
+    /// The database.
+    pub database: Database,
+    /// What its tables' names begin with.
+    pub prefix: String,
+}
+
+/// An app's database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Database {
+    /// MariaDB or MySQL.
+    MySql(Address),
+    /// A file of SQLite.
+    Sqlite(PathBuf),
+    /// Another, by the name that the app has for it.
+    Other(String),
+}
+
+/// The settings of the app in `folder`, if it is one that a hint knows.
+#[must_use]
+pub fn find_settings(folder: &Path) -> Option<Found> {
+    let hints = HINTS.iter().filter_map(|text| toml::from_str::<Hint>(text).ok());
+    hints.into_iter().find_map(|hint| hint.find(folder))
+}
+
+/// Where one app keeps its settings.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hint {
+    app: String,
+    /// Paths from the site's folder; the first that fits counts.
+    files: Vec<PathBuf>,
+    language: Language,
+    /// What has to stand in the file, where others have one of that name.
+    mark: Option<String>,
+    values: Names,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Language {
+    Php,
+    Dotenv,
+}
+
+/// Under which names the values stand.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    /// Without it the app knows MySQL only.
+    engine: Option<String>,
+    host: String,
+    port: Option<String>,
+    socket: Option<String>,
+    user: String,
+    password: String,
+    database: String,
+    prefix: Option<String>,
+    /// Where SQLite's files lie, if `database` is only a name…
+    folder: Option<String>,
+    /// …and what is put behind it.
+    file_ending: Option<String>,
+}
+
+impl Hint {
+    fn find(&self, folder: &Path) -> Option<Found> {
+        self.files.iter().find_map(|file| {
+            let path = folder.join(file);
+            let text = beginning(&path)?;
+            if self.mark.as_ref().is_some_and(|mark| !text.contains(mark)) {
+                return None;
+            }
+            let values = match self.language {
+                Language::Php => php::values(&text),
+                Language::Dotenv => dotenv::values(&text),
+            };
+            let value = |name: &Option<String>| name.as_ref().and_then(|name| values.get(name));
+            Some(Found {
+                app: self.app.clone(),
+                database: self.database(&values, folder)?,
+                prefix: value(&self.values.prefix).cloned().unwrap_or_default(),
+                file: path,
+            })
+        })
+    }
+
+    fn database(&self, values: &BTreeMap<String, String>, folder: &Path) -> Option<Database> {
+        let names = &self.values;
+        let value = |name: &Option<String>| name.as_ref().and_then(|name| values.get(name));
+        let engine = value(&names.engine).map_or("mysql", String::as_str);
+        // phpBB writes the name of a class: `phpbb\db\driver\mysqli`.
+        let engine = engine.rsplit('\\').next().unwrap_or(engine).to_ascii_lowercase();
+        let database = values.get(&names.database)?;
+        match engine.as_str() {
+            "mysql" | "mysqli" | "pdo" | "pdomysql" | "mysql_pdo" | "mariadb" => {}
+            _ if engine.contains("sqlite") => {
+                let name = names
+                    .file_ending
+                    .as_ref()
+                    .map_or_else(|| database.clone(), |ending| format!("{database}{ending}"));
+                let base = value(&names.folder).map_or(folder.to_owned(), |base| folder.join(base));
+                return Some(Database::Sqlite(base.join(name)));
+            }
+            _ => return Some(Database::Other(engine)),
+        }
+        let present = |path: &Path| path.exists();
+        Some(Database::MySql(Address {
+            door: door(
+                values.get(&names.host).map_or("", String::as_str),
+                value(&names.port).map_or("", String::as_str),
+                value(&names.socket).map_or("", String::as_str),
+                present,
+            ),
+            user: values.get(&names.user)?.clone(),
+            password: Secret::new(values.get(&names.password).cloned().unwrap_or_default()),
+            database: database.clone(),
+        }))
+    }
+}
+
+/// The way that PHP takes for a host, a port and a socket as apps write them.
+fn door(host: &str, port: &str, socket: &str, is_there: impl Fn(&Path) -> bool) -> Door {
+    // "p:" asks PHP to keep the connection.
+    let host = host.strip_prefix("p:").unwrap_or(host);
+    let (name, behind) = match host.rsplit_once(':') {
+        // An IPv6 address without brackets has colons of its own.
+        Some((name, behind)) if !name.contains(':') || name.ends_with(']') => (name, behind),
+        _ => (host, ""),
+    };
+    let socket = [socket, behind, port].into_iter().find(|one| one.starts_with('/'));
+    if let Some(socket) = socket {
+        return Door::Socket(socket.into());
+    }
+    let port = [port, behind].into_iter().find_map(|one| one.parse().ok().filter(|port| *port > 0));
+    // PHP means a socket by this name, whatever the port.
+    if matches!(name, "localhost" | "")
+        && let Some(socket) = SOCKETS.iter().map(Path::new).find(|path| is_there(path))
+    {
+        return Door::socket(socket);
+    }
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let name = if name.is_empty() { "localhost" } else { name };
+    Door::Tcp(name.to_owned(), port.unwrap_or(3306))
+}
+
+fn beginning(path: &Path) -> Option<String> {
+    let file = std::fs::File::open(path).ok()?;
+    // A pipe by that name would never end.
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests;
