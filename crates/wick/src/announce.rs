@@ -46,6 +46,8 @@ pub(crate) fn start(plan: &Plan, addresses: &[SocketAddr], found: &[String]) -> 
     if let Some(&address) = addresses.first() {
         let try_it = format!("curl -sD- -o /dev/null {}", url(address));
         let _ = writeln!(text, "\nTry it:  {try_it}   (Cache-Status tells why)");
+        let state = plan.state.display();
+        let _ = writeln!(text, "Ask why: wick explain {} --state {state}", url(address));
     }
     if addresses.iter().all(|address| address.ip().is_loopback()) {
         text.push_str(
