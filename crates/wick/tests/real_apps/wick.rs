@@ -35,6 +35,9 @@ impl Wick {
             command.arg("--config").arg(settings);
         }
         command.arg(site).stdin(Stdio::null()).stdout(Stdio::piped());
+        // Some apps complain at every page; it is shown when a test fails.
+        let complaints = fs::File::create(state.path().join(COMPLAINTS));
+        command.stderr(complaints.expect("a file can be made"));
         let mut child = command.spawn().expect("the binary can be run");
         let output = child.stdout.take().expect("it is piped");
         let (tell, told) = mpsc::channel();
@@ -79,12 +82,25 @@ impl Wick {
     }
 }
 
+/// Where standard error goes, in the state folder.
+const COMPLAINTS: &str = "complaints";
+/// How much of it is shown when a test fails.
+const SHOWN_LINES: usize = 20;
+
 impl Drop for Wick {
     /// For a test that failed: politely first, so that php-fpm goes too.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.ask_to_stop();
             let _ = self.child.wait();
+        }
+        if std::thread::panicking() {
+            let told = fs::read(self.state.path().join(COMPLAINTS)).unwrap_or_default();
+            let told = String::from_utf8_lossy(&told);
+            let lines: Vec<&str> = told.lines().collect();
+            for line in &lines[lines.len().saturating_sub(SHOWN_LINES)..] {
+                eprintln!("wick: {}", line.chars().take(400).collect::<String>());
+            }
         }
     }
 }
