@@ -71,6 +71,7 @@ mod statement;
 use std::time::Duration;
 
 pub use address::{Address, AddressError, Door};
+pub use binlog::{LogEnd, Progress};
 pub use event::{Change, Column, Event, Gtid, Lost, Operation};
 pub use feed::Feed;
 pub use key_class::KeyClass;

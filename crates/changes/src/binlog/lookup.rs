@@ -1,4 +1,4 @@
-//! Looking up the keys of tables, on a connection beside the feed's.
+//! Looking up the keys of tables, and the end of the log, on a connection beside the feed's.
 //!
 //! Invariant: the feed never waits long for it. A table whose key isn't known in time
 //! is one whose rows can't be told apart, and that sweeps more, never less.
@@ -11,8 +11,8 @@ use mysql_async::prelude::Queryable;
 use tokio::time::{Instant, timeout};
 
 use super::keys::{IndexLine, TableKeys};
-use crate::Address;
 use crate::connect::connect;
+use crate::{Address, Gtid};
 
 /// The most that the feed waits for an answer.
 const WAIT: Duration = Duration::from_secs(2);
@@ -67,26 +67,36 @@ impl Lookup {
         keys
     }
 
+    /// Where the log of a MariaDB ends.
+    pub(super) async fn end(&mut self) -> Option<Vec<Gtid>> {
+        let mut connection = self.connection().await?;
+        let asked = timeout(WAIT, connection.query_first("SELECT @@global.gtid_binlog_pos"));
+        let place: Option<String> = asked.await.ok()?.ok()?;
+        self.connection = Some(connection);
+        Gtid::list(&place.unwrap_or_default())
+    }
+
     async fn ask(&mut self, database: &str, table: &str) -> Option<TableKeys> {
-        if self.closed_until.is_some_and(|until| Instant::now() < until) {
-            return None;
-        }
-        let kept = self.connection.take();
-        let asked = timeout(WAIT, async {
-            let mut connection = match kept {
-                Some(kept) => kept,
-                None => connect(&self.address).await.ok()?,
-            };
-            let lines: Vec<Line> = connection.exec(LINES, (database, table)).await.ok()?;
-            Some((connection, lines))
-        });
-        let Some((connection, lines)) = asked.await.ok().flatten() else {
-            self.closed_until = Some(Instant::now() + DOOR_AGAIN);
-            return None;
-        };
+        let mut connection = self.connection().await?;
+        let asked = timeout(WAIT, connection.exec(LINES, (database, table)));
+        let lines: Vec<Line> = asked.await.ok()?.ok()?;
         self.connection = Some(connection);
         let lines: Vec<IndexLine> = lines.into_iter().map(line).collect();
         TableKeys::from_lines(&lines)
+    }
+
+    /// The connection that is kept, or a new one. Whoever took it puts it back when it
+    /// has answered; one that hasn't is closed.
+    async fn connection(&mut self) -> Option<Conn> {
+        if let Some(kept) = self.connection.take() {
+            return Some(kept);
+        }
+        if self.closed_until.is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
+        let made = timeout(WAIT, connect(&self.address)).await.ok().and_then(Result::ok);
+        self.closed_until = made.is_none().then(|| Instant::now() + DOOR_AGAIN);
+        made
     }
 }
 

@@ -8,6 +8,7 @@
 //! gained by hearing it late, and a log that is gone or starts anew is no trouble.
 
 mod bytes;
+mod end;
 mod follow;
 mod inflate;
 pub(crate) mod keys;
@@ -18,4 +19,5 @@ mod rows;
 mod session;
 mod table;
 
+pub use end::{LogEnd, Progress};
 pub(crate) use follow::{follow, repeat};

@@ -5,7 +5,7 @@
 //! Invariant: an event of a kind that isn't known, unless it says itself that it may be
 //! ignored, means that everything may have changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::bytes::Bytes;
 use super::inflate::inflate;
@@ -41,16 +41,31 @@ pub(super) enum Meaning {
     Incident,
 }
 
+/// The database and the name of a table whose columns can't be read.
+type Unreadable = (Box<str>, Box<str>);
+
 /// What of the log so far matters for what comes.
 #[derive(Default)]
 pub(super) struct Reader {
-    tables: HashMap<u64, Result<Table, (Box<str>, Box<str>)>>,
+    tables: HashMap<u64, Result<Table, Unreadable>>,
     place: Option<Gtid>,
+    /// The last place of each domain.
+    places: BTreeMap<u32, Gtid>,
     /// One statement alone, without a commit after it.
     is_standalone: bool,
 }
 
 impl Reader {
+    /// One for what comes after `places`.
+    pub(super) fn after(places: &[Gtid]) -> Self {
+        Self { places: by_domain(places), ..Self::default() }
+    }
+
+    /// Whether a log that ends at `end` has been read whole, and is still the same log.
+    pub(super) fn is_at(&self, end: &[Gtid]) -> bool {
+        self.places == by_domain(end)
+    }
+
     /// What an event means; `server` wrote it first.
     pub(super) fn read(&mut self, kind: u8, flags: u16, server: u32, body: &[u8]) -> Meaning {
         match kind {
@@ -88,6 +103,7 @@ impl Reader {
         };
         let Some((place, is_standalone)) = place() else { return Meaning::Unknown };
         self.place = Some(place);
+        self.places.insert(place.domain, place);
         self.is_standalone = is_standalone;
         Meaning::Nothing
     }
@@ -140,6 +156,10 @@ impl Reader {
             None => Meaning::Unread(table.database.clone(), table.name.clone()),
         }
     }
+}
+
+fn by_domain(places: &[Gtid]) -> BTreeMap<u32, Gtid> {
+    places.iter().map(|place| (place.domain, *place)).collect()
 }
 
 /// How an event of rows lies.
@@ -215,6 +235,8 @@ mod tests {
         assert!(matches!(read, Meaning::Statement(Statement::Truncate(_), _, None)));
         let read = reader.read(16, 0, 3, &[0; 8]);
         assert!(matches!(read, Meaning::Commit(Some(at)) if at == place));
+        assert!(reader.is_at(&[place]) && !reader.is_at(&[]));
+        assert!(!reader.is_at(&[Gtid { sequence: 1, ..place }]));
     }
 
     #[test]

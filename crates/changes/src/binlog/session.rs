@@ -13,7 +13,7 @@ use super::reader::{Meaning, Reader};
 use crate::connect::{connect, lost};
 use crate::queue::Inlet;
 use crate::statement::{RowsStatement, Statement};
-use crate::{Address, Change, Event, Lost, Operation};
+use crate::{Address, Change, Event, Gtid, Lost, Operation};
 
 /// How often a server without news says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -24,13 +24,15 @@ const PAYLOAD: u8 = 40;
 
 /// Follows the log until that fails.
 pub(super) async fn run(address: Address, inlet: Inlet) -> Lost {
-    let mut stream = match begin(&address).await {
-        Ok(stream) => stream,
+    let (mut stream, places) = match begin(&address).await {
+        Ok(begun) => begun,
         Err(lost) => return lost,
     };
     let mut session = Session {
         database: address.database.clone(),
-        reader: Reader::default(),
+        reader: Reader::after(places.as_deref().unwrap_or_default()),
+        knows_places: places.is_some(),
+        is_suspicious: false,
         lookup: Lookup::new(address),
         inlet,
     };
@@ -52,8 +54,8 @@ pub(super) async fn run(address: Address, inlet: Inlet) -> Lost {
     }
 }
 
-/// The stream of events from now on.
-async fn begin(address: &Address) -> Result<BinlogStream, Lost> {
+/// The stream of events from now on, and on MariaDB the places where that is.
+async fn begin(address: &Address) -> Result<(BinlogStream, Option<Vec<Gtid>>), Lost> {
     let mut connection = connect(address).await?;
     let about: Option<(String, u8)> =
         timed(connection.query_first("SELECT VERSION(), @@global.log_bin")).await?;
@@ -69,15 +71,16 @@ async fn begin(address: &Address) -> Result<BinlogStream, Lost> {
     if version.contains("MariaDB") {
         let place: Option<String> =
             timed(connection.query_first("SELECT @@global.gtid_binlog_pos")).await?;
+        let place = place.unwrap_or_default();
+        let places = Gtid::list(&place).ok_or(Lost::Unreadable)?;
         // The place is read before the stream begins: what comes between is streamed.
         let set = format!(
             "SET @mariadb_slave_capability = 4, @slave_gtid_strict_mode = 0, \
              @slave_gtid_ignore_duplicates = 0, @master_heartbeat_period = {heartbeat}, \
-             @slave_connect_state = '{}'",
-            place.unwrap_or_default().replace(['\'', '\\'], "")
+             @slave_connect_state = '{place}'"
         );
         timed(connection.query_drop(set)).await?;
-        return timed(connection.get_binlog_stream(request)).await;
+        return Ok((timed(connection.get_binlog_stream(request)).await?, Some(places)));
     }
     let (file, position) = mysql_place(&mut connection).await?;
     let set = format!(
@@ -85,7 +88,7 @@ async fn begin(address: &Address) -> Result<BinlogStream, Lost> {
     );
     timed(connection.query_drop(set)).await?;
     let request = request.with_filename(file.as_bytes()).with_pos(position);
-    timed(connection.get_binlog_stream(request)).await
+    Ok((timed(connection.get_binlog_stream(request)).await?, None))
 }
 
 /// Where MySQL's log ends. Version 8.4 knows the question by another name only.
@@ -119,6 +122,10 @@ struct Session {
     /// The database that matters; empty for all.
     database: String,
     reader: Reader,
+    /// Whether the reader knows the places of the log: MariaDB.
+    knows_places: bool,
+    /// Whether the log's end was elsewhere when it was last quiet.
+    is_suspicious: bool,
     lookup: Lookup,
     inlet: Inlet,
 }
@@ -130,9 +137,13 @@ impl Session {
         if kind == PAYLOAD && event.read_event::<TransactionPayloadEvent<'_>>().is_err() {
             self.tell(Change::anything("", ""));
         }
-        match self.reader.read(kind, header.flags_raw(), header.server_id(), event.data()) {
-            Meaning::Nothing => {}
-            Meaning::Heartbeat => self.inlet.tell(Event::Idle),
+        let meaning = self.reader.read(kind, header.flags_raw(), header.server_id(), event.data());
+        if matches!(meaning, Meaning::Heartbeat) {
+            return self.quiet().await;
+        }
+        self.is_suspicious = false;
+        match meaning {
+            Meaning::Nothing | Meaning::Heartbeat => {}
             Meaning::Commit(place) => self.inlet.tell(Event::Commit(place)),
             Meaning::Rows(rows) if self.matters(&rows.table.database) => {
                 let keys = self.lookup.keys(&rows.table.database, &rows.table.name).await;
@@ -150,6 +161,21 @@ impl Session {
             Meaning::Incident => return Err(Lost::Incident),
         }
         Ok(())
+    }
+
+    /// A heartbeat proves that the server is there, not that it still sends us its log:
+    /// after `RESET MASTER` MariaDB 10.11 goes on beating over a file that is gone. So
+    /// what was read is held against the end of the log, twice: between a commit and its
+    /// event the first look may be wrong.
+    async fn quiet(&mut self) -> Result<(), Lost> {
+        self.inlet.tell(Event::Idle);
+        if !self.knows_places {
+            return Ok(());
+        }
+        let end = self.lookup.end().await;
+        let is_astray = end.is_some_and(|end| !self.reader.is_at(&end));
+        let was_astray = std::mem::replace(&mut self.is_suspicious, is_astray);
+        if is_astray && was_astray { Err(Lost::Incident) } else { Ok(()) }
     }
 
     async fn statement(&mut self, statement: &Statement, database: &str) {

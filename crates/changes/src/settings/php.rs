@@ -169,9 +169,9 @@ fn tokens(text: &str) -> Vec<Token> {
             let Some((token, after)) = string(rest, first) else { break };
             tokens.push(token);
             after
-        } else if rest.starts_with("=>") {
+        } else if let Some(after) = rest.strip_prefix("=>") {
             tokens.push(Token::Arrow);
-            &rest[2..]
+            after
         } else if is_word(first) || first == '$' && rest[1..].starts_with(is_word) {
             let body = rest.trim_start_matches('$');
             let (word, after) =

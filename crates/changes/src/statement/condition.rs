@@ -9,12 +9,19 @@ pub(super) type Literal = Box<str>;
 /// Words that make a condition mean more than the sum of what it joins by AND.
 const UNCERTAIN: &[&str] = &["OR", "XOR", "NOT", "BETWEEN", "CASE", "IS", "DIV", "ESCAPE"];
 
+/// Brackets within brackets are read so deep.
+const DEPTH_MAX: usize = 8;
+
 /// What holds for sure: columns, and the values that each of them may have.
 pub(super) fn read(tokens: &[Token<'_>]) -> Option<Vec<(String, Vec<Literal>)>> {
+    held(tokens, 0)
+}
+
+fn held(tokens: &[Token<'_>], depth: usize) -> Option<Vec<(String, Vec<Literal>)>> {
     let is_uncertain = tokens.iter().any(|token| {
         matches!(token, Token::Sign('|' | '!' | '&' | '^')) || token.is_any(UNCERTAIN)
     });
-    if is_uncertain {
+    if is_uncertain || depth > DEPTH_MAX {
         return None;
     }
     let mut held = Vec::new();
@@ -23,7 +30,7 @@ pub(super) fn read(tokens: &[Token<'_>]) -> Option<Vec<(String, Vec<Literal>)>> 
         let end = find(rest, &["AND"]).unwrap_or(rest.len());
         let part = &rest[..end];
         match in_brackets(part) {
-            Some((inner, [])) => held.extend(read(inner)?),
+            Some((inner, [])) => held.extend(self::held(inner, depth + 1)?),
             _ => held.extend(one(part)),
         }
         if end == rest.len() {

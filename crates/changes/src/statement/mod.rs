@@ -137,4 +137,21 @@ mod tests {
             assert_eq!(read(text), Statement::Unread, "{text}");
         }
     }
+
+    #[test]
+    fn no_text_makes_it_panic() {
+        let whole = "INSERT INTO `a`.b (c, `d`) VALUES (1, _utf8'é\\'x'), (f(\"y\"), NULL) \
+            ON DUPLICATE KEY UPDATE c = VALUES(c); UPDATE t AS u SET u.a = 1 WHERE (b = 'c' AND d IN (1, 2)) \
+            LIMIT 1 -- e\n/* f */ # g";
+        let cuts: Vec<usize> = whole.char_indices().map(|(at, _)| at).collect();
+        for from in &cuts {
+            for to in cuts.iter().filter(|to| *to >= from) {
+                let _ = read(&whole[*from..*to]);
+                let _ = read(&format!("DELETE FROM t WHERE {}", &whole[*from..*to]));
+            }
+        }
+        let deep =
+            format!("DELETE FROM t WHERE {}a = 'b'{}", "(".repeat(20_000), ")".repeat(20_000));
+        assert!(matches!(read(&deep), Statement::Rows(_)));
+    }
 }

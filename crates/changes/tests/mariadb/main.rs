@@ -13,7 +13,7 @@ use changes::{Address, Change, Column, Event, Feed, Gtid, KeyClass};
 use server::{PASSWORD, Server};
 
 /// How long a feed is listened to that says nothing.
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_secs(20);
 
 const BINLOG: &[&str] = &["--log-bin=log", "--server-id=1"];
 
@@ -131,14 +131,20 @@ async fn following(address: Address) -> Feed {
 /// The events up to the one that `is_it`.
 async fn until(feed: &mut Feed, is_it: impl Fn(&Event) -> bool) -> Vec<Event> {
     let mut heard = Vec::new();
-    loop {
-        let event = next(feed).await;
-        let is_last = is_it(&event);
-        heard.push(event);
-        if is_last {
-            return heard;
+    let listen = async {
+        loop {
+            let event = feed.next().await;
+            let is_last = is_it(&event);
+            heard.push(event);
+            if is_last {
+                return;
+            }
         }
-    }
+    };
+    let is_heard = tokio::time::timeout(WAIT, listen).await.is_ok();
+    heard.retain(|event| *event != Event::Idle);
+    assert!(is_heard, "only {heard:?}");
+    heard
 }
 
 /// What the feed tells of `statements`, up to the commit that the server gave them.

@@ -76,7 +76,9 @@ impl Server {
 
     /// Runs statements as root in `site`, on a connection of their own; what they answer.
     pub(crate) fn ask(&self, statements: &str) -> String {
-        self.try_ask(statements).unwrap_or_else(|error| panic!("{statements}: {error}"))
+        self.try_ask(statements)
+            .map_err(|error| format!("{statements}: {error}"))
+            .expect("an answer")
     }
 
     fn try_ask(&self, statements: &str) -> Result<String, String> {
@@ -118,10 +120,9 @@ impl Server {
         let bound = Instant::now() + START_MAX;
         while let Err(error) = self.try_ask("SELECT 1;") {
             let has_ended = !matches!(self.child.try_wait(), Ok(None));
-            if has_ended || Instant::now() > bound {
-                let log = std::fs::read_to_string(self.folder.path().join("log"));
-                panic!("the server doesn't start: {error}\n{}", log.unwrap_or_default());
-            }
+            let log = || std::fs::read_to_string(self.folder.path().join("log"));
+            let is_late = has_ended || Instant::now() > bound;
+            assert!(!is_late, "the server doesn't start: {error}\n{}", log().unwrap_or_default());
             std::thread::sleep(PAUSE);
         }
     }

@@ -1,6 +1,6 @@
 //! Feeds in trouble: a server that dies, logs that go, rights and passwords that are wrong.
 
-use changes::{Address, Event, Feed, Lost, Rung};
+use changes::{Address, Event, Feed, LogEnd, Lost, Progress, Rung};
 
 use crate::server::{PASSWORD, Server};
 use crate::{BINLOG, TABLES, following, next, told, until};
@@ -42,6 +42,66 @@ async fn logs_that_turn_over_and_go_lose_nothing() {
         let seen = told(&server, feed, "UPDATE posts SET views = views + 1").await;
         let is_it = |line: &String| line == "Update posts views -";
         assert!(!seen.is_empty() && seen.iter().all(is_it), "{seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_begins_anew_is_followed_on() {
+    let Some(server) = Server::start(ROWS) else { return };
+    server.ask(TABLES);
+    let mut feed = following(server.address("wick", PASSWORD)).await;
+    let insert = "INSERT INTO posts (title) VALUES ('x')";
+    told(&server, &mut feed, insert).await;
+    server.ask("RESET MASTER;");
+    // This server sends nothing of the new log, and beats on.
+    server.ask(&format!("USE site; {insert};"));
+    until(&mut feed, |event| *event == Event::Lost(Lost::Incident)).await;
+    until(&mut feed, |event| *event == Event::Recovered).await;
+    let seen = told(&server, &mut feed, "DELETE FROM posts").await;
+    assert_eq!(seen, ["Delete posts  -"]);
+}
+
+#[tokio::test]
+async fn a_quiet_log_is_not_taken_for_a_lost_one() {
+    let Some(server) = Server::start(ROWS) else { return };
+    server.ask(TABLES);
+    let mut feed = following(server.address("wick", PASSWORD)).await;
+    for statement in [
+        "SELECT 1",
+        "USE site; INSERT INTO posts (title) VALUES ('x')",
+        "USE site; SET gtid_domain_id = 3; INSERT INTO posts (title) VALUES ('y')",
+        "CREATE DATABASE other; CREATE TABLE other.t (id INT); INSERT INTO other.t VALUES (1)",
+        "FLUSH BINARY LOGS",
+    ] {
+        server.ask(statement);
+        // The end of the log is looked at with each.
+        for _ in 0..3 {
+            let heard = until(&mut feed, |event| *event == Event::Idle).await;
+            let is_lost = |event: &Event| matches!(event, Event::Lost(_));
+            assert!(!heard.iter().any(is_lost), "{statement}: {heard:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_the_log_has_heard_what_was_written() {
+    let Some(server) = Server::start(ROWS) else { return };
+    server.ask(TABLES);
+    let mut feed = following(server.address("wick", PASSWORD)).await;
+    let mut end = LogEnd::new(server.address("wick", PASSWORD));
+    let mut progress = Progress::default();
+    for _ in 0..5 {
+        server.ask("INSERT INTO site.posts (title) VALUES ('x')");
+        let end = end.read().await.expect("an end");
+        let mut changes = 0;
+        while !progress.has_reached(&end) {
+            match next(&mut feed).await {
+                Event::Change(_) => changes += 1,
+                Event::Commit(Some(place)) => progress.tell(place),
+                _ => {}
+            }
+        }
+        assert_eq!(changes, 1);
     }
 }
 
