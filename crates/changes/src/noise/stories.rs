@@ -157,6 +157,8 @@ fn bursts_that_others_disturb_prove_nothing() {
     check(&disturbed.repeat(6), &[], &["~p.v"]);
     let soon_after = "read\nF /a ~p.v\nR /a ~p.v\nF /a ~p.v\nwait\n";
     check(&soon_after.repeat(6), &[], &["~p.v"]);
+    let soon_before = "F /a ~p.v\nR /a ~p.v\nF /a ~p.v\nread\nwait\n";
+    check(&soon_before.repeat(6), &[], &["~p.v"]);
 }
 
 #[test]
