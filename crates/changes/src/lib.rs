@@ -19,6 +19,8 @@
 //!   page whose fetch began earlier than [`FENCE`] after the sweep is not stored, and the
 //!   sweep is done again when that time is over. A poll hears counters that move before
 //!   the commit, so there the last sweep is done at the first [`Event::Idle`].
+//! - Whoever wrote shall read it: [`LogEnd`] says where the log ends when the answer to an
+//!   unsafe request does, and [`Progress`] when the feed has come that far.
 //! - Every request that reaches the origin is told to the learner, with its end; else
 //!   what it writes looks like somebody else's doing and counts as content.
 //! - Files are not heard of: what an app keeps in them has to be watched by other means.
