@@ -122,7 +122,11 @@ pub(super) fn of_tags(expression: &str) -> TagsMeant {
         if literal.is_empty() || literal.contains([START, END, ANY, EDGE]) {
             return TagsMeant::Anything;
         }
-        meant.extend(tags::split_text(literal.as_bytes()));
+        let mut tags = tags::split_text(literal.as_bytes());
+        if tags.is_empty() {
+            return TagsMeant::Anything;
+        }
+        meant.append(&mut tags);
     }
     meant.sort_unstable();
     meant.dedup();
@@ -352,9 +356,10 @@ mod tests {
 
     #[test]
     fn what_is_no_list_of_tags_is_anything() {
-        for expression in
-            [".*", "", "a.*", ".*a", "[ab]", "a+", "a{2}", r"\d+", "(a", "a)", "a**", "(?i)a", "a|"]
-        {
+        for expression in [
+            ".*", "", "a.*", ".*a", "[ab]", "a+", "a{2}", r"\d+", "(a", "a)", "a**", "(?i)a", "a|",
+            "\"", "\"|a",
+        ] {
             tags(expression, "anything");
         }
         tags(&"(a|b)".repeat(20), "anything");
