@@ -23,7 +23,7 @@ use crate::journey::{Journey, Peers};
 use crate::page::{Page, Stored};
 use crate::pipeline;
 use crate::purge;
-use crate::purge::generations::Moment;
+use crate::purge::generations::{Moment, Standing};
 use crate::purge::marks::Marks;
 use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
@@ -156,6 +156,12 @@ pub(crate) async fn lead(
 ) -> Reply {
     journey.server.counters.fetches.bump();
     let began = journey.site.generations.moment();
+    // What was purged since it was found can't be revived by its validators.
+    let key = Key { hash, text: &journey.key };
+    let ticks_ms = journey.now().ticks_ms;
+    let stale = stale.filter(|page| {
+        journey.site.generations.standing(&page.marks, &key, ticks_ms) != Standing::Gone
+    });
     let mut call = journey.call();
     let stored = stale.as_deref().and_then(Page::as_stored);
     policy::strip_conditionals(&mut call.head.fields);

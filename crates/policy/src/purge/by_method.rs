@@ -124,7 +124,11 @@ fn of_typo3(head: &RequestHead) -> Result<Option<Purge>, Unreadable> {
 
 /// `<api>/souin/` with what follows; tags have been looked for already.
 fn of_souin(head: &RequestHead, mode: Mode) -> Result<Option<Vec<Purge>>, Unreadable> {
-    let Some(rest) = head.path().strip_prefix("/souin-api/souin") else { return Ok(None) };
+    let rest = head.path().strip_prefix("/souin-api/souin");
+    let is_its_own = |rest: &&str| rest.is_empty() || rest.starts_with('/');
+    let Some(rest) = rest.filter(is_its_own).filter(|_| head.method.as_str() == "PURGE") else {
+        return Ok(None);
+    };
     match rest.trim_matches('/') {
         "" => Err(Unreadable::Nothing("Surrogate-Key")),
         "flush" => Ok(Some(vec![widened(mode)])),

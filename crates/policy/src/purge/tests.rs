@@ -139,6 +139,8 @@ fn souin_names_keys_on_its_own_path() {
     check("PURGE /souin-api/souin/", "Surrogate-Key: a, b", "tags a b");
     check("PURGE /souin-api/souin/flush", "", "all");
     check("PURGE /souin-api/souin/.+", "", "all");
+    check("PURGE /souin-api/souinx", "", "url /souin-api/souinx");
+    check("BAN /souin-api/souin/x", "X-Url: ^/y", "prefix /y");
     check("PURGE /", "Cache-Groups: \"a\", \"b\"", "tags a b");
     check("PURGE /", "Edge-Cache-Tag: a,b", "tags a b");
 }

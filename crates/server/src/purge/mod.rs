@@ -233,4 +233,6 @@ impl Server {
 }
 
 #[cfg(test)]
+mod many_tests;
+#[cfg(test)]
 mod threads_tests;
