@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use changes::{Address, Door, Secret};
@@ -27,6 +27,7 @@ pub(crate) struct Server {
     folder: TempDir,
     settings: Vec<String>,
     child: Child,
+    _installed: Arc<TempDir>,
 }
 
 impl Server {
@@ -39,15 +40,16 @@ impl Server {
             return None;
         }
         let folder = folder();
+        let installed = installed();
         let copied = Command::new("cp")
             .arg("--archive")
-            .arg(installed().path().join("data"))
+            .arg(installed.path().join("data"))
             .arg(folder.path())
             .status();
         assert!(copied.expect("cp runs").success());
         let settings: Vec<String> = settings.iter().map(|&one| one.to_owned()).collect();
         let child = spawn(folder.path(), &settings);
-        let mut server = Self { folder, settings, child };
+        let mut server = Self { folder, settings, child, _installed: installed };
         server.wait();
         server.ask(&format!(
             "CREATE DATABASE site CHARACTER SET utf8mb4; \
@@ -135,18 +137,22 @@ impl Drop for Server {
     }
 }
 
-/// Data that were installed once, for every server to begin with.
-fn installed() -> &'static TempDir {
-    static INSTALLED: OnceLock<TempDir> = OnceLock::new();
-    INSTALLED.get_or_init(|| {
-        let folder = folder();
-        let mut install = as_its_user(INSTALLER, folder.path());
-        install.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
-        install.arg("--skip-test-db").args(SMALL).arg(datadir(folder.path()));
-        let output = install.output().expect("the installer runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        folder
-    })
+/// Data that were installed once, for every server to begin with. They go with the last
+/// of the servers; what is static would stay.
+fn installed() -> Arc<TempDir> {
+    static INSTALLED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(folder) = installed.upgrade() {
+        return folder;
+    }
+    let folder = Arc::new(folder());
+    let mut install = as_its_user(INSTALLER, folder.path());
+    install.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
+    install.arg("--skip-test-db").args(SMALL).arg(datadir(folder.path()));
+    let output = install.output().expect("the installer runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    *installed = Arc::downgrade(&folder);
+    folder
 }
 
 fn datadir(folder: &Path) -> String {
