@@ -122,7 +122,7 @@ impl Server {
         let bound = Instant::now() + START_MAX;
         while let Err(error) = self.try_ask("SELECT 1;") {
             let has_ended = !matches!(self.child.try_wait(), Ok(None));
-            let log = || std::fs::read_to_string(self.folder.path().join("log"));
+            let log = || std::fs::read_to_string(self.folder.path().join("log.err"));
             let is_late = has_ended || Instant::now() > bound;
             assert!(!is_late, "the server doesn't start: {error}\n{}", log().unwrap_or_default());
             std::thread::sleep(PAUSE);
@@ -165,7 +165,7 @@ fn spawn(folder: &Path, settings: &[String]) -> Child {
     server.args(SMALL).arg("--innodb-flush-log-at-trx-commit=2").arg(datadir(folder));
     server.arg(format!("--socket={}", folder.join("db").display()));
     server.arg(format!("--pid-file={}", folder.join("pid").display()));
-    server.arg(format!("--log-error={}", folder.join("log").display()));
+    server.arg(format!("--log-error={}", folder.join("log.err").display()));
     server.args(settings);
     server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     server.spawn().expect("the server starts")
