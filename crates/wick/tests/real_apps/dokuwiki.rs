@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::apps::{self, App, PASSWORD, USER};
+use crate::person::Hands;
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
@@ -23,6 +24,12 @@ const CASE: Case = Case {
         known_on: "/doku.php?id=second",
         proof: "Logged in as",
     },
+    hands: Some(Hands {
+        fields: &[("#dw__login input[name=u]", USER), ("#dw__login input[name=p]", PASSWORD)],
+        button: "#dw__login button[type=submit]",
+        proof: "li.user",
+        is_never_kept: true,
+    }),
     guest_page: "/doku.php?id=second",
     guest,
 };

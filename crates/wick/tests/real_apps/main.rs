@@ -8,12 +8,15 @@
 
 #[path = "../../src/demo/apps/mod.rs"]
 mod apps;
+#[path = "../strangers/browser.rs"]
+mod browser;
 mod crawl;
 mod demo;
 mod dokuwiki;
 #[path = "../../src/demo/forms.rs"]
 mod forms;
 mod mediawiki;
+mod person;
 mod shaarli;
 mod strangers;
 mod tt_rss;

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::apps::{App, AppFolder, InstallError, MariaDb, require, run};
+use crate::person::Hands;
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
@@ -32,6 +33,12 @@ const CASE: Case = Case {
         known_on: "/index.php/Candle_1",
         proof: "\"wgUserName\":\"Ann\"",
     },
+    hands: Some(Hands {
+        fields: &[("#wpName1", "Ann"), ("#wpPassword1", PASSWORD)],
+        button: "#wpLoginAttempt",
+        proof: "#pt-userpage",
+        is_never_kept: false,
+    }),
     guest_page: "/index.php/Candle_2",
     guest,
 };

@@ -23,6 +23,7 @@ const CASE: Case = Case {
         known_on: "/tags/cloud",
         proof: "/admin/logout",
     },
+    hands: None,
     guest_page: "/tags/cloud",
     guest,
 };

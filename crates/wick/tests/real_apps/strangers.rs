@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::crawl::{crawl, is_same, words};
+use crate::person::{self, Hands};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
 
@@ -30,6 +31,8 @@ pub(crate) struct Case {
     /// How many pages are read, at most and at least.
     pub(crate) pages: [usize; 2],
     pub(crate) log_in: LogIn,
+    /// How the same is done with Chromium.
+    pub(crate) hands: Option<Hands>,
     /// Where a guest begins who was never here before.
     pub(crate) guest_page: &'static str,
     /// What they do from there; it panics if that doesn't work.
@@ -89,6 +92,9 @@ pub(crate) fn check(case: &Case, site: &str) {
     let guest = Visitor::new(base).from("127.0.0.6");
     let page = open(&guest, &wick, case.guest_page, true);
     (case.guest)(&guest, page);
+    if let Some(hands) = &case.hands {
+        person::log_in(case.name, base, &case.log_in, hands);
+    }
     let at_origin = of_origin(Visitor::new(base)).from("127.0.0.5").with_cookies_of(&member);
     compare(case, &member, &at_origin, &pages);
     let stranger = Visitor::new(base).from("127.0.0.7").get(case.log_in.known_on);

@@ -22,6 +22,7 @@ const CASE: Case = Case {
         known_on: "/",
         proof: "Subscribe to feed...",
     },
+    hands: None,
     guest_page: "/",
     guest,
 };

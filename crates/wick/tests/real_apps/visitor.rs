@@ -12,7 +12,8 @@ use tempfile::TempDir;
 use crate::crawl::words;
 use crate::forms::{Form, encoded};
 
-const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
+pub(crate) const BROWSER: &str =
+    "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 /// As many as browsers follow before they complain.
 const REDIRECTS_MAX: usize = 20;
 

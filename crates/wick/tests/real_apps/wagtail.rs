@@ -27,6 +27,7 @@ const CASE: Case = Case {
         known_on: "/candle-3/",
         proof: "wagtail-userbar",
     },
+    hands: None,
     guest_page: "/candle-2/",
     guest,
 };

@@ -2,6 +2,7 @@
 //! a cookie that its own page has set.
 
 use crate::apps::{self, PASSWORD, USER};
+use crate::person::Hands;
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::{ready, removed};
@@ -19,6 +20,12 @@ const CASE: Case = Case {
         known_on: "/candle-number-1/",
         proof: "id=\"wpadminbar\"",
     },
+    hands: Some(Hands {
+        fields: &[("#user_login", USER), ("#user_pass", PASSWORD)],
+        button: "#wp-submit",
+        proof: "#wpadminbar",
+        is_never_kept: false,
+    }),
     guest_page: "/candle-number-3/",
     guest,
 };
