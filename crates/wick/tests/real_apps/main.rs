@@ -8,6 +8,7 @@
 
 #[path = "../../src/demo/apps/mod.rs"]
 mod apps;
+#[allow(dead_code, reason = "the other tests that people do with Chromium need more of it")]
 #[path = "../strangers/browser.rs"]
 mod browser;
 mod crawl;

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::apps::{App, AppFolder, InstallError, PASSWORD, USER};
+use crate::person::Hands;
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
@@ -23,7 +24,15 @@ const CASE: Case = Case {
         known_on: "/tags/cloud",
         proof: "/admin/logout",
     },
-    hands: None,
+    hands: Some(Hands {
+        fields: &[
+            ("#login-form input[name=login]", USER),
+            ("#login-form input[name=password]", PASSWORD),
+        ],
+        button: "#login-form input[type=submit]",
+        proof: "a[href*='admin/logout']",
+        is_never_kept: false,
+    }),
     guest_page: "/tags/cloud",
     guest,
 };

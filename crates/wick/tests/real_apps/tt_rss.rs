@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::apps::{App, AppFolder, InstallError, MariaDb, require};
+use crate::person::Hands;
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::{ready, removed};
@@ -22,7 +23,15 @@ const CASE: Case = Case {
         known_on: "/",
         proof: "Subscribe to feed...",
     },
-    hands: None,
+    hands: Some(Hands {
+        fields: &[
+            (".dijitTextBox input[name=login]", "admin"),
+            (".dijitTextBox input[name=password]", "password"),
+        ],
+        button: ".dijitButton input[type=submit]",
+        proof: "#feeds-holder",
+        is_never_kept: false,
+    }),
     guest_page: "/",
     guest,
 };

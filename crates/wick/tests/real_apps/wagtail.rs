@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::apps::{AppFolder, InstallError, PASSWORD, USER, run};
+use crate::person::Hands;
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::until;
@@ -27,7 +28,12 @@ const CASE: Case = Case {
         known_on: "/candle-3/",
         proof: "wagtail-userbar",
     },
-    hands: None,
+    hands: Some(Hands {
+        fields: &[("input[name=username]", USER), ("input[name=password]", PASSWORD)],
+        button: "form button[type=submit]",
+        proof: "wagtail-userbar, #wagtail-sidebar",
+        is_never_kept: false,
+    }),
     guest_page: "/candle-2/",
     guest,
 };
