@@ -101,6 +101,12 @@ pub fn strip_own_etags(fields: &mut Fields) {
     if !fields.all(Name::IfNoneMatch).any(is_there) {
         return;
     }
+    // Where one tag of a broken list ends is anybody's guess: it goes whole, and the page is
+    // sent again.
+    if !fields.all(Name::IfNoneMatch).flat_map(tags).all(is_well_formed) {
+        fields.remove(Name::IfNoneMatch);
+        return;
+    }
     let mut kept = Vec::new();
     for tag in fields.all(Name::IfNoneMatch).flat_map(tags).filter(|tag| !is_own(tag)) {
         if !kept.is_empty() {
@@ -113,6 +119,13 @@ pub fn strip_own_etags(fields: &mut Fields) {
     } else {
         fields.set(Name::IfNoneMatch, kept);
     }
+}
+
+/// An entity tag by the law (RFC 9110 §8.8.3), or a word without any quote.
+fn is_well_formed(tag: &[u8]) -> bool {
+    let opaque = tag.strip_prefix(b"W/").unwrap_or(tag);
+    let inner = opaque.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+    inner.map_or(!tag.contains(&b'"'), |inner| !inner.contains(&b'"'))
 }
 
 /// Ours, also where somebody on the way took the tag for a strong one.

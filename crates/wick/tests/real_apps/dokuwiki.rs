@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::apps::{self, App, PASSWORD, USER};
-use crate::person::Hands;
+use crate::person::{GuestHands, Hands};
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
@@ -29,6 +29,11 @@ const CASE: Case = Case {
         button: "#dw__login button[type=submit]",
         proof: "li.user",
         is_never_kept: true,
+    }),
+    guest_hands: Some(GuestHands {
+        page: "/doku.php?id=second",
+        fields: &[("#dw__search input[name=q]", "candle")],
+        proof: "What is to be said of",
     }),
     guest_page: "/doku.php?id=second",
     guest,

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::apps::{App, AppFolder, InstallError, MariaDb, require, run};
-use crate::person::Hands;
+use crate::person::{GuestHands, Hands};
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
@@ -38,6 +38,11 @@ const CASE: Case = Case {
         button: "#wpLoginAttempt",
         proof: "#pt-userpage",
         is_never_kept: false,
+    }),
+    guest_hands: Some(GuestHands {
+        page: "/index.php/Candle_2",
+        fields: &[("#searchInput", "nothing like this")],
+        proof: "Search results",
     }),
     guest_page: "/index.php/Candle_2",
     guest,

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::apps::{App, AppFolder, InstallError, PASSWORD, USER};
-use crate::person::Hands;
+use crate::person::{GuestHands, Hands};
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
@@ -32,6 +32,11 @@ const CASE: Case = Case {
         button: "#login-form input[type=submit]",
         proof: "a[href*='admin/logout']",
         is_never_kept: false,
+    }),
+    guest_hands: Some(GuestHands {
+        page: "/tags/cloud",
+        fields: &[("input[name=searchterm]", "candle 7")],
+        proof: "candle 7",
     }),
     guest_page: "/tags/cloud",
     guest,

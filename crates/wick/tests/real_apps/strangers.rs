@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::crawl::{crawl, is_same, words};
-use crate::person::{self, Hands};
+use crate::person::{self, GuestHands, Hands};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
 
@@ -33,6 +33,8 @@ pub(crate) struct Case {
     pub(crate) log_in: LogIn,
     /// How the same is done with Chromium.
     pub(crate) hands: Option<Hands>,
+    /// What a guest does with Chromium.
+    pub(crate) guest_hands: Option<GuestHands>,
     /// Where a guest begins who was never here before.
     pub(crate) guest_page: &'static str,
     /// What they do from there; it panics if that doesn't work.
@@ -94,6 +96,9 @@ pub(crate) fn check(case: &Case, site: &str) {
     (case.guest)(&guest, page);
     if let Some(hands) = &case.hands {
         person::log_in(case.name, base, &case.log_in, hands);
+    }
+    if let Some(hands) = &case.guest_hands {
+        person::visit(case.name, base, hands);
     }
     let at_origin = of_origin(Visitor::new(base)).from("127.0.0.5").with_cookies_of(&member);
     compare(case, &member, &at_origin, &pages);

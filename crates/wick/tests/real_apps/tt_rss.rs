@@ -32,6 +32,8 @@ const CASE: Case = Case {
         proof: "#feeds-holder",
         is_never_kept: false,
     }),
+    // Its guests see nothing but the log-in.
+    guest_hands: None,
     guest_page: "/",
     guest,
 };

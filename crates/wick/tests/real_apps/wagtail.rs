@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::apps::{AppFolder, InstallError, PASSWORD, USER, run};
-use crate::person::Hands;
+use crate::person::{GuestHands, Hands};
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::until;
@@ -33,6 +33,11 @@ const CASE: Case = Case {
         button: "form button[type=submit]",
         proof: "wagtail-userbar, #wagtail-sidebar",
         is_never_kept: false,
+    }),
+    guest_hands: Some(GuestHands {
+        page: "/candle-2/",
+        fields: &[("[name=message]", "Does it burn in a window?")],
+        proof: "Heard: Does it burn in a window?",
     }),
     guest_page: "/candle-2/",
     guest,

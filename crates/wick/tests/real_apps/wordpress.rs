@@ -2,7 +2,7 @@
 //! a cookie that its own page has set.
 
 use crate::apps::{self, PASSWORD, USER};
-use crate::person::Hands;
+use crate::person::{GuestHands, Hands};
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::{ready, removed};
@@ -25,6 +25,15 @@ const CASE: Case = Case {
         button: "#wp-submit",
         proof: "#wpadminbar",
         is_never_kept: false,
+    }),
+    guest_hands: Some(GuestHands {
+        page: "/candle-number-3/",
+        fields: &[
+            ("#comment", "One for the window, please."),
+            ("#author", "Cid"),
+            ("#email", "cid@example.org"),
+        ],
+        proof: "One for the window, please.",
     }),
     guest_page: "/candle-number-3/",
     guest,
