@@ -7,27 +7,14 @@ use base::Now;
 use http::Method;
 use wire::{Fields, RequestHead, ResponseHead};
 
+use crate::generator::Generator;
 use crate::{
     Admission, Rules, VaryKey, Verdict, add_validators, admit, age_seconds, cache_status,
     clean_for_store, evaluate, invalidated, judge, may_serve_on_error, not_modified_fields, plan,
     range, refreshed, to_client, to_origin, write_primary_key,
 };
 
-/// xorshift64*: small, even, and the same everywhere.
-struct Generator(u64);
-
 impl Generator {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % below
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.next(from.len())]
-    }
-
     fn fields(&mut self) -> Fields {
         let mut fields = Fields::new();
         for _ in 0..self.next(8) {

@@ -58,3 +58,5 @@ pub use verdict::Verdict;
 
 #[cfg(test)]
 mod garbage_tests;
+#[cfg(test)]
+mod generator;

@@ -379,12 +379,17 @@ const DATE_BYTES: usize = 29;
 /// The head as it is stored; one without a date gets that of its arrival (RFC 9110 §6.6.1).
 fn clean(head: &ResponseHead, now: Now) -> ResponseHead {
     let mut fields = policy::clean_for_store(head);
+    put_date(&mut fields, now);
+    ResponseHead { status: head.status, fields }
+}
+
+/// Dates what came without a date.
+pub(crate) fn put_date(fields: &mut Fields, now: Now) {
     if !fields.has(Name::Date) {
         let mut date = Vec::with_capacity(DATE_BYTES);
         policy::date::write(&mut date, now.unix_seconds());
         fields.put(Name::Date, date);
     }
-    ResponseHead { status: head.status, fields }
 }
 
 /// The largest body that the store would take.

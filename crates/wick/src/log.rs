@@ -14,13 +14,12 @@ use base::Counter;
 use server::{AccessLine, AccessSink};
 use tokio::sync::oneshot;
 
+use crate::finishing;
+
 /// Lines that may wait for the disk.
 const LINES_MAX: usize = 16_384;
 /// How long a line may wait in the buffer.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
-/// How long the end of Wick may wait for the disk, and how often it looks.
-const FINISH_PATIENCE: Duration = Duration::from_secs(3);
-const FINISH_STEP: Duration = Duration::from_millis(10);
 
 /// An open log.
 pub(crate) struct AccessLog {
@@ -69,17 +68,7 @@ impl AccessLog {
 
     /// Waits until what was taken so far is written; not for ever, as a disk may hang.
     pub(crate) async fn finish(&self) {
-        let (done, written) = oneshot::channel();
-        let mut message = Message::Finish(done);
-        let finishing = async {
-            while let Err(TrySendError::Full(back)) = self.sender.try_send(message) {
-                message = back;
-                tokio::time::sleep(FINISH_STEP).await;
-            }
-            written.await
-        };
-        // A log that broke off has said so already.
-        let _ = tokio::time::timeout(FINISH_PATIENCE, finishing).await;
+        finishing::finish(&self.sender, Message::Finish).await;
     }
 }
 

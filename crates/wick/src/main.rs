@@ -7,6 +7,7 @@ mod control;
 mod demo;
 mod descriptors;
 mod figures;
+mod finishing;
 mod load;
 mod log;
 #[cfg(test)]

@@ -11,12 +11,14 @@ mod file;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use base::Counter;
 use server::{Note, Notes, StoredNote};
 use tokio::sync::oneshot;
+
+use crate::finishing;
 
 pub(crate) use self::file::NotebookError;
 use self::file::{Bounds, File};
@@ -29,9 +31,6 @@ const BYTES_MAX: usize = 8 << 20;
 /// How long a note may wait for others, and how many are written at once.
 const WRITE_AFTER: Duration = Duration::from_millis(200);
 const BATCH_MAX: usize = 512;
-/// How long the end of Wick may wait for the disk, and how often it looks.
-const FINISH_PATIENCE: Duration = Duration::from_secs(3);
-const FINISH_STEP: Duration = Duration::from_millis(10);
 
 /// An open notebook.
 #[derive(Debug)]
@@ -89,16 +88,7 @@ impl Notebook {
     /// Waits until what was taken so far is written and the file is closed; not for ever,
     /// as a disk may hang. Notes that come later are lost.
     pub(crate) async fn finish(&self) {
-        let (done, written) = oneshot::channel();
-        let mut message = Message::Finish(done);
-        let finishing = async {
-            while let Err(TrySendError::Full(back)) = self.sender.try_send(message) {
-                message = back;
-                tokio::time::sleep(FINISH_STEP).await;
-            }
-            written.await
-        };
-        let _ = tokio::time::timeout(FINISH_PATIENCE, finishing).await;
+        finishing::finish(&self.sender, Message::Finish).await;
     }
 }
 

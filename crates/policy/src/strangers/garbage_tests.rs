@@ -13,22 +13,9 @@ use super::same_origin::{Origin, origin_of, referer_target};
 use super::shape::{forbidden_verb, is_named_after, may_set_preference, names_session, shape};
 use super::taste::{languages, taste, user_agent};
 use super::visitor::{Standing, Visitor, is_known_foreign, visitor};
-
-/// xorshift64*: small, even, and the same everywhere.
-struct Generator(u64);
+use crate::generator::Generator;
 
 impl Generator {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % below
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.next(from.len())]
-    }
-
     /// Pieces and bytes at random, so many at most.
     fn bytes(&mut self, pieces_max: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -46,7 +33,7 @@ impl Generator {
         String::from_utf8_lossy(&self.bytes(pieces_max)).into_owned()
     }
 
-    fn fields(&mut self) -> Fields {
+    fn many_fields(&mut self) -> Fields {
         let mut fields = Fields::new();
         for _ in 0..self.next(8) {
             let name = self.pick(NAMES);
@@ -194,7 +181,7 @@ fn no_field_makes_a_decision_about_strangers_panic() {
     let mut generator = Generator(0x5EED_0003);
     let (mut strangers, mut backgrounds, mut same, mut kept) = (0, 0, 0, 0);
     for _ in 0..20_000 {
-        let fields = generator.fields();
+        let fields = generator.many_fields();
         let unix_seconds = generator.next(usize::MAX) as u64;
 
         let mut jar = Jar::default();

@@ -59,8 +59,9 @@ pub(crate) async fn write(mut journey: Journey, hash: u64, reason: PassReason) -
         Ok(None) => return fetch::pass(journey, hash, reason).await,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
-    let carries_values = !carried(&strangers, &journey.head, &body).is_empty();
-    let copies = origins(&strangers, &journey.head, &body);
+    let carried = carried(&strangers, &journey.head, &body);
+    let carries_values = !carried.is_empty();
+    let copies = with_page(&strangers, &journey.head, carried);
     if copies.is_empty() {
         journey.put_back(body);
         return fetch::pass(journey, hash, reason).await;
@@ -125,10 +126,22 @@ pub(crate) fn carries(strangers: &Strangers, head: &RequestHead) -> bool {
 
 /// The copies that a request comes from: those whose values it carries, and its page.
 fn origins(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Copy>> {
-    let mut copies = carried(strangers, head, body);
-    let from = referer_target(&head.fields, "http", &head.host)
-        .or_else(|| referer_target(&head.fields, "https", &head.host));
-    let Some(from) = from else { return copies };
+    with_page(strangers, head, carried(strangers, head, body))
+}
+
+/// The target of the page of this site that a request comes from, if it says so.
+fn page_of(head: &RequestHead) -> Option<&str> {
+    let of = |scheme| referer_target(&head.fields, scheme, &head.host);
+    of("http").or_else(|| of("https"))
+}
+
+/// The carried copies and those of the page that the request comes from.
+fn with_page(
+    strangers: &Strangers,
+    head: &RequestHead,
+    mut copies: Vec<Arc<Copy>>,
+) -> Vec<Arc<Copy>> {
+    let Some(from) = page_of(head) else { return copies };
     if copies.iter().any(|copy| copy.target == from) {
         return copies;
     }
@@ -158,7 +171,7 @@ fn carried(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Co
 
 /// Whether the browser proves that a page of this site sends the request. Wick may stand
 /// behind something that speaks TLS for it, so either scheme is the site's own.
-pub(crate) fn is_same_origin(head: &RequestHead) -> bool {
+fn is_same_origin(head: &RequestHead) -> bool {
     let proves = |scheme| origin_of(&head.fields, scheme, &head.host) == Origin::Same;
     proves("http") || proves("https")
 }
@@ -169,7 +182,7 @@ async fn begin(
     copies: Vec<Arc<Copy>>,
     body: Bytes,
 ) -> Reply {
-    let browser = browser(&journey.head, &journey);
+    let browser = browser(&journey);
     let target = pipeline::hash(journey.head.target.as_bytes());
     let ticks_ms = journey.now().ticks_ms;
     let _turn = match strangers.minting.enter(browser, target, ticks_ms).await {
@@ -209,14 +222,11 @@ async fn begin(
 }
 
 /// The browser that sent a request.
-pub(crate) fn browser(head: &RequestHead, journey: &Journey) -> Browser {
-    browser_of(head, journey.peers.peer.ip())
-}
-
-pub(crate) fn browser_of(head: &RequestHead, address: std::net::IpAddr) -> Browser {
+fn browser(journey: &Journey) -> Browser {
+    let head = &journey.head;
     let agent = head.fields.first(Name::UserAgent).unwrap_or_default();
     let agent = pipeline::hash(agent) ^ pipeline::hash(head.host.as_bytes()).rotate_left(1);
-    Browser { address, agent }
+    Browser { address: journey.peers.peer.ip(), agent }
 }
 
 impl Session {
@@ -350,7 +360,7 @@ fn translated(head: &RequestHead, binding: &Binding, body: Bytes) -> (RequestHea
 }
 
 /// A GET of the copy's page as this visitor.
-pub(crate) fn as_visitor(visitor: &RequestHead, copy: &Copy, jar: &Jar) -> RequestHead {
+fn as_visitor(visitor: &RequestHead, copy: &Copy, jar: &Jar) -> RequestHead {
     let mut fields = copy.request.clone();
     for name in [Name::UserAgent, Name::AcceptLanguage, Name::Cookie] {
         if let Some(value) = visitor.fields.first(name) {
@@ -383,7 +393,7 @@ fn put_cookies(fields: &mut Fields, jar: &Jar) {
 }
 
 /// Keeps the `Set-Cookie` lines of an answer, the last of each name.
-pub(crate) fn keep_last(sets: &mut Vec<Vec<u8>>, answer: &Fields) {
+fn keep_last(sets: &mut Vec<Vec<u8>>, answer: &Fields) {
     for line in answer.all(Name::SetCookie) {
         let Some(new) = policy::strangers::SetCookie::parse(line) else { continue };
         sets.retain(|old| {
@@ -406,9 +416,7 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
     if is_safe && is_navigation {
         bound.close(&page_name(&journey.head.host, &journey.head.target));
     }
-    let from = referer_target(&journey.head.fields, "http", &journey.head.host)
-        .or_else(|| referer_target(&journey.head.fields, "https", &journey.head.host))
-        .map(|target| page_name(&journey.head.host, target));
+    let from = page_of(&journey.head).map(|target| page_name(&journey.head.host, target));
     let is_open = from.is_some_and(|page| bound.has_open(&page));
     if (is_safe && is_navigation) || !is_open || !is_same_origin(&journey.head) {
         return Err(Box::new(journey));
@@ -456,7 +464,7 @@ pub(crate) async fn begin_early(journey: Journey) {
         return;
     };
     let page = page_name(host, target);
-    let (browser, ticks_ms) = (browser(&journey.head, &journey), journey.now().ticks_ms);
+    let (browser, ticks_ms) = (browser(&journey), journey.now().ticks_ms);
     if !strangers.aged.claim(browser, &page, ticks_ms) {
         return;
     }

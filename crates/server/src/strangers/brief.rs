@@ -15,6 +15,8 @@ use crate::journey::{Journey, Peers};
 use crate::site::Site;
 
 use super::Strangers;
+use super::copies::{Copy, NewCopy};
+use super::persona::Sample;
 
 /// What a browser says it takes when a person goes to a page.
 const ACCEPT_PAGE: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
@@ -97,6 +99,29 @@ impl Brief {
             version: Version::Http11,
             fields,
         }
+    }
+
+    /// The copy to keep of an answer. `is_settled`: whether `known` is all by which it can be
+    /// recognised.
+    pub(crate) fn copy(
+        &self,
+        sample: &Sample,
+        known: Vec<Vec<u8>>,
+        tells_time: bool,
+        is_settled: bool,
+    ) -> Copy {
+        let is_visitors = |known| matches!(known, Some(Name::UserAgent | Name::AcceptLanguage));
+        Copy::new(NewCopy {
+            host: &self.host,
+            target: &self.target,
+            request: self.head().fields.filtered(|known, _, _| !is_visitors(known)),
+            fields: &sample.fields,
+            body: &sample.body,
+            known,
+            tells_time,
+            is_settled,
+            is_part: self.is_background(),
+        })
     }
 
     /// Host and target: what copies are kept under.

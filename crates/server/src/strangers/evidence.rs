@@ -17,7 +17,7 @@ use crate::journey::Journey;
 
 use super::fill::{fill, untried};
 use super::guests::Reader;
-use super::persona::{PAGE_BYTES_MAX, Sample};
+use super::persona::{PAGE_BYTES_MAX, Sample, document_of};
 use super::verify::apart;
 use super::welcome;
 
@@ -69,9 +69,8 @@ pub(crate) async fn look_at(journey: &Journey, hash: u64, mut answer: Answer) ->
     let (request, page) = (journey.head.fields.clone(), welcome::page_hash(journey));
     let visitor = crate::pipeline::hash(journey.peers.peer.ip().to_string().as_bytes());
     task::spawn_counted(&panics, async move {
-        let (Ok(own), Some(stored)) = (own, shared.as_stored()) else { return };
-        let shared = Sample::of(stored.status, stored.fields(), stored.body.clone(), 0);
-        let (Some(own), Some(shared)) = (own.document, shared.ok().and_then(|s| s.document)) else {
+        let own = own.ok().and_then(|own| own.document);
+        let (Some(own), Some(shared)) = (own, shared.as_stored().and_then(document_of)) else {
             return;
         };
         let is_same = apart(move || align::may_share(&own, &[], &shared, &[]).is_ok()).await;

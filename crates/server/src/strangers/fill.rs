@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use wire::{Fields, Name, ResponseHead};
 
 use crate::carry;
+use crate::fetch;
 use crate::page::Page;
 use crate::pipeline;
 use crate::purge::generations::Moment;
@@ -21,10 +22,9 @@ use crate::purge::marks::Marks;
 
 use super::Strangers;
 use super::brief::Brief;
-use super::copies::{Copy, NewCopy};
 use super::data;
 use super::guests::Reader;
-use super::persona::{self, Persona, Sample, is_redirect};
+use super::persona::{self, Persona, document_of, is_redirect};
 use super::refusal::Refusal;
 use super::verify::{self, Verified, apart, verify};
 
@@ -140,9 +140,7 @@ async fn is_doubtful(
     verified: &Verified,
     old: &Page,
 ) -> bool {
-    let old = old.as_stored().and_then(|stored| {
-        Sample::of(stored.status, stored.fields(), stored.body.clone(), 0).ok()?.document
-    });
+    let old = old.as_stored().and_then(document_of);
     let (Some(old), Some(new)) = (old, verified.sample.document.clone()) else { return false };
     let is_another = apart(move || {
         align::compare(&new, &old)
@@ -182,7 +180,7 @@ async fn visit_alone(brief: &Brief, old: &Page) -> Option<Verified> {
         return None;
     }
     let document = page.document.clone()?;
-    let old = Sample::of(stored.status, stored.fields(), stored.body.clone(), 0).ok()?.document?;
+    let old = document_of(stored)?;
     let own = persona.own_values();
     let is_data = persona::kind(&page.fields) == Some(align::Kind::Script);
     let compared = document.clone();
@@ -209,30 +207,13 @@ fn store(strangers: &Strangers, order: &Order, verified: Verified, began: Moment
     let Order { brief, key, hash, reader } = order;
     let (now, sample) = (brief.server.clock.now(), &verified.sample);
     if verified.has_tokens || verified.has_session {
-        let request = brief.head().fields;
-        let copy = Copy::new(NewCopy {
-            host: &brief.host,
-            target: &brief.target,
-            request: request.filtered(|known, _, _| {
-                !matches!(known, Some(Name::UserAgent | Name::AcceptLanguage))
-            }),
-            fields: &sample.fields,
-            body: &sample.body,
-            known: verified.known,
-            tells_time: verified.tells_time,
-            is_settled: true,
-            is_part: brief.is_background(),
-        });
+        let copy = brief.copy(sample, verified.known, verified.tells_time, true);
         strangers.copies.keep(copy);
     }
     let etag = format!("W/\"wk-{:016x}\"", pipeline::hash(&sample.body));
     let answer = ResponseHead { status: sample.status, fields: sample.fields.clone() };
     let mut fields = policy::strangers::head_for_strangers(&answer, etag.as_bytes());
-    if !fields.has(Name::Date) {
-        let mut date = Vec::new();
-        policy::date::write(&mut date, now.unix_seconds());
-        fields.put(Name::Date, date);
-    }
+    fetch::put_date(&mut fields, now);
     let vary = VaryKey::of(&other_vary(&sample.fields), &brief.head().fields);
     let head = ResponseHead { status: sample.status, fields };
     let terms = Terms {
@@ -264,10 +245,7 @@ fn compare_tastes(order: &Order, key: &Key<'_>, page: &Arc<Page>) {
     };
     let Some(other) = order.brief.server.store.find(key, is_other) else { return };
     let (Some(one), Some(two)) = (page.as_stored(), other.as_stored()) else { return };
-    let document = |stored: &crate::page::Stored| {
-        Sample::of(stored.status, stored.fields(), stored.body.clone(), 0).ok()?.document
-    };
-    let (one_page, two_page) = (document(one), document(two));
+    let (one_page, two_page) = (document_of(one), document_of(two));
     let is_alike = one.status == two.status;
     let is_equal = one.body == two.body;
     let Some(tastes) = other.sharing.as_ref().map(|sharing| sharing.tastes.clone()) else { return };

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use align::{Document, Kind};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Limited};
 use origin::{Answer, Call};
 use policy::strangers::Jar;
 use wire::{Fields, Name, RequestHead};
 
 use crate::Server;
+use crate::gather::{Gathered, gather};
 use crate::journey::Peers;
+use crate::page::Stored;
 use crate::purge;
 use crate::site::Site;
 
@@ -23,6 +24,9 @@ use super::refusal::Refusal;
 
 /// Larger pages are not shared; the median is 14 kB.
 pub(crate) const PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// Shorter values say nothing about where they come from.
+const OWN_BYTES_MIN: usize = 7;
 
 /// A whole answer.
 #[derive(Clone)]
@@ -67,6 +71,13 @@ impl Persona {
         values.push(self.address.to_string().into_bytes());
         values
     }
+
+    /// Whether something of this persona's own stands in these bytes.
+    pub(crate) fn is_shown_in(&self, bytes: &[u8]) -> bool {
+        self.own_values().iter().any(|value| {
+            value.len() >= OWN_BYTES_MIN && memchr::memmem::find(bytes, value).is_some()
+        })
+    }
 }
 
 /// Sends one request as the visitor at `peer` and takes the whole answer.
@@ -109,11 +120,9 @@ impl Sample {
         if length.is_some_and(|bytes| bytes > PAGE_BYTES_MAX as u64) {
             return Err(Refusal::TooLarge);
         }
-        let body = match Limited::new(body, PAGE_BYTES_MAX).collect().await {
-            Ok(collected) => collected.to_bytes(),
-            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                return Err(Refusal::TooLarge);
-            }
+        let body = match gather(body, PAGE_BYTES_MAX).await {
+            Ok(Gathered::Whole(bytes)) => bytes,
+            Ok(Gathered::Larger(_)) => return Err(Refusal::TooLarge),
             Err(error) => return Err(Refusal::Origin(error.to_string())),
         };
         if length.is_some_and(|length| length != body.len() as u64) {
@@ -143,6 +152,11 @@ impl Sample {
         };
         Ok(Self { status, fields, body, document, unix_seconds })
     }
+}
+
+/// A stored page as it is compared; none for a redirect.
+pub(crate) fn document_of(stored: &Stored) -> Option<Arc<Document>> {
+    Sample::of(stored.status, stored.fields(), stored.body.clone(), 0).ok()?.document
 }
 
 pub(crate) fn is_redirect(status: u16) -> bool {

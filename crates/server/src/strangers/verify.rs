@@ -23,8 +23,6 @@ use super::refusal::Refusal;
 
 /// Samples of one persona by which random parts are told from personal ones.
 const SAMPLES_MAX: usize = 4;
-/// Shorter values say nothing about where they come from.
-const OWN_BYTES_MIN: usize = 7;
 
 /// A page that strangers may share.
 pub(crate) struct Verified {
@@ -179,11 +177,7 @@ fn goes_to(brief: &Brief, page: &Sample) -> String {
 
 fn redirect(mut visit: Visit, other: &Sample) -> Result<Verified, Refusal> {
     let location = visit.page.fields.first(Name::Location).unwrap_or_default();
-    let own = visit.persona.own_values();
-    let bears_own = own.iter().any(|value| {
-        value.len() >= OWN_BYTES_MIN && memchr::memmem::find(location, value).is_some()
-    });
-    if bears_own {
+    if visit.persona.is_shown_in(location) {
         return Err(Refusal::Location);
     }
     // Hardly anybody reads it, so it isn't compared part by part.

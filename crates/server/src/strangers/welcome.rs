@@ -30,9 +30,9 @@ use crate::serve_stored::{self, Shown};
 use super::Strangers;
 use super::bind;
 use super::brief::Brief;
-use super::copies::{Copy, NewCopy};
+use super::copies::Copy;
 use super::fill::{Order, fill, untried};
-use super::persona::{PAGE_BYTES_MAX, Persona, Sample, is_redirect};
+use super::persona::{PAGE_BYTES_MAX, Persona, Sample, document_of, is_redirect};
 use super::refusal::Refusal;
 use super::tracking;
 use super::verify::{apart, may_be_page};
@@ -226,21 +226,8 @@ fn deliver(journey: &mut Journey, fetch: &Fetch, sample: &Sample, withheld: bool
 /// Keeps the copy of one who was given a page without its session.
 fn keep(strangers: &Strangers, order: &Order, sample: &Sample) -> Option<Arc<Copy>> {
     let document = sample.document.as_ref()?;
-    let brief = &order.brief;
-    Some(strangers.copies.keep(Copy::new(NewCopy {
-        host: &brief.host,
-        target: &brief.target,
-        request:
-            brief.head().fields.filtered(|known, _, _| {
-                !matches!(known, Some(Name::UserAgent | Name::AcceptLanguage))
-            }),
-        fields: &sample.fields,
-        body: &sample.body,
-        known: Vec::new(),
-        tells_time: document.tells_time(sample.unix_seconds),
-        is_settled: false,
-        is_part: brief.is_background(),
-    })))
+    let tells_time = document.tells_time(sample.unix_seconds);
+    Some(strangers.copies.keep(order.brief.copy(sample, Vec::new(), tells_time, false)))
 }
 
 /// Learns the values by which that copy is recognised.
@@ -250,9 +237,7 @@ async fn recognise(
     asker: Arc<Document>,
     page: &crate::page::Page,
 ) {
-    let Some(stored) = page.as_stored() else { return };
-    let shared = Sample::of(stored.status, stored.fields(), stored.body.clone(), 0);
-    let Some(shared) = shared.ok().and_then(|sample| sample.document) else { return };
+    let Some(shared) = page.as_stored().and_then(document_of) else { return };
     let known = apart(move || {
         let comparison = align::compare(&asker, &shared).ok()?;
         Some(comparison.strong_values().map(<[u8]>::to_vec).collect())
@@ -360,10 +345,8 @@ async fn is_same_for_all(brief: &Brief, strangers: &Strangers) -> Option<bool> {
     let mut one = Persona::new(strangers.persona_address());
     let mut other = Persona::new(strangers.persona_address());
     let (first, second) = (one.fetch(brief).await.ok()?, other.fetch(brief).await.ok()?);
-    let is_own =
-        |value: &Vec<u8>| value.len() >= 7 && memchr::memmem::find(&first.body, value).is_some();
-    let bears_own = one.own_values().iter().any(is_own);
-    Some(first.status == second.status && first.body == second.body && !bears_own)
+    let is_same = first.status == second.status && first.body == second.body;
+    Some(is_same && !one.is_shown_in(&first.body))
 }
 
 /// The hash under which evidence about a page is kept.
