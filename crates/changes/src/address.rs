@@ -1,4 +1,5 @@
-//! Addresses of databases: `mysql://user:password@host:port/database?socket=…`.
+//! Addresses of databases: `mysql://user:password@host:port/database?socket=…`, and the
+//! same for `postgres://`.
 //!
 //! Invariant: neither an address nor an error about one prints a password.
 
@@ -8,10 +9,11 @@ use std::str::FromStr;
 
 use crate::Secret;
 
-/// Where MySQL and MariaDB listen unless told otherwise.
-const PORT: u16 = 3306;
+/// Where servers listen unless told otherwise.
+const MYSQL_PORT: u16 = 3306;
+const POSTGRES_PORT: u16 = 5432;
 
-/// Where a MariaDB or MySQL server is, and as whom it is asked.
+/// Where a server of databases is, and as whom it is asked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     /// The way to it.
@@ -37,7 +39,7 @@ pub enum Door {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It begins otherwise.
-    #[error("a database's address begins with mysql:// or mariadb://")]
+    #[error("a database's address begins with mysql://, mariadb:// or postgres://")]
     Scheme,
     /// There is nobody to log in as.
     #[error("a database's address names a user: mysql://user:password@host/database")]
@@ -57,8 +59,12 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let rest = text.strip_prefix("mysql://").or_else(|| text.strip_prefix("mariadb://"));
-        let rest = rest.ok_or(AddressError::Scheme)?;
+        let (scheme, rest) = text.split_once("://").ok_or(AddressError::Scheme)?;
+        let port = match scheme {
+            "mysql" | "mariadb" => MYSQL_PORT,
+            "postgres" | "postgresql" => POSTGRES_PORT,
+            _ => return Err(AddressError::Scheme),
+        };
         let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         let (login, place) = rest.rsplit_once('@').ok_or(AddressError::User)?;
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
@@ -66,7 +72,7 @@ impl FromStr for Address {
             return Err(AddressError::User);
         }
         let (host, database) = place.split_once('/').unwrap_or((place, ""));
-        let mut door = tcp(host)?;
+        let mut door = tcp(host, port)?;
         for parameter in parameters.split('&').filter(|one| !one.is_empty()) {
             match parameter.split_once('=') {
                 Some(("socket", path)) => door = Door::Socket(decode(path)?.into()),
@@ -102,12 +108,12 @@ impl Door {
     }
 }
 
-fn tcp(host: &str) -> Result<Door, AddressError> {
+fn tcp(host: &str, default: u16) -> Result<Door, AddressError> {
     // An IPv6 address stands in brackets, and its colons are no port's.
     let port_at = host.rfind(':').filter(|at| !host[*at..].contains(']'));
     let (name, port) = match port_at {
         Some(at) => (&host[..at], host[at + 1..].parse().map_err(|_| AddressError::Port)?),
-        None => (host, PORT),
+        None => (host, default),
     };
     let name = name.trim_start_matches('[').trim_end_matches(']');
     let name = if name.is_empty() { "localhost" } else { name };
@@ -153,11 +159,12 @@ mod tests {
         check("mariadb://w:a%40b%3Ac@[::1]:3307", Ok(("w@::1:3307/", "a@b:c")));
         check("mysql://w:a@b@host/x", Ok(("w@host:3306/x", "a@b")));
         check("mysql://w@/x", Ok(("w@localhost:3306/x", "")));
+        check("postgres://w:p@h/x", Ok(("w@h:5432/x", "p")));
     }
 
     #[test]
     fn what_is_no_address_says_why() {
-        check("postgres://a@b/c", Err(AddressError::Scheme));
+        check("redis://a@b/c", Err(AddressError::Scheme));
         check("mysql://host/site", Err(AddressError::User));
         check("mysql://:x@host/site", Err(AddressError::User));
         check("mysql://a@b:port/c", Err(AddressError::Port));

@@ -28,14 +28,14 @@
 //!   statements, what triggers and cascades do in other tables.
 //!
 //! ```no_run
-//! use changes::{Database, Event, Feed, Learner, Signature};
+//! use changes::{Event, Feed, Learner, Signature, Source};
 //!
 //! # async fn watch(folder: &std::path::Path, now: impl Fn() -> u64, sweep: impl Fn()) {
 //! let Some(found) = changes::find_settings(folder) else { return };
-//! let mut feed = match found.database {
-//!     Database::MySql(address) => Feed::binlog(address),
-//!     Database::Sqlite(path) => Feed::sqlite(path),
-//!     Database::Other(_) => return,
+//! let mut feed = match found.source {
+//!     Source::MySql(address) => Feed::binlog(address),
+//!     Source::Sqlite(path) => Feed::sqlite(path),
+//!     _ => return,
 //! };
 //! let mut learner = Learner::default();
 //! loop {
@@ -67,6 +67,7 @@ mod rung;
 mod secret;
 mod settings;
 mod signature;
+mod source;
 mod sqlite;
 mod statement;
 
@@ -80,8 +81,9 @@ pub use key_class::KeyClass;
 pub use noise::Learner;
 pub use rung::{Rung, Standing, WARNING, standing};
 pub use secret::Secret;
-pub use settings::{Database, Found, find_settings};
+pub use settings::{Found, find_settings};
 pub use signature::{Rows, Signature};
+pub use source::{Source, SourceError};
 
 /// How long after a change was heard an answer may still be made of what was before it.
 /// MariaDB 10.11 wrote to its log up to 2.4 ms before others could read.

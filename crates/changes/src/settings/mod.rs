@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::{Address, Door, Secret};
+use crate::{Address, Door, Secret, Source};
 
 /// The most of a file that is read.
 const FILE_BYTES_MAX: u64 = 512 << 10;
@@ -39,28 +39,17 @@ const HINTS: &[&str] = &[
     include_str!("../../hints/laravel.toml"),
 ];
 
-/// What an app's settings say about its database.
+/// What an app's settings say about where its content is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The app's name.
     pub app: String,
     /// The file that says it.
     pub file: PathBuf,
-    /// The database.
-    pub database: Database,
+    /// Where its content is.
+    pub source: Source,
     /// What its tables' names begin with.
     pub prefix: String,
-}
-
-/// An app's database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Database {
-    /// MariaDB or MySQL.
-    MySql(Address),
-    /// A file of SQLite.
-    Sqlite(PathBuf),
-    /// Another, by the name that the app has for it.
-    Other(String),
 }
 
 /// The settings of the app in `folder`, if it is one that a hint knows.
@@ -124,14 +113,14 @@ impl Hint {
             let value = |name: &Option<String>| name.as_ref().and_then(|name| values.get(name));
             Some(Found {
                 app: self.app.clone(),
-                database: self.database(&values, folder)?,
+                source: self.source(&values, folder)?,
                 prefix: value(&self.values.prefix).cloned().unwrap_or_default(),
                 file: path,
             })
         })
     }
 
-    fn database(&self, values: &BTreeMap<String, String>, folder: &Path) -> Option<Database> {
+    fn source(&self, values: &BTreeMap<String, String>, folder: &Path) -> Option<Source> {
         let names = &self.values;
         let value = |name: &Option<String>| name.as_ref().and_then(|name| values.get(name));
         let engine = value(&names.engine).map_or("mysql", String::as_str);
@@ -146,12 +135,12 @@ impl Hint {
                     .as_ref()
                     .map_or_else(|| database.clone(), |ending| format!("{database}{ending}"));
                 let base = value(&names.folder).map_or(folder.to_owned(), |base| folder.join(base));
-                return Some(Database::Sqlite(base.join(name)));
+                return Some(Source::Sqlite(base.join(name)));
             }
-            _ => return Some(Database::Other(engine)),
+            _ => return Some(Source::Other(engine)),
         }
         let present = |path: &Path| path.exists();
-        Some(Database::MySql(Address {
+        Some(Source::MySql(Address {
             door: door(
                 values.get(&names.host).map_or("", String::as_str),
                 value(&names.port).map_or("", String::as_str),

@@ -10,16 +10,16 @@ fn check(file: &str, text: &str, password: &str, expected: &str) {
     std::fs::write(&path, text).expect("a file");
     let found = find_settings(folder.path()).unwrap_or_else(|| panic!("nothing in {file}"));
     assert_eq!(found.file, path);
-    let shown = match &found.database {
-        Database::MySql(address) => {
+    let shown = match &found.source {
+        Source::MySql(address) => {
             assert_eq!(address.password.reveal(), password, "{file}");
             format!("{}: {address:?} {}", found.app, found.prefix)
         }
-        Database::Sqlite(path) => {
+        Source::Sqlite(path) => {
             let path = path.strip_prefix(folder.path()).unwrap_or(path);
             format!("{}: {} {}", found.app, path.display(), found.prefix)
         }
-        Database::Other(name) => format!("{}: {name} {}", found.app, found.prefix),
+        other => format!("{}: {other:?} {}", found.app, found.prefix),
     };
     assert_eq!(shown, expected, "{file}");
     assert!(password.is_empty() || !format!("{found:?}").contains(password), "{file}");
@@ -141,7 +141,7 @@ fn shops_and_frameworks() {
         "s3 cret",
         "Laravel: u@127.0.0.1:3306/b ",
     );
-    check(".env", "DB_CONNECTION=pgsql\nDB_DATABASE=b\n", "", "Laravel: pgsql ");
+    check(".env", "DB_CONNECTION=pgsql\nDB_DATABASE=b\n", "", "Laravel: Other(\"pgsql\") ");
 }
 
 #[test]
