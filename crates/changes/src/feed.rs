@@ -4,21 +4,39 @@ use std::path::PathBuf;
 
 use tokio::task::JoinHandle;
 
-use crate::queue::{Outlet, queue};
+use crate::queue::{Inlet, Outlet, queue};
 use crate::{Address, Event, binlog, poll, sqlite};
 
 /// What changes in one database. Dropping it ends the watching.
 pub struct Feed {
     outlet: Outlet,
-    task: JoinHandle<()>,
+    /// None where somebody else watches.
+    task: Option<JoinHandle<()>>,
+}
+
+/// The other end of a feed that tells what its owner says.
+pub struct Teller(Inlet);
+
+impl Teller {
+    /// Tells the listener one thing more.
+    pub fn tell(&self, event: Event) {
+        self.0.tell(event);
+    }
 }
 
 impl Feed {
+    /// One that tells what somebody says.
+    #[must_use]
+    pub fn told() -> (Teller, Self) {
+        let (inlet, outlet) = queue();
+        (Teller(inlet), Self { outlet, task: None })
+    }
+
     /// Follows the log of a MariaDB or MySQL server, within a runtime of tokio.
     #[must_use]
     pub fn binlog(address: Address) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: tokio::spawn(binlog::follow(address, inlet)) }
+        Self { outlet, task: Some(tokio::spawn(binlog::follow(address, inlet))) }
     }
 
     /// Asks a MariaDB or MySQL server, as the app's own user, when its tables changed:
@@ -26,14 +44,14 @@ impl Feed {
     #[must_use]
     pub fn poll(address: Address) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: tokio::spawn(poll::follow(address, inlet)) }
+        Self { outlet, task: Some(tokio::spawn(poll::follow(address, inlet))) }
     }
 
     /// Watches a file of SQLite: each change is of unknown tables.
     #[must_use]
     pub fn sqlite(path: PathBuf) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: tokio::spawn(sqlite::follow(path, inlet)) }
+        Self { outlet, task: Some(tokio::spawn(sqlite::follow(path, inlet))) }
     }
 
     /// The next event; waits for it. Giving up and asking again loses nothing.
@@ -55,6 +73,8 @@ impl Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }

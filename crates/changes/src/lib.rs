@@ -76,7 +76,7 @@ use std::time::Duration;
 pub use address::{Address, AddressError, Door};
 pub use binlog::{LogEnd, Progress};
 pub use event::{Change, Column, Event, Gtid, Lost, Operation};
-pub use feed::Feed;
+pub use feed::{Feed, Teller};
 pub use key_class::KeyClass;
 pub use noise::Learner;
 pub use rung::{Rung, Standing, WARNING, standing};

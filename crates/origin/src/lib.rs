@@ -61,6 +61,17 @@ impl Origin {
         }
     }
 
+    /// Whether a request with this head makes a program run, as far as can be told from here:
+    /// files are only read.
+    #[must_use]
+    pub fn runs_code(&self, head: &wire::RequestHead) -> bool {
+        match self {
+            Self::Http(_) => true,
+            Self::Php(origin) => origin.runs_code(head),
+            Self::Files(_) => false,
+        }
+    }
+
     /// Whether interim answers may come before the answer: PHP has no way to send any.
     #[must_use]
     pub fn sends_hints(&self) -> bool {

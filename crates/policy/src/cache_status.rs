@@ -96,12 +96,14 @@ const fn forward(verdict: Verdict) -> Option<&'static str> {
         )
         | Verdict::Synthetic
         | Verdict::Refused(_) => None,
-        Verdict::Revalidated | Verdict::Stale(StaleReason::Error) => Some("stale"),
+        Verdict::Revalidated | Verdict::Stale(StaleReason::Error | StaleReason::Slow) => {
+            Some("stale")
+        }
         Verdict::Collapsed => Some("miss"),
         Verdict::Miss(reason) => Some(match reason {
             MissReason::UriMiss => "uri-miss",
             MissReason::VaryMiss => "vary-miss",
-            MissReason::Expired | MissReason::NoCache => "stale",
+            MissReason::Expired | MissReason::Swept | MissReason::NoCache => "stale",
             MissReason::RequestNoCache
             | MissReason::RequestMaxAge
             | MissReason::RequestMinFresh => "request",

@@ -36,6 +36,8 @@ reasons! {
         Request = "max-stale",
         /// It was purged softly, and is served while the one refresh for that is under way.
         Purged = "purged",
+        /// Something changed since it was made, and the origin takes long to make it anew.
+        Slow = "slow",
     }
 }
 
@@ -48,6 +50,8 @@ reasons! {
         VaryMiss = "vary-miss",
         /// What is stored is no longer fresh.
         Expired = "expired",
+        /// Something changed since what is stored was made.
+        Swept = "swept",
         /// What is stored must be validated each time.
         NoCache = "no-cache",
         /// The client wants it validated.

@@ -241,7 +241,7 @@ impl Carrier {
 pub(crate) fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page>, began: Moment) {
     let ticks_ms = server.clock.now().ticks_ms;
     let is_wanted = || {
-        site.generations.content() == began.content
+        site.generations.may_store(began)
             && site.generations.standing(&page.marks, key, ticks_ms) != Standing::Gone
     };
     if !is_wanted() {

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use changes::Source;
 use origin::Origin;
 use policy::Rules;
 
@@ -50,6 +51,11 @@ pub struct SiteConfig {
     pub strangers: Option<StrangerRules>,
     /// What who is not on this machine must show to purge; none: nobody else may.
     pub purge_token: Option<PurgeToken>,
+    /// Where changes of its content are heard of; while all of these are, pages shared among
+    /// strangers are fresh for `changes_fresh`.
+    pub changes: Vec<Source>,
+    /// How long they are fresh then.
+    pub changes_fresh: Duration,
 }
 
 impl SiteConfig {
@@ -64,6 +70,8 @@ impl SiteConfig {
             caches: true,
             strangers: None,
             purge_token: None,
+            changes: Vec::new(),
+            changes_fresh: Duration::from_secs(6 * 3600),
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use base::Now;
 use base::amount::show_bytes;
-use policy::{FailReason, PassReason, RefuseReason, Verdict, age_seconds, ttl_ms};
+use policy::{FailReason, MissReason, PassReason, RefuseReason, Verdict, age_seconds, ttl_ms};
 use serde::{Deserialize, Serialize};
 use store::Key;
 use wire::RequestHead;
@@ -89,6 +89,9 @@ impl Server {
         if let Some(strangers) = &site.strangers {
             tell(strangers, &bearer, &reader, now.ticks_ms, &mut say);
         }
+        if let Some(following) = &site.following {
+            following.tell(now.ticks_ms, &mut say);
+        }
         let key = Key { hash: pipeline::hash(&key_text), text: &key_text };
         say("store", self.stored(site, &head, &key, now, &reader));
         match pipeline::look(self, site, &head, now, &key, &reader) {
@@ -99,6 +102,7 @@ impl Server {
             // A look never comes to that.
             Found::Ask(Task::Purge) => Verdict::Synthetic,
             Found::Ask(Task::Validate { why, .. }) => Verdict::Miss(why),
+            Found::Ask(Task::Remake(_)) => Verdict::Miss(MissReason::Swept),
             Found::Ask(Task::Fill(why)) => {
                 if pipeline::is_known_private(self, site, &head, now, &mut key_text, &reader) {
                     say(
@@ -153,6 +157,7 @@ fn describe(page: &Page, standing: Standing, now: Now) -> String {
     };
     let ttl_ms = ttl_ms(&stored.terms, now.ticks_ms);
     let freshness = match (stored.terms.no_cache, ttl_ms) {
+        _ if standing == Standing::Swept => "something has changed since it was made".to_owned(),
         _ if standing != Standing::Good => "stale since a soft purge".to_owned(),
         (true, _) => "to be validated before each use".to_owned(),
         (false, 1..) => format!("fresh for {} more", show_ms(ttl_ms.unsigned_abs())),

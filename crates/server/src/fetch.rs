@@ -28,7 +28,7 @@ use crate::purge::marks::Marks;
 use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
 use crate::site::Site;
-use crate::strangers::fill::refresh;
+use crate::strangers::fill::remake;
 use crate::strangers::welcome::{self, Welcome, welcome};
 use crate::strangers::{bind, evidence};
 
@@ -88,7 +88,7 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
         call.head.fields.remove(Name::AcceptEncoding);
     }
     let request_ticks_ms = journey.now().ticks_ms;
-    let mut answer = match journey.site.origin.send(call).await {
+    let mut answer = match journey.site.ask(&journey.server.clock, call).await {
         Ok(answer) => answer,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
@@ -173,7 +173,7 @@ pub(crate) async fn lead(
         policy::add_validators(&mut call.head.fields, &stored.fields());
     }
     let request_ticks_ms = journey.now().ticks_ms;
-    let answer = match journey.site.origin.send(call).await {
+    let answer = match journey.site.ask(&journey.server.clock, call).await {
         Ok(answer) => answer,
         Err(error) => {
             let served = stale.clone().filter(|page| may_serve_on_error(&journey, page));
@@ -236,7 +236,8 @@ fn serve_on_error(journey: &Journey, lead: Lead<Landing>, page: Arc<Page>, statu
     stored_reply(journey, page, verdict, Some(status))
 }
 
-fn stored_reply(
+/// The reply that a stored page makes.
+pub(crate) fn stored_reply(
     journey: &Journey,
     page: Arc<Page>,
     verdict: Verdict,
@@ -467,10 +468,7 @@ pub(crate) fn refresh_behind(
     page: &Arc<Page>,
     peers: Peers,
 ) {
-    let Some(stored) = page.as_stored() else { return };
-    if !stored.claim_refresh() {
-        return;
-    }
+    let Some(claim) = Claim::of(page) else { return };
     let mut head = head.clone();
     head.method = http::Method::GET;
     head.fields.remove(Name::Range);
@@ -478,9 +476,8 @@ pub(crate) fn refresh_behind(
     let journey = Journey::unattended(server, site, &head, key, peers);
     let page = page.clone();
     task::spawn_counted(&server.counters.panics, async move {
-        let claim = Claim(page.clone());
         if page.is_for_strangers() {
-            refresh(&welcome::order(&journey, hash), &page).await;
+            drop(remake(&welcome::order(&journey, hash), &page).await);
             drop(claim);
             return;
         }
@@ -504,8 +501,15 @@ pub(crate) fn begin_early_behind(
     task::spawn_counted(&server.counters.panics, bind::begin_early(journey));
 }
 
-/// Gives a claim to refresh back, also when the task that has it panics.
-struct Claim(Arc<Page>);
+/// The one claim to refresh a page; it is given back also when the task that has it panics.
+pub(crate) struct Claim(Arc<Page>);
+
+impl Claim {
+    /// The claim, if nobody else has it.
+    pub(crate) fn of(page: &Arc<Page>) -> Option<Self> {
+        page.as_stored()?.claim_refresh().then(|| Self(page.clone()))
+    }
+}
 
 impl Drop for Claim {
     fn drop(&mut self) {

@@ -12,6 +12,7 @@ mod control;
 mod counters;
 mod explain;
 mod fetch;
+mod following;
 mod gather;
 mod journey;
 mod listener;
@@ -134,6 +135,11 @@ impl Server {
     /// Hands what is worth knowing after a restart to whoever keeps notes; for the stop.
     pub fn note_all(&self) {
         self.sites.all().filter_map(|site| site.strangers.as_ref()).for_each(|s| s.note_copies());
+        self.sites
+            .each()
+            .iter()
+            .filter_map(|site| site.following.as_ref())
+            .for_each(|f| f.note_learned());
     }
 
     /// Purges that took more than was asked for, for want of room to remember them one by one.

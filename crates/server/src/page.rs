@@ -5,7 +5,7 @@
 //! range, a validation) parses the head again.
 //! Invariant: the head ends before the fields that differ from hit to hit.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 use policy::{Terms, VaryKey};
@@ -16,6 +16,9 @@ use crate::purge::marks::Marks;
 use crate::render;
 use crate::strangers::guests::{Reader, Sharing};
 
+/// Of so many milliseconds one counts for all.
+const ASKED_SAMPLE: u32 = 4;
+
 /// What is kept under a key: a response, or the memory that there can be none.
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -25,6 +28,8 @@ pub(crate) struct Page {
     pub(crate) sharing: Option<Sharing>,
     /// What purges find it by.
     pub(crate) marks: Marks,
+    /// About how often it was asked for.
+    asked: AtomicU32,
 }
 
 #[derive(Debug)]
@@ -73,7 +78,7 @@ impl Page {
             terms,
             refreshing: AtomicBool::new(false),
         };
-        Self { kind: Kind::Stored(stored), vary, sharing: None, marks }
+        Self { kind: Kind::Stored(stored), vary, sharing: None, marks, asked: AtomicU32::new(0) }
     }
 
     /// A page that was made for strangers.
@@ -95,13 +100,27 @@ impl Page {
 
     /// The memory that answers to requests that select this variant are nobody else's.
     pub(crate) fn pass_until(ticks_ms: u64, vary: Option<VaryKey>, marks: Marks) -> Self {
-        Self { kind: Kind::PassUntil { ticks_ms }, vary, sharing: None, marks }
+        let kind = Kind::PassUntil { ticks_ms };
+        Self { kind, vary, sharing: None, marks, asked: AtomicU32::new(0) }
     }
 
     /// Whether a request with these fields selects this variant, and its sender may have it.
     pub(crate) fn answers(&self, request: &Fields, reader: &Reader) -> bool {
         self.vary.as_ref().is_none_or(|vary| vary.matches(request))
             && self.sharing.as_ref().is_none_or(|sharing| sharing.is_for(reader))
+    }
+
+    /// It was asked for at this moment. One in [`ASKED_SAMPLE`] moments counts for all, so
+    /// that threads don't fight over the number.
+    pub(crate) fn note_asked(&self, ticks_ms: u64) {
+        if ticks_ms.is_multiple_of(u64::from(ASKED_SAMPLE)) {
+            self.asked.fetch_add(ASKED_SAMPLE, Ordering::Relaxed);
+        }
+    }
+
+    /// About how often it was asked for.
+    pub(crate) fn asked(&self) -> u32 {
+        self.asked.load(Ordering::Relaxed)
     }
 
     pub(crate) fn vary(&self) -> Option<&VaryKey> {
@@ -163,10 +182,7 @@ impl Resident for Page {
     fn replaces(&self, older: &Self) -> bool {
         match (&self.sharing, &older.sharing) {
             (None, None) => self.vary == older.vary,
-            (Some(own), Some(older_one)) => {
-                (self.vary == older.vary && own.replaces(older_one))
-                    || own.content != older_one.content
-            }
+            (Some(own), Some(older_one)) => self.vary == older.vary && own.replaces(older_one),
             // A marker that nobody shares here is lifted by what strangers share.
             (Some(_), None) => older.as_stored().is_none(),
             (None, Some(_)) => false,

@@ -28,6 +28,7 @@ use crate::serve_stored;
 use crate::site::Site;
 use crate::strangers::bind;
 use crate::strangers::guests::Reader;
+use crate::strangers::remake;
 use crate::strangers::tracking;
 
 /// How often a request joins another flight after the one it waited for came to nothing for it.
@@ -57,6 +58,8 @@ pub(crate) enum Task {
     Fill(MissReason),
     /// For everybody: what is stored must be asked about.
     Validate { page: Arc<Page>, why: MissReason },
+    /// For strangers: what they share was made before something changed.
+    Remake(Arc<Page>),
     /// Not at all: it is a purge, and its body says of what.
     Purge,
 }
@@ -91,6 +94,7 @@ pub(crate) fn depart(
     let key = Key { hash, text: key_text };
     match look(server, site, head, now, &key, &reader) {
         Found::Fresh { page, ttl_ms } => {
+            page.note_asked(now.ticks_ms);
             if page.sharing.as_ref().is_some_and(|sharing| sharing.tells_time) {
                 fetch::begin_early_behind(server, site, head, key_text, peers);
             }
@@ -222,10 +226,15 @@ pub(crate) fn look(
         }
         _ => judge(&stored.terms),
     };
-    if is_for_strangers {
-        return judge_shared(page.clone(), judgement);
+    let is_swept = standing == Standing::Swept;
+    if let Some(sharing) = &page.sharing {
+        let is_current = !is_swept && sharing.is_current_for(reader);
+        return judge_shared(page.clone(), judgement, is_current);
     }
     match judgement {
+        Judgement::Fresh { .. } | Judgement::StaleButServable { .. } if is_swept => {
+            Found::Ask(Task::Validate { page, why: MissReason::Swept })
+        }
         Judgement::Fresh { ttl_ms } => Found::Fresh { page, ttl_ms },
         Judgement::StaleButServable { ttl_ms, reason } => {
             Found::StaleButServable { page, ttl_ms, reason }
@@ -237,8 +246,9 @@ pub(crate) fn look(
 }
 
 /// A page for strangers is Wick's own: what a client wishes of caches doesn't concern it.
-fn judge_shared(page: Arc<Page>, judgement: Judgement) -> Found {
+fn judge_shared(page: Arc<Page>, judgement: Judgement, is_current: bool) -> Found {
     match judgement {
+        _ if !is_current => Found::Ask(Task::Remake(page)),
         Judgement::Fresh { ttl_ms } => Found::Fresh { page, ttl_ms },
         Judgement::StaleButServable { ttl_ms, reason } => {
             Found::StaleButServable { page, ttl_ms, reason }
@@ -279,14 +289,18 @@ pub(crate) async fn travel(mut journey: Journey, errand: Errand) -> Reply {
             Task::Purge => return purge::with_body(journey).await,
             Task::Fill(why) => (None, why),
             Task::Validate { page, why } => (Some(page), why),
+            Task::Remake(page) => (Some(page), MissReason::Swept),
         };
         let flight = fetch::flight_key(&journey, hash, selection.as_ref());
         let wait = match journey.server.flights.join(&flight.key()) {
             Role::Leader(lead) => {
                 // Somebody may have landed between our look-up and our joining.
-                return match look_again(&journey, hash) {
-                    Some(reply) => reply,
-                    None => fetch::lead(journey, hash, lead, stale, why).await,
+                return match (look_again(&journey, hash), stale) {
+                    (Some(reply), _) => reply,
+                    (None, Some(page)) if page.is_for_strangers() => {
+                        remake::lead(journey, hash, lead, page).await
+                    }
+                    (None, stale) => fetch::lead(journey, hash, lead, stale, why).await,
                 };
             }
             Role::Waiter(wait) => wait,

@@ -7,6 +7,7 @@ use origin::Origin;
 use policy::Rules;
 
 use crate::config::SiteConfig;
+use crate::following::Following;
 use crate::notes::Notes;
 use crate::purge::generations::Generations;
 use crate::purge::purgers::Purgers;
@@ -25,6 +26,8 @@ pub(crate) struct Site {
     pub(crate) generations: Generations,
     /// Who may purge.
     pub(crate) purgers: Purgers,
+    /// How its changes are heard of; none where they aren't.
+    pub(crate) following: Option<Arc<Following>>,
 }
 
 /// Which site answers for which host.
@@ -39,6 +42,8 @@ impl Sites {
         let mut sites = Self { named: HashMap::new(), any: None };
         for config in configs {
             let keeping = Keeping::new(notes.clone(), config.name.clone());
+            let following_notes = Keeping::new(notes.clone(), config.name.clone());
+            let sources = if config.caches { config.changes } else { Vec::new() };
             let strangers = config.strangers.filter(|_| config.caches);
             let site = Arc::new(Site {
                 name: config.name,
@@ -48,6 +53,7 @@ impl Sites {
                 strangers: strangers.map(|rules| Arc::new(Strangers::new(rules, keeping))),
                 generations: Generations::default(),
                 purgers: Purgers::new(config.purge_token),
+                following: Following::new(sources, config.changes_fresh, following_notes),
             });
             if config.hosts.is_empty() {
                 sites.any.get_or_insert_with(|| site.clone());

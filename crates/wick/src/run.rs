@@ -170,6 +170,7 @@ impl Running {
         };
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
+        tokio::spawn(server.clone().follow(shutdown.clone()));
         let control = open_control(&plan, &server, &shutdown);
         Ok(Self {
             plan,

@@ -79,6 +79,7 @@ impl Started {
         config.caches = caches && plan.caches;
         config.strangers = plan.strangers.clone();
         config.purge_token = plan.purge_token.clone();
+        config.changes = sources(plan);
         Ok(Self { config, found, fpm })
     }
 
@@ -95,6 +96,12 @@ impl Started {
             fpm.stop().await;
         }
     }
+}
+
+/// Where changes of a site's content are heard of.
+fn sources(plan: &SitePlan) -> Vec<changes::Source> {
+    let Source::Folder(folder) = &plan.source else { return Vec::new() };
+    changes::find_settings(folder).map(|found| found.source).into_iter().collect()
 }
 
 /// What learned facts are kept under: where the pages come from and whom they are for.

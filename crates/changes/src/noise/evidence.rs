@@ -91,6 +91,10 @@ impl Evidence {
         }
     }
 
+    pub(super) fn has_probed(&self, class: &str) -> bool {
+        self.probes.contains_key(&(class.to_owned(), Persona::Fresh))
+    }
+
     pub(super) fn proves(&self, signature: &Signature) -> bool {
         self.seen.get(signature).is_some_and(|seen| seen.is_proved)
     }

@@ -106,6 +106,12 @@ impl Learner {
         learner
     }
 
+    /// Whether bursts of probes have shown what reading pages of this class writes.
+    #[must_use]
+    pub fn has_probed(&self, class: &str) -> bool {
+        self.evidence.has_probed(class)
+    }
+
     /// What was learned, to be kept over a restart.
     #[must_use]
     pub fn state(&self) -> State {

@@ -150,6 +150,10 @@ impl PhpOrigin {
         &self.counters
     }
 
+    pub(crate) fn runs_code(&self, head: &RequestHead) -> bool {
+        matches!(self.resolve(head), Ok(Target::Script(_)))
+    }
+
     pub(crate) async fn send(&self, mut call: Call) -> Result<Answer, OriginError> {
         self.counters.requests.bump();
         let mut head = std::mem::take(&mut call.head);

@@ -16,7 +16,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::Counter;
 use parking_lot::RwLock;
@@ -34,8 +34,10 @@ const BANS_MAX: usize = 64;
 pub(crate) struct Generations {
     /// How many there were of any kind.
     fence: AtomicU64,
-    /// How many of them were writes: those make all that strangers share unfindable.
+    /// How many of them were writes or changes: what strangers share is made anew after each.
     content: AtomicU64,
+    /// Set while what was changed may not be visible to all yet: nothing is stored then.
+    settling: AtomicBool,
     /// Twice the number of the last one that pages must be held against.
     alarm: AtomicU64,
     book: RwLock<Book>,
@@ -59,6 +61,8 @@ pub(crate) enum Standing {
     Softened {
         since_ticks_ms: u64,
     },
+    /// Something that it may show has changed since it was made.
+    Swept,
     /// It isn't there any more.
     Gone,
 }
@@ -74,6 +78,8 @@ pub(crate) enum Ban {
 #[derive(Default)]
 struct Book {
     whole: Purged,
+    /// The number of the last change that was heard of.
+    changed: u64,
     marked: HashMap<u64, Purged, BuildHasherDefault<AsItIs>>,
     bans: Vec<Banned>,
 }
@@ -104,6 +110,7 @@ impl Generations {
         Self {
             fence: AtomicU64::new(0),
             content: AtomicU64::new(0),
+            settling: AtomicBool::new(false),
             alarm: AtomicU64::new(0),
             book: RwLock::default(),
             marked_max,
@@ -132,6 +139,30 @@ impl Generations {
     pub(crate) fn note_write(&self) {
         self.content.fetch_add(1, Ordering::SeqCst);
         self.fence.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Counts a change that was heard of behind our back: nothing that was made before it is
+    /// fresh any more.
+    pub(crate) fn note_change(&self) {
+        self.content.fetch_add(1, Ordering::SeqCst);
+        self.purge(|book, generation| book.changed = generation);
+    }
+
+    /// From now on until [`Self::settle`] nothing is to be stored; call it before the change
+    /// is noted.
+    pub(crate) fn unsettle(&self) {
+        self.settling.store(true, Ordering::SeqCst);
+    }
+
+    /// What was changed is visible to all; call it after the change was noted once more.
+    pub(crate) fn settle(&self) {
+        self.settling.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether a page whose fetch began then may be stored now.
+    pub(crate) fn may_store(&self, began: Moment) -> bool {
+        // The mark is taken away after the count has moved, so it is looked at first.
+        !self.settling.load(Ordering::SeqCst) && self.content() == began.content
     }
 
     /// Purges what bears any of these marks.
@@ -188,11 +219,12 @@ impl Generations {
     #[cold]
     fn hold_against(&self, marks: &Marks, key: &Key<'_>, ticks_ms: u64, alarm: u64) -> Standing {
         if marks.was_checked_since(alarm) {
-            return marks.softened();
+            return marks.standing();
         }
         let born = marks.born;
         let book = self.book.read();
         let mut is_softened = book.whole.soft > born;
+        let is_swept = book.changed > born;
         if book.whole.hard > born {
             return Standing::Gone;
         }
@@ -215,11 +247,14 @@ impl Generations {
             }
         }
         drop(book);
+        if is_swept {
+            marks.sweep();
+        }
         if is_softened {
             marks.soften(ticks_ms);
         }
         marks.note_checked(alarm);
-        marks.softened()
+        marks.standing()
     }
 }
 

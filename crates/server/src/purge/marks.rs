@@ -17,9 +17,11 @@ pub(crate) struct Marks {
     /// Hashes of its tags, sorted.
     tags: Box<[u64]>,
     /// Twice the number of the last purge that it was held against, and one more if it was
-    /// softened.
+    /// softened or swept.
     checked: AtomicU64,
     softened_ticks_ms: AtomicU64,
+    /// Whether something changed since.
+    swept: AtomicBool,
     /// Whether the one refresh that it might be served during is over.
     leave_spent: AtomicBool,
 }
@@ -96,7 +98,17 @@ impl Marks {
         self.checked.fetch_or(1, Ordering::AcqRel);
     }
 
-    pub(super) fn softened(&self) -> Standing {
+    /// Something that it may show has changed.
+    pub(super) fn sweep(&self) {
+        self.swept.store(true, Ordering::Release);
+        self.checked.fetch_or(1, Ordering::AcqRel);
+    }
+
+    /// How it came out of all that it was held against.
+    pub(super) fn standing(&self) -> Standing {
+        if self.swept.load(Ordering::Acquire) {
+            return Standing::Swept;
+        }
         match self.softened_ticks_ms.load(Ordering::Acquire) {
             0 => Standing::Good,
             since_ticks_ms => Standing::Softened { since_ticks_ms },

@@ -25,6 +25,12 @@ const REFUSED_MS_MAX: u64 = 3_600_000;
 const PASSING_MS: u64 = 5_000;
 /// A class one of whose shared pages turned out personal.
 const QUARANTINE_MS: u64 = 3_600_000;
+/// So often, and so soon after each other, fetching pages of a class must change something
+/// for the class to be left to its visitors.
+const WROTE_MIN: u32 = 3;
+const WROTE_WITHIN_MS: u64 = 600_000;
+/// A class whose pages would be fresh for longer is like any other.
+const FRESH_MS_MAX: u64 = 3_600_000;
 /// Pages that were refused, and none shared, until the class is.
 const REFUSED_PAGES: usize = 4;
 /// Pages that two tastes must have had in common.
@@ -55,6 +61,10 @@ struct Class {
     error: ErrorPage,
     /// Whether what is no page is the same for everybody, so that its session means nothing.
     needs_no_session: Option<bool>,
+    /// How long its pages are fresh at most: they change without a change that is told of.
+    fresh_ms: Option<u64>,
+    /// How often, and when last, fetching one changed something that others see.
+    wrote: (u32, u64),
 }
 
 /// What a class of addresses answers with for things that don't exist.
@@ -125,6 +135,42 @@ impl Classes {
             let of_class = Arc::new(Refusal::Class(Box::new((*refusal).clone()), name));
             class.refused = Some(Refused::after(times, of_class, ticks_ms));
             class.refused_pages.clear();
+        }
+    }
+
+    /// How long pages of this class are fresh at most, if they change by themselves.
+    pub(crate) fn fresh_ms(&self, target: &str) -> Option<u64> {
+        self.inner.lock().classes.get(&shape(target)).and_then(|class| class.fresh_ms)
+    }
+
+    /// Pages of this class change by themselves.
+    pub(crate) fn shorten(&self, target: &str, fresh_ms: u64) {
+        let mut inner = self.inner.lock();
+        let class = inner.class(target);
+        class.fresh_ms = Some(class.fresh_ms.map_or(fresh_ms, |known| known.min(fresh_ms)));
+    }
+
+    /// A page of this class was found unchanged.
+    pub(crate) fn lengthen(&self, target: &str) {
+        let mut inner = self.inner.lock();
+        let class = inner.class(target);
+        class.fresh_ms = class.fresh_ms.map(|known| known * 2).filter(|&more| more < FRESH_MS_MAX);
+    }
+
+    /// Fetching a page of this class changed a row of `table` that is no reader's. Once may
+    /// be chance: something was due, and whoever comes first does it.
+    pub(crate) fn note_wrote(&self, target: &str, table: &str, ticks_ms: u64) {
+        let name = shape(target);
+        let mut inner = self.inner.lock();
+        let class = inner.class(target);
+        let (times, last) = class.wrote;
+        let times = if ticks_ms < last + WROTE_WITHIN_MS { times + 1 } else { 1 };
+        class.wrote = (times, ticks_ms);
+        if times >= WROTE_MIN {
+            let before = class.refused.as_ref().map_or(0, |refused| refused.times);
+            let refusal = Refusal::Class(Box::new(Refusal::Writes(table.to_owned())), name);
+            class.refused = Some(Refused::after(before, Arc::new(refusal), ticks_ms));
+            class.shared = 0;
         }
     }
 

@@ -15,7 +15,7 @@ use wire::{Fields, Name, ResponseHead};
 
 use crate::carry;
 use crate::fetch;
-use crate::page::Page;
+use crate::page::{Page, Stored};
 use crate::pipeline;
 use crate::purge::generations::Moment;
 use crate::purge::marks::Marks;
@@ -24,7 +24,7 @@ use super::Strangers;
 use super::brief::Brief;
 use super::data;
 use super::guests::Reader;
-use super::persona::{self, Persona, document_of, is_redirect};
+use super::persona::{self, Persona, Sample, document_of, is_redirect};
 use super::refusal::Refusal;
 use super::verify::{self, Verified, apart, verify};
 
@@ -111,24 +111,38 @@ pub(crate) async fn fill(
     }
 }
 
-/// Makes a stale page anew: by one persona, or now and then by two, as if it were new.
-pub(crate) async fn refresh(order: &Order, old: &Page) {
-    let Some(strangers) = order.brief.strangers() else { return };
-    let Some(_place) = strangers.places.enter().await else { return };
+/// What came of making a page anew.
+pub(crate) enum Made {
+    Page(Arc<Page>),
+    /// The origin fails.
+    Failed,
+    /// It is not to be shared, or there is no room to find out.
+    NotShared,
+}
+
+/// Makes a page anew: by one persona, or now and then by two, as if it were new.
+pub(crate) async fn remake(order: &Order, old: &Page) -> Made {
+    let Some(strangers) = order.brief.strangers() else { return Made::NotShared };
+    let Some(_place) = strangers.places.enter().await else { return Made::NotShared };
     let began = order.brief.site.generations.moment();
     let sample_of = u64::from(strangers.rules.sample.max(1));
     let alone = match strangers.throw() % sample_of {
-        0 => None,
+        0 => Ok(None),
         _ => visit_alone(&order.brief, old).await,
     };
     let verified = match alone {
-        Some(verified) => Ok(verified),
-        None => verify(&order.brief, None).await,
+        Ok(Some(verified)) => Ok(verified),
+        Ok(None) => verify(&order.brief, None).await,
+        Err(refusal) => Err(refusal),
     };
     match verified {
-        Ok(verified) if is_doubtful(strangers, order, &verified, old).await => {}
-        Ok(verified) => drop(store(strangers, order, verified, began)),
-        Err(refusal) => withdraw(strangers, order, &refusal),
+        Ok(verified) if is_doubtful(strangers, order, &verified, old).await => Made::NotShared,
+        Ok(verified) => Made::Page(store(strangers, order, verified, began)),
+        Err(Refusal::Origin(_) | Refusal::Status(500..)) => Made::Failed,
+        Err(refusal) => {
+            withdraw(strangers, order, &refusal);
+            Made::NotShared
+        }
     }
 }
 
@@ -168,17 +182,26 @@ fn withdraw(strangers: &Strangers, order: &Order, refusal: &Refusal) {
 
 /// One persona's copy, if the page that it takes the place of vouches for it: the same kind
 /// of answer, and nothing of the persona's own but in values that differ from the old copy.
-async fn visit_alone(brief: &Brief, old: &Page) -> Option<Verified> {
-    let strangers = brief.strangers()?;
-    let stored = old.as_stored()?;
+async fn visit_alone(brief: &Brief, old: &Page) -> Result<Option<Verified>, Refusal> {
+    let (Some(strangers), Some(stored)) = (brief.strangers(), old.as_stored()) else {
+        return Ok(None);
+    };
     let mut persona = Persona::new(strangers.persona_address());
-    let mut page = persona.fetch(brief).await.ok()?;
+    let mut page = persona.fetch(brief).await?;
     if !persona.jar.is_empty() && !is_redirect(page.status) {
-        page = persona.fetch(brief).await.ok()?;
+        page = persona.fetch(brief).await?;
+    }
+    if page.status >= 500 {
+        return Err(Refusal::Status(page.status));
     }
     if page.status != stored.status || is_redirect(page.status) {
-        return None;
+        return Ok(None);
     }
+    Ok(vouch(&persona, page, stored).await)
+}
+
+/// The copy that this persona was given, if the old one vouches for it.
+async fn vouch(persona: &Persona, page: Sample, stored: &Stored) -> Option<Verified> {
     let document = page.document.clone()?;
     let old = document_of(stored)?;
     let own = persona.own_values();
@@ -217,7 +240,7 @@ fn store(strangers: &Strangers, order: &Order, verified: Verified, began: Moment
     let vary = VaryKey::of(&other_vary(&sample.fields), &brief.head().fields);
     let head = ResponseHead { status: sample.status, fields };
     let terms = Terms {
-        lifetime_ms: strangers.rules.fresh_ms,
+        lifetime_ms: fresh_ms(strangers, brief),
         stale_while_revalidate_seconds: u32::try_from(strangers.rules.stale_ms / 1000).ok(),
         must_revalidate: false,
         no_cache: false,
@@ -229,8 +252,18 @@ fn store(strangers: &Strangers, order: &Order, verified: Verified, began: Moment
     let page = Arc::new(Page::shared(&head, key, sample.body.clone(), terms, vary, sharing, marks));
     let key = Key { hash: *hash, text: key };
     compare_tastes(order, &key, &page);
+    if let Some(following) = &brief.site.following {
+        following.wanted.note(order, &page);
+    }
     carry::insert(&brief.server, &brief.site, &key, page.clone(), began);
     page
+}
+
+/// How long a page is fresh that is stored now.
+fn fresh_ms(strangers: &Strangers, brief: &Brief) -> u64 {
+    let followed = brief.site.following.as_ref().and_then(|following| following.fresh_ms());
+    let Some(followed) = followed else { return strangers.rules.fresh_ms };
+    strangers.classes.fresh_ms(&brief.target).map_or(followed, |own| own.min(followed))
 }
 
 /// Learns whether another kind of browser, or another language, is given the same page.

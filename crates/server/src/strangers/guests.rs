@@ -27,7 +27,8 @@ pub(crate) struct Reader {
 pub(crate) struct Sharing {
     pub(crate) tastes: Box<[u64]>,
     pub(crate) errand: u64,
-    /// The site's count of writes when it was made; any later one makes it unfindable.
+    /// The site's count of writes and changes when it was made; after any later one it has to
+    /// be made anew.
     pub(crate) content: u64,
     pub(crate) tells_time: bool,
 }
@@ -77,8 +78,12 @@ impl Sharing {
     pub(crate) fn is_for(&self, reader: &Reader) -> bool {
         reader.is_stranger()
             && reader.errand == Some(self.errand)
-            && reader.content == self.content
             && self.tastes.contains(&reader.taste)
+    }
+
+    /// Whether nothing was written or changed between its making and this reader's coming.
+    pub(crate) fn is_current_for(&self, reader: &Reader) -> bool {
+        self.content >= reader.content
     }
 
     /// Whether a page with this sharing is for some whom the older one was for.

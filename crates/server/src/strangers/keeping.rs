@@ -2,7 +2,8 @@
 //!
 //! Kinds of notes: `cookie` (a name; its value says whose it is), `class` (an address of a
 //! class that was shared), `refused` (an address and why), `wishes` (how many pages wished
-//! what), `copy` (a page that may still be open somewhere).
+//! what), `copy` (a page that may still be open somewhere), `noise` (what reading writes, one
+//! note of all).
 //! A note that can't be read is as good as none.
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ const COOKIE: &str = "cookie";
 const CLASS: &str = "class";
 const WISHES: &str = "wishes";
 const COPY: &str = "copy";
+const NOISE: &str = "noise";
 
 /// Where a site's notes go.
 pub(crate) struct Keeping {
@@ -33,6 +35,19 @@ impl Keeping {
 
     pub(super) fn load(&self) -> Vec<StoredNote> {
         self.notes.load(&self.site)
+    }
+
+    /// What was learned about noise before the last stop.
+    pub(crate) fn recall_noise(&self) -> Option<changes::noise::State> {
+        let noted = self.load().into_iter().find(|note| note.kind == NOISE)?;
+        serde_json::from_slice(&noted.value).ok()
+    }
+
+    pub(crate) fn note_noise(&self, state: &changes::noise::State) {
+        // It is made of texts and numbers, so it can always be written.
+        if let Ok(text) = serde_json::to_vec(state) {
+            self.write(NOISE, b"", &text);
+        }
     }
 
     fn forget(&self, kind: &'static str, key: &[u8]) {

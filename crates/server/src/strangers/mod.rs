@@ -11,6 +11,7 @@
 //! cookie of the app is neither given a shared copy nor ever the source of one.
 //! Start at [`welcome`] (an answer that can't be stored by the law) and [`bind`].
 
+pub(crate) mod again;
 pub(crate) mod age;
 pub(crate) mod bind;
 pub(crate) mod brief;
@@ -28,6 +29,7 @@ pub(crate) mod names;
 pub(crate) mod persona;
 mod preference;
 mod refusal;
+pub(crate) mod remake;
 pub(crate) mod rules;
 pub(crate) mod scripts;
 pub(crate) mod tell;

@@ -13,6 +13,7 @@ use policy::strangers::Jar;
 use wire::{Fields, Name, RequestHead};
 
 use crate::Server;
+use crate::following::traffic::Asker;
 use crate::gather::{Gathered, gather};
 use crate::journey::Peers;
 use crate::page::Stored;
@@ -44,11 +45,17 @@ pub(crate) struct Sample {
 pub(crate) struct Persona {
     pub(crate) address: IpAddr,
     pub(crate) jar: Jar,
+    asker: Asker,
 }
 
 impl Persona {
     pub(crate) fn new(address: IpAddr) -> Self {
-        Self { address, jar: Jar::default() }
+        Self { address, jar: Jar::default(), asker: Asker::Persona }
+    }
+
+    /// One that finds out what reading writes.
+    pub(crate) fn for_probing(address: IpAddr) -> Self {
+        Self { asker: Asker::Probe, ..Self::new(address) }
     }
 
     /// Fetches the page and keeps the cookies.
@@ -60,7 +67,8 @@ impl Persona {
             head.fields.put(Name::Cookie, cookies);
         }
         let peer = SocketAddr::new(self.address, brief.peers.peer.port());
-        let sample = fetch(&brief.server, &brief.site, brief.peers, head, peer).await?;
+        let sample =
+            fetch_as(&brief.server, &brief.site, brief.peers, head, peer, self.asker).await?;
         self.jar.absorb(&sample.fields, sample.unix_seconds);
         Ok(sample)
     }
@@ -88,6 +96,17 @@ pub(crate) async fn fetch(
     head: RequestHead,
     peer: SocketAddr,
 ) -> Result<Sample, Refusal> {
+    fetch_as(server, site, peers, head, peer, Asker::Reader).await
+}
+
+async fn fetch_as(
+    server: &Server,
+    site: &Arc<Site>,
+    peers: Peers,
+    head: RequestHead,
+    peer: SocketAddr,
+    asker: Asker,
+) -> Result<Sample, Refusal> {
     if let Some(strangers) = &site.strangers {
         strangers.counts.persona_requests.bump();
     }
@@ -103,7 +122,7 @@ pub(crate) async fn fetch(
         scheme: "http",
         early: None,
     };
-    let sent = site.origin.send(call).await;
+    let sent = site.ask_as(&server.clock, call, asker).await;
     let answer = sent.map_err(|error| Refusal::Origin(error.to_string()))?;
     purge::heed(server, site, &asked, &answer.head);
     if let Some(strangers) = &site.strangers {

@@ -1,0 +1,154 @@
+//! Ears: one source, heard by the best means that there are rights for.
+//!
+//! A server's log is better than polling it, and polling is better than nothing; when a
+//! means fails for want of rights or settings the next lower one is tried, and the higher
+//! ones again now and then.
+
+use std::future::Future;
+use std::time::Duration;
+
+use changes::{Event, Feed, Lost, Rung, Source, standing};
+use tokio::sync::mpsc::Sender;
+use tokio::time::{Instant, sleep, timeout};
+
+/// After so long a better rung is looked for.
+const LOOK_UP_EVERY: Duration = Duration::from_secs(60);
+/// How long to wait after a failure.
+const AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// How long a server may take to say what rights there are.
+const STANDING_MAX: Duration = Duration::from_secs(10);
+
+/// What comes from one ear; the listener knows which.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Event(Event),
+    /// From here on it is heard by this means.
+    By(Means),
+}
+
+/// By what a source is heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// Its log: each row, once it is written.
+    Log,
+    /// Asking several times a second; counters may move before others can read.
+    Poll,
+    /// The file's own counter.
+    Counter,
+    /// The system's word about files.
+    Files,
+    /// A feed that was made elsewhere.
+    Told,
+}
+
+/// One source, and how it is heard.
+pub(crate) struct Ear {
+    source: Option<Source>,
+    feed: Option<(Feed, Means)>,
+}
+
+impl Ear {
+    pub(crate) fn new(source: Source) -> Self {
+        Self { source: Some(source), feed: None }
+    }
+
+    /// One with a feed that was made elsewhere.
+    pub(crate) fn of(feed: Feed) -> Self {
+        Self { source: None, feed: Some((feed, Means::Told)) }
+    }
+
+    /// Hears for ever, and tells it on with the ear's number.
+    pub(crate) async fn hear(mut self, index: usize, sender: Sender<(usize, Heard)>) {
+        loop {
+            let (mut feed, means) = match self.feed.take() {
+                Some(feed) => feed,
+                None => match open(self.source.as_ref()).await {
+                    Ok(feed) => feed,
+                    Err(lost) => {
+                        let told = Heard::Event(Event::Lost(lost));
+                        if sender.send((index, told)).await.is_err() {
+                            return;
+                        }
+                        sleep(AGAIN_AFTER).await;
+                        continue;
+                    }
+                },
+            };
+            if sender.send((index, Heard::By(means))).await.is_err() {
+                return;
+            }
+            let tell = |event| {
+                let sender = sender.clone();
+                async move { sender.send((index, Heard::Event(event))).await.is_ok() }
+            };
+            if !self.tell_on(&mut feed, means, tell).await {
+                return;
+            }
+        }
+    }
+
+    /// Tells what a feed tells until another means is worth trying; false: nobody listens.
+    async fn tell_on<F>(&self, feed: &mut Feed, means: Means, tell: impl Fn(Event) -> F) -> bool
+    where
+        F: Future<Output = bool>,
+    {
+        let mut look_up_at = Instant::now() + LOOK_UP_EVERY;
+        loop {
+            let event = match means {
+                Means::Poll => tokio::select! {
+                    event = feed.next() => event,
+                    () = tokio::time::sleep_until(look_up_at) => {
+                        look_up_at = Instant::now() + LOOK_UP_EVERY;
+                        if self.is_log_possible().await {
+                            // What changes while one is let go and the other begins isn't heard.
+                            return tell(Event::Lost(Lost::Overrun)).await;
+                        }
+                        continue;
+                    }
+                },
+                _ => feed.next().await,
+            };
+            let is_refused =
+                matches!(event, Event::Lost(Lost::Refused { .. } | Lost::Impossible(_)));
+            if !tell(event).await {
+                return false;
+            }
+            if is_refused && self.source.is_some() {
+                sleep(AGAIN_AFTER).await;
+                return true;
+            }
+        }
+    }
+
+    async fn is_log_possible(&self) -> bool {
+        let Some(source) = &self.source else { return false };
+        matches!(rung(source).await, Ok(Rung::Binlog))
+    }
+}
+
+/// The best feed that there are rights for.
+async fn open(source: Option<&Source>) -> Result<(Feed, Means), Lost> {
+    let impossible = |why: &str| Err(Lost::Impossible(why.to_owned()));
+    match source {
+        Some(source @ Source::MySql(address)) => match rung(source).await? {
+            Rung::Binlog => Ok((Feed::binlog(address.clone()), Means::Log)),
+            Rung::Poll => Ok((Feed::poll(address.clone()), Means::Poll)),
+            Rung::Nothing => impossible(
+                "the user may not see the site's tables; \"wick check\" says what it needs",
+            ),
+        },
+        Some(Source::Sqlite(path)) => Ok((Feed::sqlite(path.clone()), Means::Counter)),
+        Some(Source::PostgreSql(_)) => impossible("PostgreSQL can't be followed yet"),
+        Some(Source::Files(_)) => impossible("files can't be followed yet"),
+        Some(Source::Other(name)) => impossible(&format!("{name} can't be followed")),
+        None => impossible("its feed has ended"),
+    }
+}
+
+async fn rung(source: &Source) -> Result<Rung, Lost> {
+    let Source::MySql(address) = source else { return Ok(Rung::Nothing) };
+    match timeout(STANDING_MAX, standing(address)).await {
+        Ok(standing) => Ok(standing?.rung),
+        Err(_) => Err(Lost::Silent),
+    }
+}

@@ -1,0 +1,171 @@
+//! Following: what changes behind our back is heard, and sweeps.
+//!
+//! ```text
+//! source → ear → listener ─┬─ noise: nothing
+//!                          └─ content: sweep, store nothing for 50 ms, sweep again, restore
+//! ```
+//!
+//! While every source of a site is heard, its pages are fresh for hours; when one is lost
+//! all pages go, and what is made then is fresh for seconds. What reading itself writes is
+//! learned from bursts of probes ([`probe`]); until then everything sweeps.
+//! Invariants: 1. a page bears hours of freshness only if every source was heard from before
+//! its fetch began until it was stored. 2. nothing whose fetch began before a change, or less
+//! than [`changes::FENCE`] after it was heard, is found as fresh.
+//! Start at [`listen`].
+
+pub(crate) mod ear;
+pub(crate) mod gate;
+mod listen;
+mod own;
+mod probe;
+mod pulse;
+mod status;
+mod suspects;
+pub(crate) mod traffic;
+pub(crate) mod visit;
+pub(crate) mod wanted;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use base::{Counter, Shutdown};
+use changes::{Feed, Learner, Source, noise};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use self::ear::Ear;
+use self::gate::Gate;
+use self::listen::Listener;
+use self::own::OwnChanges;
+use self::status::Status;
+use self::suspects::Suspects;
+use self::traffic::Traffic;
+use self::wanted::Wanted;
+use crate::Server;
+use crate::site::Site;
+use crate::strangers::Keeping;
+
+/// What was heard and waits for the listener; the feeds' own queues are longer.
+const HEARD_MAX: usize = 256;
+
+/// One site's changes, as the road sees them.
+pub(crate) struct Following {
+    sources: Vec<Source>,
+    fresh_ms: u64,
+    is_heard: AtomicBool,
+    pub(crate) learner: Mutex<Learner>,
+    pub(crate) gate: Gate,
+    pub(crate) traffic: Mutex<Traffic>,
+    pub(crate) suspects: Mutex<Suspects>,
+    pub(crate) wanted: Wanted,
+    pub(crate) own: OwnChanges,
+    pub(crate) status: Mutex<Status>,
+    pub(crate) counts: Counts,
+    keeping: Keeping,
+}
+
+/// What happened around changes since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Changes that were heard.
+    pub(crate) heard: Counter,
+    /// Those among them that reading makes.
+    pub(crate) noise: Counter,
+    /// Sweeps, all changes of a moment counted as one.
+    pub(crate) sweeps: Counter,
+    /// Pages that were made anew after a sweep before anybody asked for them.
+    pub(crate) restored: Counter,
+    /// Sweeps because a page was found changed though no change was heard of.
+    pub(crate) unheard: Counter,
+    /// Requests sent to find out what reading writes.
+    pub(crate) probes: Counter,
+}
+
+impl Following {
+    /// For a site with these sources; none where there is nothing to follow.
+    pub(crate) fn new(
+        sources: Vec<Source>,
+        fresh: Duration,
+        keeping: Keeping,
+    ) -> Option<Arc<Self>> {
+        if sources.is_empty() {
+            return None;
+        }
+        let learner = keeping.recall_noise().map_or_else(Learner::default, Learner::from_state);
+        Some(Arc::new(Self {
+            status: Mutex::new(Status::of(&sources)),
+            sources,
+            fresh_ms: u64::try_from(fresh.as_millis()).unwrap_or(u64::MAX),
+            is_heard: AtomicBool::new(false),
+            learner: Mutex::new(learner),
+            gate: Gate::default(),
+            traffic: Mutex::default(),
+            suspects: Mutex::default(),
+            wanted: Wanted::default(),
+            own: OwnChanges::default(),
+            counts: Counts::default(),
+            keeping,
+        }))
+    }
+
+    /// Whether every source is heard at this moment.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.is_heard.load(Ordering::SeqCst)
+    }
+
+    /// How long a page is fresh that is stored now; none while a source is not heard.
+    pub(crate) fn fresh_ms(&self) -> Option<u64> {
+        self.is_heard().then_some(self.fresh_ms)
+    }
+
+    fn note_heard(&self, is_heard: bool) {
+        self.is_heard.store(is_heard, Ordering::SeqCst);
+    }
+
+    /// Keeps what was learned about noise for the next start.
+    pub(crate) fn note_learned(&self) {
+        let state: noise::State = self.learner.lock().state();
+        self.keeping.note_noise(&state);
+    }
+}
+
+impl Server {
+    /// Follows the changes of every site that has sources, until the signal to stop. It must
+    /// run beside the listeners; without it pages are fresh for seconds only.
+    pub async fn follow(self: Arc<Self>, shutdown: Shutdown) {
+        let sites: Vec<Arc<Site>> = self.sites.each().into_iter().cloned().collect();
+        let following = sites.into_iter().filter_map(|site| {
+            let ears = site.following.as_ref()?.sources.iter().cloned().map(Ear::new).collect();
+            Some(follow_site(self.clone(), site, ears))
+        });
+        tokio::select! {
+            _ = futures_util::future::join_all(following) => {}
+            () = shutdown.begun() => {}
+        }
+    }
+
+    /// Follows one site by feeds that somebody else makes, one for each of its sources.
+    pub async fn follow_feeds(self: Arc<Self>, site: &str, feeds: Vec<Feed>) {
+        let found = self.sites.each().into_iter().find(|one| one.name == site).cloned();
+        let Some(site) = found.filter(|site| site.following.is_some()) else { return };
+        let ears = feeds.into_iter().map(Ear::of).collect();
+        follow_site(self.clone(), site, ears).await;
+    }
+}
+
+/// All that has to run for one site to be followed.
+async fn follow_site(server: Arc<Server>, site: Arc<Site>, ears: Vec<Ear>) {
+    let Some(following) = site.following.clone() else { return };
+    let (sender, receiver) = mpsc::channel(HEARD_MAX);
+    let count = ears.len();
+    let ears = ears.into_iter().enumerate().map(|(index, ear)| ear.hear(index, sender.clone()));
+    let listener = Listener::new(server.clone(), site.clone(), following.clone(), count);
+    tokio::join!(
+        futures_util::future::join_all(ears),
+        listener.listen(receiver),
+        own::serve(following.clone()),
+        probe::learn(server.clone(), site.clone(), following.clone()),
+        pulse::beat(server, site, following),
+    );
+}

@@ -1,0 +1,153 @@
+//! Probing: what does reading a page write?
+//!
+//! A burst asks for one page several times, as a visitor who was never here and as one who
+//! comes back, in turn, while nobody else asks the origin for anything. The learner draws
+//! its conclusions. Bursts are made when a kind of change swept though nobody wrote, for
+//! pages that were read then.
+//! Bounds: [`BURSTS_MAX`] at a time, one series in [`AGAIN_AFTER`]; readers are kept waiting
+//! for no longer than the gate allows, and only where it is never quiet by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use changes::noise;
+use policy::strangers::shape;
+use tokio::time::{Instant, sleep};
+
+use super::Following;
+use super::traffic::TAIL_MS;
+use crate::Server;
+use crate::site::Site;
+use crate::strangers::fill::{Order, untried};
+use crate::strangers::persona::Persona;
+
+/// How often it is looked whether there is something to find out.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Bursts in a row.
+const BURSTS_MAX: usize = 3;
+/// Visitors of a burst; each asks twice.
+const VISITORS: usize = 3;
+/// After a series, whatever came of it.
+const AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// So long a quiet moment is waited for before readers are kept waiting…
+const PATIENCE: Duration = Duration::from_secs(3);
+/// …and so long those who are at the origin already are waited for then.
+const CLEAR_MAX: Duration = Duration::from_millis(1_500);
+/// After readers were kept waiting, they aren't again for so long.
+const PEACE: Duration = Duration::from_secs(15);
+
+/// Finds out what reading writes, whenever something looks like it, for ever.
+pub(super) async fn learn(server: Arc<Server>, site: Arc<Site>, following: Arc<Following>) {
+    let mut wanted_since: Option<Instant> = None;
+    let mut peace_until = Instant::now();
+    loop {
+        sleep(LOOK_EVERY).await;
+        let orders = match following.is_heard() {
+            true => to_probe(&following),
+            false => Vec::new(),
+        };
+        if orders.is_empty() {
+            wanted_since = None;
+            continue;
+        }
+        let now = Instant::now();
+        let since = *wanted_since.get_or_insert(now);
+        let probing = Probing { server: &server, site: &site, following: &following };
+        if probing.is_quiet() {
+            probing.series(&orders, false).await;
+        } else if now > since + PATIENCE && now > peace_until {
+            peace_until = now + PEACE;
+            probing.behind_the_gate(&orders).await;
+        } else {
+            continue;
+        }
+        wanted_since = None;
+        sleep(AGAIN_AFTER).await;
+    }
+}
+
+/// The pages to be asked for: shared ones that were read when something was written.
+fn to_probe(following: &Following) -> Vec<Order> {
+    let targets = following.suspects.lock().to_probe();
+    let mut orders: Vec<Order> = Vec::new();
+    for target in targets {
+        let Some(order) = following.wanted.like(&target) else { continue };
+        if orders.len() < BURSTS_MAX
+            && untried(&order).is_none()
+            && !orders.iter().any(|known| known.hash == order.hash)
+        {
+            orders.push(order);
+        }
+    }
+    orders
+}
+
+struct Probing<'a> {
+    server: &'a Arc<Server>,
+    site: &'a Arc<Site>,
+    following: &'a Arc<Following>,
+}
+
+impl Probing<'_> {
+    fn ticks_ms(&self) -> u64 {
+        self.server.clock.now().ticks_ms
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.following.traffic.lock().is_quiet(self.ticks_ms())
+    }
+
+    /// Lets nobody read meanwhile.
+    async fn behind_the_gate(&self, orders: &[Order]) {
+        let shut = self.following.gate.shut();
+        let until = Instant::now() + CLEAR_MAX;
+        while !self.is_quiet() {
+            if Instant::now() > until {
+                return;
+            }
+            sleep(LOOK_EVERY / 4).await;
+        }
+        self.series(orders, true).await;
+        drop(shut);
+    }
+
+    /// One burst after the other, and the time in which what they caused may come.
+    async fn series(&self, orders: &[Order], is_gated: bool) {
+        let before = self.following.traffic.lock().begun();
+        for order in orders {
+            let shut = (!is_gated).then(|| self.following.gate.shut());
+            self.burst(order).await;
+            drop(shut);
+            if self.following.traffic.lock().begun() != before {
+                break;
+            }
+        }
+        sleep(Duration::from_millis(TAIL_MS + 50)).await;
+        let ticks_ms = self.ticks_ms();
+        let mut learner = self.following.learner.lock();
+        learner.settle(ticks_ms);
+        self.following.suspects.lock().settle(&learner);
+        drop(learner);
+        self.following.note_learned();
+    }
+
+    async fn burst(&self, order: &Order) {
+        let Some(strangers) = &self.site.strangers else { return };
+        let class = shape(&order.brief.target);
+        for _ in 0..VISITORS {
+            let mut persona = Persona::for_probing(strangers.persona_address());
+            for role in [noise::Persona::Fresh, noise::Persona::Returning] {
+                self.following.counts.probes.bump();
+                let url = &order.brief.target;
+                self.following.learner.lock().probe_began(url, &class, role, self.ticks_ms());
+                let fetched = persona.fetch(&order.brief).await;
+                // What the database tells of it may be on its way.
+                sleep(changes::FENCE / 5).await;
+                self.following.learner.lock().probe_ended(self.ticks_ms());
+                if fetched.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}

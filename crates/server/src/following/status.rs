@@ -1,0 +1,178 @@
+//! Status: how a site's changes are followed, in words for its owner.
+
+use std::collections::VecDeque;
+
+use changes::{Lost, Operation, Signature, Source};
+
+use super::Following;
+use super::ear::Means;
+
+/// The last changes that swept.
+const LAST_MAX: usize = 8;
+
+/// How each source is heard.
+pub(crate) struct Status {
+    sources: Vec<SourceStatus>,
+    /// What swept last, newest first, and how often in a row.
+    last: VecDeque<(Signature, u64)>,
+}
+
+struct SourceStatus {
+    name: String,
+    means: Option<Means>,
+    since_ticks_ms: u64,
+    state: State,
+}
+
+enum State {
+    /// Nothing was heard of it yet.
+    Begins,
+    Heard,
+    Lost(String),
+}
+
+impl Status {
+    pub(super) fn of(sources: &[Source]) -> Self {
+        let sources = sources.iter().map(|source| SourceStatus {
+            name: name(source),
+            means: None,
+            since_ticks_ms: 0,
+            state: State::Begins,
+        });
+        Self { sources: sources.collect(), last: VecDeque::new() }
+    }
+
+    pub(super) fn by(&mut self, index: usize, means: Means) {
+        if let Some(source) = self.sources.get_mut(index) {
+            source.means = Some(means);
+        }
+    }
+
+    pub(super) fn heard(&mut self, index: usize, ticks_ms: u64) {
+        if let Some(source) = self.sources.get_mut(index) {
+            (source.state, source.since_ticks_ms) = (State::Heard, ticks_ms);
+        }
+    }
+
+    pub(super) fn lost(&mut self, index: usize, lost: &Lost, ticks_ms: u64) {
+        if let Some(source) = self.sources.get_mut(index) {
+            if !matches!(source.state, State::Lost(_)) {
+                source.since_ticks_ms = ticks_ms;
+            }
+            source.state = State::Lost(lost.to_string());
+        }
+    }
+
+    pub(super) fn changed(&mut self, signature: &Signature) {
+        match self.last.front_mut() {
+            Some((known, times)) if known == signature => *times += 1,
+            _ => {
+                self.last.push_front((signature.clone(), 1));
+                self.last.truncate(LAST_MAX);
+            }
+        }
+    }
+}
+
+impl Following {
+    /// Says, topic by topic, what is heard and what was learned.
+    pub(crate) fn tell(&self, ticks_ms: u64, say: &mut dyn FnMut(&'static str, String)) {
+        let status = self.status.lock();
+        for source in &status.sources {
+            say("changes", source.told(ticks_ms));
+        }
+        let followed = match self.is_heard() {
+            true => format!(
+                "followed: pages are fresh for {} s, and swept by changes",
+                self.fresh_ms / 1000
+            ),
+            false => "not followed at the moment: pages are fresh for seconds only".to_owned(),
+        };
+        say("following", followed);
+        let counts = &self.counts;
+        say(
+            "heard",
+            format!(
+                "changes {}, of them noise {}; sweeps {}, because of what \
+                 nobody told {}; pages made anew unasked {}; probes {}",
+                counts.heard.read(),
+                counts.noise.read(),
+                counts.sweeps.read(),
+                counts.unheard.read(),
+                counts.restored.read(),
+                counts.probes.read(),
+            ),
+        );
+        for (signature, times) in &status.last {
+            let again = if *times > 1 { format!(", {times} times") } else { String::new() };
+            say("swept by", format!("{}{again}", show(signature)));
+        }
+        drop(status);
+        for signature in self.learner.lock().proved() {
+            say("noise", show(signature));
+        }
+        for (signature, seen) in self.suspects.lock().iter() {
+            say("suspect", format!("{}, {seen} times", show(signature)));
+        }
+    }
+}
+
+impl SourceStatus {
+    fn told(&self, ticks_ms: u64) -> String {
+        let means = match self.means {
+            Some(Means::Log) => ", by its log",
+            Some(Means::Poll) => ", by asking when its tables changed",
+            Some(Means::Counter) => ", by its counter of changes",
+            Some(Means::Files) => ", by the system's word",
+            Some(Means::Told) | None => "",
+        };
+        let seconds = ticks_ms.saturating_sub(self.since_ticks_ms) / 1000;
+        match &self.state {
+            State::Begins => format!("{}: not heard yet", self.name),
+            State::Heard => format!("{}: heard for {seconds} s{means}", self.name),
+            State::Lost(why) => format!("{}: not heard for {seconds} s: {why}", self.name),
+        }
+    }
+}
+
+/// A source without its password, for people.
+fn name(source: &Source) -> String {
+    match source {
+        Source::MySql(address) => format!("MariaDB or MySQL {address:?}"),
+        Source::PostgreSql(address) => format!("PostgreSQL {address:?}"),
+        Source::Sqlite(path) => format!("SQLite {}", path.display()),
+        Source::Files(path) => format!("files in {}", path.display()),
+        Source::Other(name) => name.clone(),
+    }
+}
+
+/// A kind of change in one line: `update wp_options[_transient_#] (option_value)`.
+fn show(signature: &Signature) -> String {
+    let operation = match signature.operation {
+        Operation::Insert => "insert",
+        Operation::Update => "update",
+        Operation::Delete => "delete",
+        Operation::Schema => "definition",
+        Operation::Other => "change",
+    };
+    let table = match &*signature.rows.table {
+        "" => "of unknown tables",
+        table => table,
+    };
+    let key = match &signature.rows.key {
+        changes::KeyClass::Of(class) => format!("[{class}]"),
+        _ => String::new(),
+    };
+    let columns: Vec<String> = signature
+        .columns
+        .iter()
+        .map(|column| match column {
+            changes::Column::Name(name) => name.to_string(),
+            changes::Column::Ordinal(ordinal) => format!("column {}", ordinal + 1),
+        })
+        .collect();
+    match columns.is_empty() {
+        true => format!("{operation} {table}{key}"),
+        false => format!("{operation} {table}{key} ({})", columns.join(", ")),
+    }
+}

@@ -1,0 +1,93 @@
+//! Suspects: kinds of change that swept while nobody did more than read.
+//!
+//! They may be noise: probes of the pages that were read then will show it. Bound:
+//! [`SUSPECTS_MAX`].
+
+use std::collections::BTreeMap;
+
+use changes::{Learner, Signature};
+use policy::strangers::shape;
+
+const SUSPECTS_MAX: usize = 256;
+/// Addresses that are remembered for one kind.
+const TARGETS_MAX: usize = 4;
+/// So often it must have been seen before anybody is troubled.
+const SEEN_MIN: u32 = 2;
+/// After so many bursts that proved nothing it is left alone until it was seen as often again.
+const TRIES_MAX: u32 = 3;
+
+/// Kinds of change that may be noise.
+#[derive(Default)]
+pub(crate) struct Suspects {
+    all: BTreeMap<Signature, Suspect>,
+}
+
+#[derive(Default)]
+struct Suspect {
+    seen: u32,
+    tries: u32,
+    /// How often it must be seen before the next try.
+    wanted: u32,
+    targets: Vec<String>,
+}
+
+impl Suspects {
+    /// A kind of change swept while these addresses were read, and nothing was written.
+    pub(crate) fn note<'a>(
+        &mut self,
+        signature: &Signature,
+        targets: impl Iterator<Item = &'a str>,
+    ) {
+        if !signature.is_telling()
+            || self.all.len() >= SUSPECTS_MAX && !self.all.contains_key(signature)
+        {
+            return;
+        }
+        let suspect = self.all.entry(signature.clone()).or_default();
+        suspect.seen = suspect.seen.saturating_add(1);
+        for target in targets {
+            let class = shape(target);
+            if suspect.targets.len() < TARGETS_MAX
+                && !suspect.targets.iter().any(|known| shape(known) == class)
+            {
+                suspect.targets.push(target.to_owned());
+            }
+        }
+    }
+
+    /// The addresses to probe now, if it is worth it.
+    pub(crate) fn to_probe(&self) -> Vec<String> {
+        let mut targets: Vec<String> = Vec::new();
+        for suspect in self.all.values().filter(|suspect| suspect.is_due()) {
+            for target in &suspect.targets {
+                if !targets.contains(target) {
+                    targets.push(target.clone());
+                }
+            }
+        }
+        targets
+    }
+
+    /// A burst is over: what is noise now is none of ours any more.
+    pub(crate) fn settle(&mut self, learner: &Learner) {
+        self.all.retain(|signature, _| !learner.is_noise(signature));
+        for suspect in self.all.values_mut().filter(|suspect| suspect.is_due()) {
+            suspect.tries += 1;
+            if suspect.tries % TRIES_MAX == 0 {
+                suspect.wanted = suspect.seen.saturating_mul(2);
+                suspect.targets.clear();
+            }
+        }
+    }
+
+    /// The kinds that are suspected, most often seen first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Signature, u32)> {
+        self.all.iter().map(|(signature, suspect)| (signature, suspect.seen))
+    }
+}
+
+impl Suspect {
+    fn is_due(&self) -> bool {
+        self.seen >= self.wanted.max(SEEN_MIN) && !self.targets.is_empty()
+    }
+}

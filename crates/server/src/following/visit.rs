@@ -1,0 +1,112 @@
+//! Visits: every request to a followed site's origin is counted from its first byte to the
+//! last of its answer, so that what it writes is known to be its doing.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use base::Clock;
+use bytes::Bytes;
+use changes::noise::Foreign;
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
+use origin::{Answer, Call, OriginError};
+use wire::{Body, BodyError};
+
+use super::Following;
+use super::traffic::Asker;
+use crate::site::Site;
+
+impl Site {
+    /// Asks the origin, as whoever the method shows.
+    pub(crate) async fn ask(&self, clock: &Clock, call: Call) -> Result<Answer, OriginError> {
+        let asker = match call.head.method {
+            http::Method::GET | http::Method::HEAD | http::Method::OPTIONS => Asker::Reader,
+            _ => Asker::Writer,
+        };
+        self.ask_as(clock, call, asker).await
+    }
+
+    /// Asks the origin. Readers wait while it is being found out what reading writes.
+    pub(crate) async fn ask_as(
+        &self,
+        clock: &Clock,
+        call: Call,
+        asker: Asker,
+    ) -> Result<Answer, OriginError> {
+        let Some(following) = &self.following else { return self.origin.send(call).await };
+        // Files write nothing, and probes are counted by who sends them.
+        if asker == Asker::Probe || !self.origin.runs_code(&call.head) {
+            return self.origin.send(call).await;
+        }
+        if asker != Asker::Writer {
+            following.gate.pass().await;
+        }
+        let visit = Visit::begin(following, clock, asker, &call.head.target);
+        let mut answer = self.origin.send(call).await?;
+        answer.body = Visited { body: answer.body, visit: Some(visit) }.boxed_unsync();
+        if asker == Asker::Writer && following.is_heard() {
+            answer.body = following.own.hold(answer.body).await;
+        }
+        Ok(answer)
+    }
+}
+
+/// A request at the origin; its end is when this is dropped.
+struct Visit {
+    following: Arc<Following>,
+    clock: Clock,
+    foreign: Foreign,
+    number: u64,
+}
+
+impl Visit {
+    fn begin(following: &Arc<Following>, clock: &Clock, asker: Asker, target: &str) -> Self {
+        let foreign = match asker {
+            Asker::Writer => Foreign::Write,
+            _ => Foreign::Read,
+        };
+        let ticks_ms = clock.now().ticks_ms;
+        let number = following.traffic.lock().begin(asker, target);
+        following.learner.lock().foreign_began(foreign, ticks_ms);
+        Self { following: following.clone(), clock: clock.clone(), foreign, number }
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        let ticks_ms = self.clock.now().ticks_ms;
+        self.following.learner.lock().foreign_ended(self.foreign, ticks_ms);
+        self.following.traffic.lock().end(self.number, ticks_ms);
+    }
+}
+
+/// An answer's body, whose end is the visit's.
+struct Visited {
+    body: Body,
+    visit: Option<Visit>,
+}
+
+impl http_body::Body for Visited {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(polled, Poll::Ready(None | Some(Err(_)))) || self.body.is_end_stream() {
+            self.visit = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
