@@ -10,6 +10,9 @@ use super::ear::Means;
 /// The last changes that swept.
 const LAST_MAX: usize = 8;
 
+/// Kinds of change that are told one by one.
+const LINES_MAX: usize = 12;
+
 /// How each source is heard.
 pub(crate) struct Status {
     sources: Vec<SourceStatus>,
@@ -108,12 +111,11 @@ impl Following {
             say("swept by", format!("{}{again}", show(signature)));
         }
         drop(status);
-        for signature in self.learner.lock().proved() {
-            say("noise", show(signature));
-        }
-        for (signature, seen) in self.suspects.lock().iter() {
-            say("suspect", format!("{}, {seen} times", show(signature)));
-        }
+        let learner = self.learner.lock();
+        tell_some("noise", learner.proved().map(show), say);
+        let suspects = self.suspects.lock();
+        let suspected = suspects.iter().map(|(one, seen)| format!("{}, {seen} times", show(one)));
+        tell_some("suspect", suspected, say);
     }
 }
 
@@ -132,6 +134,24 @@ impl SourceStatus {
             State::Heard => format!("{}: heard for {seconds} s{means}", self.name),
             State::Lost(why) => format!("{}: not heard for {seconds} s: {why}", self.name),
         }
+    }
+}
+
+/// Says the first of many lines, and how many there are.
+fn tell_some(
+    topic: &'static str,
+    lines: impl Iterator<Item = String>,
+    say: &mut dyn FnMut(&'static str, String),
+) {
+    let mut left = 0;
+    for (index, line) in lines.enumerate() {
+        match index {
+            0..LINES_MAX => say(topic, line),
+            _ => left += 1,
+        }
+    }
+    if left > 0 {
+        say(topic, format!("and {left} more kinds"));
     }
 }
 

@@ -38,7 +38,10 @@ impl Suspects {
         signature: &Signature,
         targets: impl Iterator<Item = &'a str>,
     ) {
-        if !signature.is_telling()
+        let mut targets = targets.peekable();
+        // Nobody read: it is somebody's doing behind our back.
+        if targets.peek().is_none()
+            || !signature.is_telling()
             || self.all.len() >= SUSPECTS_MAX && !self.all.contains_key(signature)
         {
             return;
@@ -80,9 +83,12 @@ impl Suspects {
         }
     }
 
-    /// The kinds that are suspected, most often seen first.
+    /// The kinds that are suspected, most often seen first, with how often.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Signature, u32)> {
-        self.all.iter().map(|(signature, suspect)| (signature, suspect.seen))
+        let mut all: Vec<_> =
+            self.all.iter().map(|(signature, suspect)| (signature, suspect.seen)).collect();
+        all.sort_by_key(|(_, seen)| std::cmp::Reverse(*seen));
+        all.into_iter()
     }
 }
 
