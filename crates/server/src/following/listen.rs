@@ -14,6 +14,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep_until};
 
 use super::Following;
+use super::calm::Calm;
 use super::ear::{Heard, Means};
 use crate::Server;
 use crate::site::Site;
@@ -35,6 +36,9 @@ pub(super) struct Listener {
 struct EarState {
     means: Option<Means>,
     is_heard: bool,
+    calm: Calm,
+    /// Whether something was told since it was last asked.
+    has_changed: bool,
 }
 
 /// A sweep that is to be done once more.
@@ -89,6 +93,7 @@ impl Listener {
                 if let Some(place) = place {
                     self.following.own.told(place);
                 }
+                self.note_asked(index);
                 self.let_learn();
             }
             Heard::Event(Event::Idle) => {
@@ -97,6 +102,7 @@ impl Listener {
                 {
                     settling.waits_for = None;
                 }
+                self.note_asked(index);
                 self.let_learn();
             }
         }
@@ -132,6 +138,10 @@ impl Listener {
         {
             // What reading it writes was looked for, and this is something else.
             strangers.classes.note_wrote(&target, &signature.rows.table, ticks_ms);
+        }
+        self.ears[index].has_changed = true;
+        if self.ears[index].calm.is_restless() {
+            return;
         }
         following.status.lock().changed(&signature);
         self.sweep(index, is_ours);
@@ -171,13 +181,40 @@ impl Listener {
         self.following.status.lock().heard(index, self.ticks_ms());
         self.sweep(index, false);
         // Only then, so that nothing from before the sweep is taken for what is heard of.
-        if self.ears.iter().all(|ear| ear.is_heard) {
+        self.note_all_heard();
+    }
+
+    fn note_all_heard(&self) {
+        let is_heard = |ear: &EarState| ear.is_heard && !ear.calm.is_restless();
+        if self.ears.iter().all(is_heard) {
             self.following.note_heard(true);
+        }
+    }
+
+    /// A source that has to be asked was asked. One that changes all the time is as good as
+    /// none until it stands still again.
+    fn note_asked(&mut self, index: usize) {
+        let ear = &mut self.ears[index];
+        let has_changed = std::mem::take(&mut ear.has_changed);
+        if ear.means != Some(Means::Poll) || !ear.calm.note(has_changed) {
+            return;
+        }
+        let is_restless = ear.calm.is_restless();
+        self.following.status.lock().restless(index, is_restless);
+        if is_restless {
+            self.following.note_heard(false);
+            self.site.generations.note_change();
+            self.site.generations.settle();
+            self.settling = None;
+        } else {
+            self.sweep(index, false);
+            self.note_all_heard();
         }
     }
 
     fn lose(&mut self, index: usize, lost: &Lost) {
         self.following.status.lock().lost(index, lost, self.ticks_ms());
+        self.ears[index].calm = Calm::default();
         let was_heard = std::mem::take(&mut self.ears[index].is_heard);
         if !was_heard {
             return;

@@ -13,6 +13,7 @@
 //! than [`changes::FENCE`] after it was heard, is found as fresh.
 //! Start at [`listen`].
 
+mod calm;
 pub(crate) mod ear;
 pub(crate) mod gate;
 mod listen;

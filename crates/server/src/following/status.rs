@@ -25,6 +25,7 @@ struct SourceStatus {
     means: Option<Means>,
     since_ticks_ms: u64,
     state: State,
+    is_restless: bool,
 }
 
 enum State {
@@ -41,6 +42,7 @@ impl Status {
             means: None,
             since_ticks_ms: 0,
             state: State::Begins,
+            is_restless: false,
         });
         Self { sources: sources.collect(), last: VecDeque::new() }
     }
@@ -63,6 +65,12 @@ impl Status {
                 source.since_ticks_ms = ticks_ms;
             }
             source.state = State::Lost(lost.to_string());
+        }
+    }
+
+    pub(super) fn restless(&mut self, index: usize, is_restless: bool) {
+        if let Some(source) = self.sources.get_mut(index) {
+            source.is_restless = is_restless;
         }
     }
 
@@ -131,6 +139,11 @@ impl SourceStatus {
         let seconds = ticks_ms.saturating_sub(self.since_ticks_ms) / 1000;
         match &self.state {
             State::Begins => format!("{}: not heard yet", self.name),
+            State::Heard if self.is_restless => format!(
+                "{}: its tables change all the time, and which rows can't be told{means}; \
+                 \"wick check\" says what it takes to follow its log",
+                self.name
+            ),
             State::Heard => format!("{}: heard for {seconds} s{means}", self.name),
             State::Lost(why) => format!("{}: not heard for {seconds} s: {why}", self.name),
         }
