@@ -20,6 +20,8 @@ pub struct Rules {
     pub negative_seconds_max: u32,
     /// How long it is remembered that a key's answers can't be shared.
     pub pass_memory_seconds: u32,
+    /// Whether a page that is asked for shortly before it is stale is made anew at once.
+    pub refresh_early: bool,
     /// Query parameters that don't choose the page, such as `utm_source`.
     pub key_ignores_query: Vec<String>,
 }
@@ -33,6 +35,7 @@ impl Default for Rules {
             heuristic_seconds_max: 3600,
             negative_seconds_max: 60,
             pass_memory_seconds: 120,
+            refresh_early: true,
             key_ignores_query: Vec::new(),
         }
     }

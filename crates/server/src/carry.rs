@@ -99,7 +99,9 @@ fn settle(
     fetch: &Fetch,
 ) -> Reply {
     let Admitted { head, vary, terms, marks } = admitted;
-    let page = Arc::new(Page::stored(&head, &journey.key, body, terms, vary, marks));
+    let page = Page::stored(&head, &journey.key, body, terms, vary, marks);
+    let took_ms = journey.now().ticks_ms.saturating_sub(fetch.request_ticks_ms);
+    let page = Arc::new(page.that_took(took_ms));
     let key = Key { hash: fetch.hash, text: &journey.key };
     insert(&journey.server, &journey.site, &key, page.clone(), fetch.began);
     // What must be validated for each visitor is nothing for those who waited.
@@ -136,6 +138,7 @@ fn share(
         key: journey.key.clone(),
         hash: fetch.hash,
         began: fetch.began,
+        request_ticks_ms: fetch.request_ticks_ms,
     };
     let carry = carrier.carry(lead, shared, filling, body, at_hand);
     task::spawn_counted(&journey.server.counters.panics, carry);
@@ -175,6 +178,7 @@ struct Carrier {
     key: Vec<u8>,
     hash: u64,
     began: Moment,
+    request_ticks_ms: u64,
 }
 
 impl Carrier {
@@ -230,7 +234,8 @@ impl Carrier {
     fn store(&self, shared: &Shared, body: Bytes) {
         let Admitted { head, vary, terms, marks } = &shared.admitted;
         let (vary, marks) = (vary.clone(), marks.copied());
-        let page = Page::stored(head, &self.key, body, *terms, vary, marks);
+        let took_ms = self.server.clock.now().ticks_ms.saturating_sub(self.request_ticks_ms);
+        let page = Page::stored(head, &self.key, body, *terms, vary, marks).that_took(took_ms);
         let key = Key { hash: self.hash, text: &self.key };
         insert(&self.server, &self.site, &key, Arc::new(page), self.began);
     }

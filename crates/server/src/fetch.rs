@@ -211,7 +211,7 @@ pub(crate) async fn lead(
 /// What is known of a fetch from before it began.
 pub(crate) struct Fetch {
     pub(crate) hash: u64,
-    request_ticks_ms: u64,
+    pub(crate) request_ticks_ms: u64,
     pub(crate) began: Moment,
     pub(crate) why: MissReason,
 }

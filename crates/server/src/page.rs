@@ -5,13 +5,14 @@
 //! range, a validation) parses the head again.
 //! Invariant: the head ends before the fields that differ from hit to hit.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use policy::{Terms, VaryKey};
 use store::{Resident, allocated_bytes};
 use wire::{Fields, ResponseHead};
 
+use crate::pipeline;
 use crate::purge::marks::Marks;
 use crate::render;
 use crate::strangers::guests::{Reader, Sharing};
@@ -30,6 +31,8 @@ pub(crate) struct Page {
     pub(crate) marks: Marks,
     /// About how often it was asked for.
     asked: AtomicU32,
+    /// Who finds it with so little time left has a newer one made.
+    early_ms: u32,
 }
 
 #[derive(Debug)]
@@ -78,7 +81,29 @@ impl Page {
             terms,
             refreshing: AtomicBool::new(false),
         };
-        Self { kind: Kind::Stored(stored), vary, sharing: None, marks, asked: AtomicU32::new(0) }
+        let kind = Kind::Stored(stored);
+        Self { kind, vary, sharing: None, marks, asked: AtomicU32::new(0), early_ms: 0 }
+    }
+
+    /// The same page, which took so long to make.
+    ///
+    /// What is asked for all the time is made anew before it is stale: about as long before
+    /// as that takes, by lot, so that pages of one moment aren't all made anew in another
+    /// (Vattani, Chierichetti and Lowenstein, "Optimal Probabilistic Cache Stampede
+    /// Prevention", 2015).
+    pub(crate) fn that_took(self, cost_ms: u64) -> Self {
+        static LOT: AtomicU64 = AtomicU64::new(0);
+        let lot = pipeline::hash(&LOT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        // 53 bits are a fraction; one added, so that it is never 0.
+        let fraction = ((lot >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let early_ms = (cost_ms as f64 * -fraction.ln()) as u32;
+        let half = self.as_stored().map_or(0, |stored| stored.terms.lifetime_ms / 2);
+        Self { early_ms: early_ms.min(u32::try_from(half).unwrap_or(u32::MAX)), ..self }
+    }
+
+    /// Whether it is time to have a newer one made, as it is wanted and has so long left.
+    pub(crate) fn is_due(&self, ttl_ms: i64) -> bool {
+        ttl_ms <= i64::from(self.early_ms)
     }
 
     /// A page that was made for strangers.
@@ -101,7 +126,7 @@ impl Page {
     /// The memory that answers to requests that select this variant are nobody else's.
     pub(crate) fn pass_until(ticks_ms: u64, vary: Option<VaryKey>, marks: Marks) -> Self {
         let kind = Kind::PassUntil { ticks_ms };
-        Self { kind, vary, sharing: None, marks, asked: AtomicU32::new(0) }
+        Self { kind, vary, sharing: None, marks, asked: AtomicU32::new(0), early_ms: 0 }
     }
 
     /// Whether a request with these fields selects this variant, and its sender may have it.
@@ -192,3 +217,27 @@ impl Resident for Page {
 
 /// What a shared `Bytes` allocates beside its data.
 const BYTES_OVERHEAD: usize = 48;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_made_anew_long_before_it_is_stale_but_not_too_long() {
+        let head = ResponseHead { status: 200, fields: Fields::new() };
+        let terms = Terms { lifetime_ms: 60_000, ..Terms::expired(0) };
+        let early = |cost_ms: u64| {
+            let made = || Page::stored(&head, b"", Bytes::new(), terms, None, Marks::default());
+            (0..1000).map(|_| made().that_took(cost_ms).early_ms).collect::<Vec<_>>()
+        };
+        assert!(early(0).iter().all(|&ms| ms == 0), "what costs nothing is made when it is stale");
+        let seconds = early(1_000);
+        let mean = seconds.iter().sum::<u32>() / 1000;
+        assert!((800..1_250).contains(&mean), "{mean}");
+        assert!(seconds.iter().any(|&ms| ms < 200) && seconds.iter().any(|&ms| ms > 2_500));
+        assert!(early(600_000).iter().all(|&ms| ms <= 30_000));
+        let page = Page::stored(&head, b"", Bytes::new(), terms, None, Marks::default());
+        let page = Page { early_ms: 500, ..page };
+        assert!(page.is_due(500) && !page.is_due(501));
+    }
+}

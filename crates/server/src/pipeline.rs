@@ -95,6 +95,9 @@ pub(crate) fn depart(
     match look(server, site, head, now, &key, &reader) {
         Found::Fresh { page, ttl_ms } => {
             page.note_asked(now.ticks_ms);
+            if site.rules.refresh_early && page.is_due(ttl_ms) {
+                fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
+            }
             if page.sharing.as_ref().is_some_and(|sharing| sharing.tells_time) {
                 fetch::begin_early_behind(server, site, head, key_text, peers);
             }

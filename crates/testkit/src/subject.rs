@@ -44,6 +44,8 @@ impl Subject {
             set_origin(&mut options, setting)?;
         }
         let mut site = SiteConfig::new(Origin::Http(HttpOrigin::new(dial, options)));
+        // Nothing is left to dice.
+        site.rules.refresh_early = false;
         let mut config = ServerConfig::default();
         for setting in &scene.settings {
             set(&mut site, &mut config, setting)?;
@@ -206,6 +208,9 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
         "heuristic_max" => rules.heuristic_seconds_max = seconds(setting)?,
         "negative_max" => rules.negative_seconds_max = seconds(setting)?,
         "pass_memory" => rules.pass_memory_seconds = seconds(setting)?,
+        "refresh_early" => {
+            rules.refresh_early = setting.value.parse().map_err(|_| wrong(setting))?
+        }
         name if name == "strangers" || name.starts_with("strangers_") => {
             set_strangers(site.strangers.get_or_insert_with(plain_strangers), setting)?;
         }

@@ -49,6 +49,7 @@ pub const SETTINGS: &[&str] = &[
     "heuristic_max",
     "negative_max",
     "pass_memory",
+    "refresh_early",
     "strangers",
     "strangers_fresh",
     "strangers_stale",

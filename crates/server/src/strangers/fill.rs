@@ -95,12 +95,12 @@ pub(crate) async fn fill(
     let Some(_place) = strangers.places.enter().await else {
         return Err(Arc::new(Refusal::Busy));
     };
-    let began = order.brief.site.generations.moment();
+    let (began, asked_ticks_ms) = (order.brief.site.generations.moment(), order.ticks_ms());
     match verify(&order.brief, asker).await {
         Ok(verified) => {
             strangers.counts.shared.bump();
             strangers.note_shared(&order.brief.target, order.page_hash());
-            Ok(store(strangers, order, verified, began))
+            Ok(store(strangers, order, verified, began, asked_ticks_ms))
         }
         Err(refusal) => {
             strangers.counts.refused.bump();
@@ -124,7 +124,7 @@ pub(crate) enum Made {
 pub(crate) async fn remake(order: &Order, old: &Page) -> Made {
     let Some(strangers) = order.brief.strangers() else { return Made::NotShared };
     let Some(_place) = strangers.places.enter().await else { return Made::NotShared };
-    let began = order.brief.site.generations.moment();
+    let (began, asked_ticks_ms) = (order.brief.site.generations.moment(), order.ticks_ms());
     let sample_of = u64::from(strangers.rules.sample.max(1));
     let alone = match strangers.throw() % sample_of {
         0 => Ok(None),
@@ -137,7 +137,7 @@ pub(crate) async fn remake(order: &Order, old: &Page) -> Made {
     };
     match verified {
         Ok(verified) if is_doubtful(strangers, order, &verified, old).await => Made::NotShared,
-        Ok(verified) => Made::Page(store(strangers, order, verified, began)),
+        Ok(verified) => Made::Page(store(strangers, order, verified, began, asked_ticks_ms)),
         Err(Refusal::Origin(_) | Refusal::Status(500..)) => Made::Failed,
         Err(refusal) => {
             withdraw(strangers, order, &refusal);
@@ -226,7 +226,13 @@ async fn vouch(persona: &Persona, page: Sample, stored: &Stored) -> Option<Verif
 }
 
 /// Stores the copy for strangers, and keeps it for those who will write from it.
-fn store(strangers: &Strangers, order: &Order, verified: Verified, began: Moment) -> Arc<Page> {
+fn store(
+    strangers: &Strangers,
+    order: &Order,
+    verified: Verified,
+    began: Moment,
+    asked_ticks_ms: u64,
+) -> Arc<Page> {
     let Order { brief, key, hash, reader } = order;
     let (now, sample) = (brief.server.clock.now(), &verified.sample);
     if verified.has_tokens || verified.has_session {
@@ -249,7 +255,9 @@ fn store(strangers: &Strangers, order: &Order, verified: Verified, began: Moment
     let others = strangers.classes.same_tastes(&brief.target, reader.taste);
     let sharing = reader.sharing(&others, began.content, verified.tells_time);
     let marks = Marks::of(began, &brief.host, &sample.fields);
-    let page = Arc::new(Page::shared(&head, key, sample.body.clone(), terms, vary, sharing, marks));
+    let body = sample.body.clone();
+    let page = Page::shared(&head, key, body, terms, vary, sharing, marks);
+    let page = Arc::new(page.that_took(now.ticks_ms.saturating_sub(asked_ticks_ms)));
     let key = Key { hash: *hash, text: key };
     compare_tastes(order, &key, &page);
     if let Some(following) = &brief.site.following {
