@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use base::{Shutdown, task};
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::TcpListener;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use crate::Server;
 use crate::connection::Connection;
@@ -78,13 +79,13 @@ impl Listener {
     /// # Errors
     /// The socket can't be registered with this thread's runtime.
     pub async fn serve(self, server: Arc<Server>, shutdown: Shutdown) -> io::Result<()> {
-        let listener = TcpListener::from_std(self.socket)?;
-        let address = listener.local_addr()?;
+        let address = self.socket.local_addr()?;
+        let listener = AsyncFd::with_interest(self.socket, Interest::READABLE)?;
         let stop = shutdown.begun();
         tokio::pin!(stop);
         loop {
             let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
+                accepted = socket::accept(&listener) => accepted,
                 () = &mut stop => return Ok(()),
             };
             match accepted {
@@ -98,8 +99,7 @@ impl Listener {
                         true => io.local_addr().unwrap_or(address),
                         false => address,
                     };
-                    let connection =
-                        Connection::new(server.clone(), socket::Socket(io), peer, local);
+                    let connection = Connection::new(server.clone(), io, peer, local);
                     task::spawn_counted(&server.counters.panics, connection.run());
                 }
                 Err(error) if is_transient(&error) => {}
