@@ -29,6 +29,9 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Make pages of the running Wick unusable: by address, tag or host, or all of them.
     Purge(Purge),
+    /// Let a site's MariaDB or MySQL tell Wick of each change at once: shows what that takes,
+    /// asks, does it, and says how to undo it. It serves nothing, and ends when it is done.
+    Follow(Follow),
 }
 
 /// `wick serve`.
@@ -123,6 +126,54 @@ pub(crate) struct Purge {
     /// state folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick follow`.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Follow {
+    /// The folder of the site, or one of its host names if there is a settings file; may be left
+    /// out when that names one site only.
+    pub(crate) site: Option<String>,
+    /// The settings file that "wick serve" is given.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The state folder that "wick serve" is given [default: /var/lib/wick for root, else the
+    /// user's state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Do it without asking.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Take back what was done: the user, its login and the settings file.
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// The name of the database's user that is made for Wick.
+    #[arg(long, value_name = "NAME", default_value = "wick", value_parser = read_user)]
+    pub(crate) user: String,
+    /// The Unix socket at which the database's root logs in [default: the one that the database
+    /// names].
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// The folder whose *.cnf files the database reads [default: that of Debian's or Red Hat's
+    /// package].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) settings_folder: Option<PathBuf>,
+    /// What restarts the database, as a shell takes it [default: systemctl or service, with the
+    /// name that the package gives it].
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) restart_command: Option<String>,
+    /// Seconds that the database may take for a restart.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) wait: u64,
+}
+
+/// Names that need no quoting anywhere, and that old servers take.
+fn read_user(text: &str) -> Result<String, &'static str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    match (1..=32).contains(&text.len()) && text.bytes().all(is_plain) && text != "root" {
+        true => Ok(text.to_owned()),
+        false => Err("write at most 32 letters, digits and _; root is taken"),
+    }
 }
 
 fn read_url(text: &str) -> Result<String, &'static str> {

@@ -13,6 +13,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::announce::say;
 use crate::arguments::Serve;
+use crate::changes;
 use crate::plan::{Plan, SitePlan, Source};
 use crate::run::{RunError, explain_listen, single_threaded};
 use crate::sites::Started;
@@ -22,12 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Says what `wick serve` with these arguments would do, and what is wrong.
 pub(crate) fn run(serve: &Serve) -> Result<(), RunError> {
-    let plan = Plan::of(&settings_file_as_config(serve))?;
+    let serve = &settings_file_as_config(serve);
+    let plan = Plan::of(serve)?;
     let mut wrong = Vec::new();
     say_machine(&plan, &mut wrong);
     single_threaded()?.block_on(async {
         for site in &plan.sites {
             say_site(site, &mut wrong).await?;
+            changes::check(site, serve, &mut wrong).await;
         }
         Ok::<(), RunError>(())
     })?;

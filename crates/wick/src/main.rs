@@ -2,6 +2,7 @@
 
 mod announce;
 mod arguments;
+mod changes;
 mod check;
 mod control;
 mod demo;
@@ -21,6 +22,7 @@ mod settings;
 mod signals;
 mod sites;
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -34,19 +36,23 @@ use crate::run::RunError;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let result = match arguments.command {
-        Command::Serve(serve) => run::serve(&serve),
-        Command::Demo(demo) => demo::run(&demo),
-        Command::Check(serve) => check::run(&serve),
-        Command::Explain(explain) => control::explain(&explain).map_err(RunError::from),
-        Command::Purge(purge) => control::purge(&purge).map_err(RunError::from),
-    };
-    match result {
+    match act(&Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("wick: {problem}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn act(command: &Command) -> Result<(), Box<dyn Error>> {
+    match command {
+        Command::Serve(serve) => run::serve(serve)?,
+        Command::Demo(demo) => demo::run(demo)?,
+        Command::Check(serve) => check::run(serve)?,
+        Command::Explain(explain) => control::explain(explain).map_err(RunError::from)?,
+        Command::Purge(purge) => control::purge(purge).map_err(RunError::from)?,
+        Command::Follow(follow) => changes::follow(follow)?,
+    }
+    Ok(())
 }

@@ -5,15 +5,19 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use policy::Rules;
 use server::{Limits, PurgeToken, StrangerRules};
 
 use crate::arguments::Serve;
+use crate::changes::ChangesPlan;
 use crate::settings::{self, LimitSettings, Seconds, Settings, SettingsError, SiteSettings};
 
 /// Memory for the cache when nobody says otherwise.
 const MEMORY_BYTES: u64 = 64 << 20;
+/// How long pages among strangers are fresh while changes are followed, likewise.
+const CHANGES_FRESH: Duration = Duration::from_secs(6 * 3600);
 
 /// Everything that was decided.
 #[derive(Debug)]
@@ -39,6 +43,11 @@ pub(crate) struct SitePlan {
     pub(crate) caches: bool,
     pub(crate) rules: Rules,
     pub(crate) strangers: Option<StrangerRules>,
+    pub(crate) changes: ChangesPlan,
+    /// How long pages among strangers are fresh while changes are followed.
+    pub(crate) changes_fresh: Duration,
+    /// The folder in which logins of our own to databases are kept, if any.
+    pub(crate) logins: Option<PathBuf>,
     pub(crate) purge_token: Option<PurgeToken>,
     pub(crate) timeouts: origin::Timeouts,
 }
@@ -122,13 +131,15 @@ impl Plan {
         for strangers in sites.iter_mut().filter_map(|site| site.strangers.as_mut()) {
             strangers.copies_bytes = copies_bytes(memory_bytes);
         }
+        let state = serve.state.clone().or(settings.state).unwrap_or_else(default_state);
+        sites.iter_mut().for_each(|site| site.logins = Some(state.clone()));
         let threads = serve.threads.map(usize::from).or(settings.threads);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
             listen: listen.into_iter().find(|list| !list.is_empty()).unwrap_or_default(),
             memory_bytes,
             threads: threads.unwrap_or_else(cores).clamp(1, 256),
-            state: serve.state.clone().or(settings.state).unwrap_or_else(default_state),
+            state,
             access_log: serve.access_log.clone().or(settings.access_log),
             limits: limits(&settings.limits),
             sites,
@@ -162,6 +173,9 @@ impl SitePlan {
             caches: site.cache.unwrap_or(true),
             rules,
             strangers: site.strangers.unwrap_or(true).then(|| stranger_rules(site)),
+            changes: site.changes.clone().unwrap_or_default(),
+            changes_fresh: site.changes_fresh.map_or(CHANGES_FRESH, |time| time.0),
+            logins: None,
             purge_token: site.purge_token.as_ref().and_then(|token| PurgeToken::new(&token.0)),
             timeouts,
         }

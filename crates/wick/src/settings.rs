@@ -13,6 +13,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
+use crate::changes::ChangesPlan;
+
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -82,6 +84,13 @@ pub(crate) struct SiteSettings {
     /// One in so many pages that are made anew is compared again as if it were new.
     /// Default: `16`.
     pub(crate) strangers_sample: Option<u32>,
+    /// Where changes are heard of that don't come through Wick: `"mysql://user:password@host/name"`,
+    /// `"postgres://…"`, `"sqlite:/path/to/file"`, `"files:/path/to/folder"`, or a list of these;
+    /// `"auto"` means what the app's own settings name, `"off"` nothing. Default: `auto`.
+    pub(crate) changes: Option<ChangesPlan>,
+    /// How long a page that is shared among strangers is fresh while changes are heard of.
+    /// Default: `6h`.
+    pub(crate) changes_fresh: Option<Seconds>,
     /// Addresses that are never shared among strangers: a path, or the beginning of an address
     /// with a `*` behind it, as in `["/contact", "/forum/search*"]`. Default: none.
     pub(crate) never_share: Vec<String>,
@@ -302,5 +311,47 @@ mod tests {
         assert!(wrong("listen = \"8080\"\n").contains("expected an address such as"));
         assert!(wrong("memory = true\n").contains("a size such as \"64M\""));
         assert!(wrong("memory = \n").starts_with("wick.toml:1:"));
+    }
+
+    #[test]
+    fn a_wrong_source_of_changes_is_told_with_its_place_and_never_repeated() {
+        for (value, expected) in [
+            ("\"redis://u:hush@h/d\"", "2:11: write mysql://user:password@host/database, "),
+            ("\"mysql://hush:hush\"", "2:11: a database's address names a user: mysql://user:"),
+            ("\"mysql://u:hush@h:port/d\"", "2:11: the port in a database's address is "),
+            ("\"mysql://u:hush%@h/d\"", "2:11: a % in a database's address stands before "),
+            ("\"mysql://u:hush@h/d?tls=hush\"", "2:11: after the ? of a database's address "),
+            ("\"files:hush\"", "2:11: write the whole path, from its first /"),
+            ("\"on\"", "2:11: write mysql://"),
+            ("[\"files:/a\", \"mysql://hush\"]", "2:24: a database's address names a user"),
+            ("[\"files:/a\", \"auto\"]", "2:24: write mysql://"),
+            ("[]", "2:11: an empty list names nothing: write \"off\" to follow no changes"),
+            ("true", "2:11: invalid type: boolean `true`, expected \"auto\", \"off\", a source "),
+            ("{ a = \"hush\" }", "2:11: invalid type: map, expected \"auto\", \"off\", a source "),
+            ("mysql://u:hush@h/d", "2:"),
+            ("\"mysql://u:hush@h/d", "2:"),
+        ] {
+            let told = wrong(&format!("[[site]]\nchanges = {value}\n"));
+            assert!(told.starts_with(&format!("wick.toml:{expected}")), "{value}: {told}");
+            assert!(!told.contains("hush"), "{value}: {told}");
+        }
+        let many = vec!["\"files:/a\""; 17].join(", ");
+        assert!(wrong(&format!("[[site]]\nchanges = [{many}]\n")).contains("at most 16 sources"));
+    }
+
+    #[test]
+    fn sources_of_changes_are_read_and_shown_without_the_password() {
+        for (value, expected) in [
+            ("\"auto\"", "Auto"),
+            ("\"off\"", "Off"),
+            ("\"mysql://u:hush@h/d\"", "Given([MySql(u@h:3306/d)])"),
+            ("[\"sqlite:/a\", \"files:/b\"]", "Given([Sqlite(\"/a\"), Files(\"/b\")])"),
+        ] {
+            let text = format!("[[site]]\nchanges = {value}\n");
+            let settings = parse(&text, Path::new("wick.toml")).expect("the settings are right");
+            let shown = format!("{:?}", settings.site[0].changes.as_ref().expect("it is set"));
+            assert_eq!(shown, expected);
+            assert!(!format!("{settings:?}").contains("hush"));
+        }
     }
 }
