@@ -11,8 +11,6 @@ use std::time::Duration;
 
 use base::{Shutdown, task};
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 use crate::Server;
 use crate::connection::Connection;
@@ -80,7 +78,7 @@ impl Listener {
     /// The socket can't be registered with this thread's runtime.
     pub async fn serve(self, server: Arc<Server>, shutdown: Shutdown) -> io::Result<()> {
         let address = self.socket.local_addr()?;
-        let listener = AsyncFd::with_interest(self.socket, Interest::READABLE)?;
+        let listener = socket::listening(self.socket)?;
         let stop = shutdown.begun();
         tokio::pin!(stop);
         loop {

@@ -30,10 +30,19 @@ pub(crate) enum Socket {
     Lost,
 }
 
+/// A listening socket that can be waited for.
+pub(crate) type Listening = AsyncFd<std::net::TcpListener>;
+
+/// Registers a listening socket with this thread's runtime.
+pub(crate) fn listening(listener: std::net::TcpListener) -> io::Result<Listening> {
+    // It is deprecated for types that may change their descriptor, which this one can't;
+    // what takes its place is unsafe.
+    #[allow(deprecated)]
+    AsyncFd::with_interest(listener, Interest::READABLE)
+}
+
 /// Takes the next connection.
-pub(crate) async fn accept(
-    listener: &AsyncFd<std::net::TcpListener>,
-) -> io::Result<(Socket, SocketAddr)> {
+pub(crate) async fn accept(listener: &Listening) -> io::Result<(Socket, SocketAddr)> {
     let accepted = listener.async_io(Interest::READABLE, |listener| {
         Ok(acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?)
     });
@@ -155,10 +164,10 @@ mod tests {
 
     use super::*;
 
-    fn listener() -> AsyncFd<std::net::TcpListener> {
+    fn listener() -> Listening {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a socket of ours");
-        AsyncFd::new(listener).expect("within a runtime")
+        listening(listener).expect("within a runtime")
     }
 
     #[tokio::test]

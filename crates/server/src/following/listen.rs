@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use base::task;
 use changes::{Change, Event, FENCE, Lost, Signature};
 use policy::strangers::shape;
 use tokio::sync::mpsc::Receiver;
@@ -17,10 +18,18 @@ use super::Following;
 use super::calm::Calm;
 use super::ear::{Heard, Means};
 use crate::Server;
+use crate::page::Page;
 use crate::site::Site;
+use crate::strangers::again::{Seen, see_against};
+use crate::strangers::fill::Order;
 
 /// Between two notes of what was learned.
 const NOTE_EVERY_MS: u64 = 10_000;
+
+/// Pages that are looked at to see whether a kind of change shows in any.
+const LOOKED_AT: usize = 3;
+/// Kinds of change that one look is about.
+const LOOKED_FOR: usize = 16;
 
 /// One site's listener.
 pub(super) struct Listener {
@@ -48,6 +57,10 @@ struct Settling {
     waits_for: Option<usize>,
     /// Whether nothing but personas was at the origin.
     is_ours: bool,
+    /// What swept, if all of it was while somebody read and nobody wrote.
+    by_reading: Option<Vec<Signature>>,
+    /// The most wanted pages as they were before.
+    before: Vec<(Order, Arc<Page>)>,
 }
 
 impl Listener {
@@ -113,27 +126,26 @@ impl Listener {
         let following = self.following.clone();
         following.counts.heard.bump();
         let ticks_ms = self.ticks_ms();
-        let (is_noise, was_probed_for) = {
+        let is_noise = {
             let mut learner = following.learner.lock();
             learner.saw(&signature, ticks_ms);
-            (learner.is_noise(&signature), |target: &str, learner: &changes::Learner| {
-                learner.has_probed(&shape(target))
-            })
+            learner.is_noise(&signature)
         };
         if is_noise {
             following.counts.noise.bump();
             return;
         }
-        let (is_ours, writer) = {
+        let (is_by_reading, lone_persona) = {
             let traffic = following.traffic.lock();
-            if !traffic.has_writer() {
+            let is_by_reading = !traffic.has_writer() && traffic.read_targets().next().is_some();
+            if is_by_reading {
                 following.suspects.lock().note(&signature, traffic.read_targets());
             }
-            let lone = traffic.lone_persona().map(str::to_owned);
-            (lone.is_some(), lone)
+            (is_by_reading, traffic.lone_persona().map(str::to_owned))
         };
-        if let Some(target) = writer
-            && was_probed_for(&target, &following.learner.lock())
+        let is_ours = lone_persona.is_some();
+        if let Some(target) = lone_persona
+            && following.learner.lock().has_probed(&shape(&target))
             && let Some(strangers) = &self.site.strangers
         {
             // What reading it writes was looked for, and this is something else.
@@ -145,6 +157,9 @@ impl Listener {
         }
         following.status.lock().changed(&signature);
         self.sweep(index, is_ours);
+        if let Some(settling) = &mut self.settling {
+            settling.note(is_by_reading.then_some(signature));
+        }
     }
 
     /// Makes everything stale, and will once more.
@@ -152,17 +167,29 @@ impl Listener {
         let generations = &self.site.generations;
         generations.unsettle();
         generations.note_change();
-        if self.settling.is_none() {
+        let settling = self.settling.get_or_insert_with(|| {
             self.following.counts.sweeps.bump();
-        }
-        let is_polled = self.ears[index].means == Some(Means::Poll);
-        let waited_for = self.settling.as_ref().and_then(|settling| settling.waits_for);
-        let was_ours = self.settling.as_ref().is_none_or(|settling| settling.is_ours);
-        self.settling = Some(Settling {
-            at: Instant::now() + FENCE,
-            waits_for: if is_polled { Some(index) } else { waited_for },
-            is_ours: is_ours && was_ours,
+            Settling {
+                at: Instant::now(),
+                waits_for: None,
+                is_ours: true,
+                by_reading: Some(Vec::new()),
+                before: self.following.wanted.top(LOOKED_AT),
+            }
         });
+        settling.at = Instant::now() + FENCE;
+        settling.is_ours &= is_ours;
+        if self.ears[index].means == Some(Means::Poll) {
+            settling.waits_for = Some(index);
+        }
+    }
+
+    /// Sweeps for what nobody told.
+    fn sweep_unread(&mut self, index: usize) {
+        self.sweep(index, false);
+        if let Some(settling) = &mut self.settling {
+            settling.note(None);
+        }
     }
 
     /// What was changed is visible to all.
@@ -174,12 +201,17 @@ impl Listener {
         if !settling.is_ours {
             self.following.wanted.swept();
         }
+        let signatures = settling.by_reading.unwrap_or_default();
+        if self.following.suspects.lock().were_probed(&signatures) {
+            let look = look(self.following.clone(), signatures, settling.before);
+            task::spawn_counted(&self.server.counters.panics, look);
+        }
     }
 
     fn recover(&mut self, index: usize) {
         self.ears[index].is_heard = true;
         self.following.status.lock().heard(index, self.ticks_ms());
-        self.sweep(index, false);
+        self.sweep_unread(index);
         // Only then, so that nothing from before the sweep is taken for what is heard of.
         self.note_all_heard();
     }
@@ -207,7 +239,7 @@ impl Listener {
             self.site.generations.settle();
             self.settling = None;
         } else {
-            self.sweep(index, false);
+            self.sweep_unread(index);
             self.note_all_heard();
         }
     }
@@ -258,4 +290,40 @@ impl Listener {
     fn ticks_ms(&self) -> u64 {
         self.server.clock.now().ticks_ms
     }
+}
+
+impl Settling {
+    /// One more change swept: of this kind, if it came while somebody only read.
+    fn note(&mut self, by_reading: Option<Signature>) {
+        match (&mut self.by_reading, by_reading) {
+            (Some(known), Some(signature)) if known.contains(&signature) => {}
+            (Some(known), Some(signature)) if known.len() < LOOKED_FOR => known.push(signature),
+            (known, _) => *known = None,
+        }
+    }
+}
+
+/// Some noise is too rare for bursts. Kinds of change after which the most wanted pages were
+/// what they had been, several times, are noise as well; after which one wasn't, never.
+async fn look(
+    following: Arc<Following>,
+    signatures: Vec<Signature>,
+    before: Vec<(Order, Arc<Page>)>,
+) {
+    if before.is_empty() {
+        return;
+    }
+    for (order, page) in before {
+        match see_against(&order, &page).await {
+            Seen::Same | Seen::Restless => {}
+            Seen::Unknown => return,
+            Seen::Another => {
+                let mut learner = following.learner.lock();
+                signatures.iter().for_each(|signature| learner.demote(signature));
+                return;
+            }
+        }
+    }
+    let mut learner = following.learner.lock();
+    signatures.iter().for_each(|signature| learner.found_unchanged(signature));
 }

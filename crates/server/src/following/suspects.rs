@@ -71,6 +71,12 @@ impl Suspects {
         targets
     }
 
+    /// Whether probes have shown nothing about any of these, so that they are rare.
+    pub(crate) fn were_probed(&self, signatures: &[Signature]) -> bool {
+        let was_probed = |one| self.all.get(one).is_some_and(|suspect| suspect.tries > 0);
+        !signatures.is_empty() && signatures.iter().all(was_probed)
+    }
+
     /// A burst is over: what is noise now is none of ours any more.
     pub(crate) fn settle(&mut self, learner: &Learner) {
         self.all.retain(|signature, _| !learner.is_noise(signature));

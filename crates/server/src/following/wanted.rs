@@ -84,6 +84,17 @@ impl Wanted {
         orders
     }
 
+    /// The pages that are asked for most, as they are now.
+    pub(super) fn top(&self, count: usize) -> Vec<(Order, Arc<Page>)> {
+        let pages = self.pages.lock();
+        let mut all: Vec<_> = pages
+            .values()
+            .filter_map(|entry| Some((entry.want(), entry, entry.page.upgrade()?)))
+            .collect();
+        all.sort_by_key(|(want, ..)| std::cmp::Reverse(*want));
+        all.into_iter().take(count).map(|(_, entry, page)| (entry.order.clone(), page)).collect()
+    }
+
     /// The order of a page with this address, or of the most wanted of its class.
     pub(super) fn like(&self, target: &str) -> Option<Order> {
         let class = policy::strangers::shape(target);

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use align::{Class, Document, Likeness};
 use store::Key;
 
+use crate::page::Page;
+
 use super::Strangers;
 use super::fill::Order;
 use super::persona::{Persona, Sample, document_of, is_redirect};
@@ -32,17 +34,22 @@ pub(crate) enum Seen {
 /// Fetches a page as a stranger and holds it against the one that is shared.
 pub(crate) async fn see_again(order: &Order) -> Seen {
     let brief = &order.brief;
-    let Some(strangers) = brief.strangers() else { return Seen::Unknown };
     let key = Key { hash: order.hash, text: &order.key };
     let fields = brief.head().fields;
-    let is_shared =
-        |page: &crate::page::Page| page.is_for_strangers() && page.answers(&fields, &order.reader);
+    let is_shared = |page: &Page| page.is_for_strangers() && page.answers(&fields, &order.reader);
     let Some(page) = brief.server.store.find(&key, is_shared) else { return Seen::Unknown };
     let content = page.sharing.as_ref().map(|sharing| sharing.content);
     if content != Some(brief.site.generations.content()) {
         return Seen::Unknown;
     }
-    let Some(stored) = page.as_stored() else { return Seen::Unknown };
+    see_against(order, &page).await
+}
+
+/// Fetches a page as a stranger and holds it against this copy.
+pub(crate) async fn see_against(order: &Order, page: &Page) -> Seen {
+    let (Some(strangers), Some(stored)) = (order.brief.strangers(), page.as_stored()) else {
+        return Seen::Unknown;
+    };
     let mut persona = Persona::new(strangers.persona_address());
     let Some(sample) = look(order, &mut persona).await else { return Seen::Unknown };
     if sample.status >= 500 {
