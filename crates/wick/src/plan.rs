@@ -157,6 +157,7 @@ impl SitePlan {
             ..Rules::default()
         };
         set(&mut rules.heuristic, site.heuristic);
+        set(&mut rules.refresh_early, site.refresh_early);
         set(&mut rules.heuristic_seconds_max, site.heuristic_max.map(whole_seconds));
         set(&mut rules.negative_seconds_max, site.negative_max.map(whole_seconds));
         set(&mut rules.pass_memory_seconds, site.pass_memory.map(whole_seconds));

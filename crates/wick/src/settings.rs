@@ -106,6 +106,9 @@ pub(crate) struct SiteSettings {
     /// What somebody who is not on this machine must show to purge pages, at least 8 characters;
     /// who comes through a proxy on this machine too. Default: none; nobody else may purge.
     pub(crate) purge_token: Option<Secret>,
+    /// Whether a page that is asked for all the time is made anew shortly before it is stale,
+    /// so that nobody is served a stale one. Default: `true`.
+    pub(crate) refresh_early: Option<bool>,
     /// Query parameters that don't choose the page, as in `["utm_source", "fbclid"]`: two
     /// addresses that differ only in these are one page. Default: none.
     pub(crate) ignore_query: Vec<String>,

@@ -55,7 +55,7 @@ impl Started {
         state: &Path,
         caches: bool,
     ) -> Result<Self, SiteError> {
-        let (origin, found, fpm) = match &plan.source {
+        let (origin, mut found, fpm) = match &plan.source {
             Source::Http(address) => {
                 let options = HttpOptions { timeouts: plan.timeouts, ..HttpOptions::default() };
                 let origin = HttpOrigin::parse_with(address, options)?;
@@ -79,7 +79,11 @@ impl Started {
         config.caches = caches && plan.caches;
         config.strangers = plan.strangers.clone();
         config.purge_token = plan.purge_token.clone();
-        config.changes = sources(plan);
+        config.changes = crate::changes::sources(plan);
+        config.changes_fresh = plan.changes_fresh;
+        if config.caches {
+            found.extend(crate::changes::found(plan).await);
+        }
         Ok(Self { config, found, fpm })
     }
 
@@ -96,12 +100,6 @@ impl Started {
             fpm.stop().await;
         }
     }
-}
-
-/// Where changes of a site's content are heard of.
-fn sources(plan: &SitePlan) -> Vec<changes::Source> {
-    let Source::Folder(folder) = &plan.source else { return Vec::new() };
-    changes::find_settings(folder).map(|found| found.source).into_iter().collect()
 }
 
 /// What learned facts are kept under: where the pages come from and whom they are for.

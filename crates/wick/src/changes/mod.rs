@@ -79,7 +79,6 @@ pub(crate) fn sources(plan: &SitePlan) -> Vec<Source> {
 }
 
 /// What somebody who starts the site is told of it, a line for each source.
-#[expect(dead_code, reason = "no start of a site shows it yet")]
 pub(crate) async fn found(plan: &SitePlan) -> Vec<String> {
     let mut lines = Vec::new();
     for Heard { source, whence } in heard(plan) {
