@@ -10,6 +10,7 @@ use origin::Origin;
 use policy::Rules;
 
 use crate::access::AccessSink;
+use crate::following::FollowRules;
 use crate::notes::{NoNotes, Notes};
 use crate::purge::purgers::PurgeToken;
 use crate::strangers::StrangerRules;
@@ -51,11 +52,10 @@ pub struct SiteConfig {
     pub strangers: Option<StrangerRules>,
     /// What who is not on this machine must show to purge; none: nobody else may.
     pub purge_token: Option<PurgeToken>,
-    /// Where changes of its content are heard of; while all of these are, pages shared among
-    /// strangers are fresh for `changes_fresh`.
+    /// Where changes of its content are heard of.
     pub changes: Vec<Source>,
-    /// How long they are fresh then.
-    pub changes_fresh: Duration,
+    /// What follows from them.
+    pub changes_rules: FollowRules,
 }
 
 impl SiteConfig {
@@ -71,7 +71,7 @@ impl SiteConfig {
             strangers: None,
             purge_token: None,
             changes: Vec::new(),
-            changes_fresh: Duration::from_secs(6 * 3600),
+            changes_rules: FollowRules::default(),
         }
     }
 }

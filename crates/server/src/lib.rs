@@ -42,6 +42,7 @@ pub use access::{AccessLine, AccessSink};
 pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use counters::Counters;
 pub use explain::{Line, Question};
+pub use following::FollowRules;
 pub use listener::Listener;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
 pub use purge::order::PurgeOrder;

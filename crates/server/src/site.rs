@@ -53,7 +53,7 @@ impl Sites {
                 strangers: strangers.map(|rules| Arc::new(Strangers::new(rules, keeping))),
                 generations: Generations::default(),
                 purgers: Purgers::new(config.purge_token),
-                following: Following::new(sources, config.changes_fresh, following_notes),
+                following: Following::new(sources, config.changes_rules, following_notes),
             });
             if config.hosts.is_empty() {
                 sites.any.get_or_insert_with(|| site.clone());

@@ -5,10 +5,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use policy::Rules;
-use server::{Limits, PurgeToken, StrangerRules};
+use server::{FollowRules, Limits, PurgeToken, StrangerRules};
 
 use crate::arguments::Serve;
 use crate::changes::ChangesPlan;
@@ -16,8 +15,6 @@ use crate::settings::{self, LimitSettings, Seconds, Settings, SettingsError, Sit
 
 /// Memory for the cache when nobody says otherwise.
 const MEMORY_BYTES: u64 = 64 << 20;
-/// How long pages among strangers are fresh while changes are followed, likewise.
-const CHANGES_FRESH: Duration = Duration::from_secs(6 * 3600);
 
 /// Everything that was decided.
 #[derive(Debug)]
@@ -44,8 +41,7 @@ pub(crate) struct SitePlan {
     pub(crate) rules: Rules,
     pub(crate) strangers: Option<StrangerRules>,
     pub(crate) changes: ChangesPlan,
-    /// How long pages among strangers are fresh while changes are followed.
-    pub(crate) changes_fresh: Duration,
+    pub(crate) changes_rules: FollowRules,
     /// The folder in which logins of our own to databases are kept, if any.
     pub(crate) logins: Option<PathBuf>,
     pub(crate) purge_token: Option<PurgeToken>,
@@ -175,7 +171,7 @@ impl SitePlan {
             rules,
             strangers: site.strangers.unwrap_or(true).then(|| stranger_rules(site)),
             changes: site.changes.clone().unwrap_or_default(),
-            changes_fresh: site.changes_fresh.map_or(CHANGES_FRESH, |time| time.0),
+            changes_rules: follow_rules(site),
             logins: None,
             purge_token: site.purge_token.as_ref().and_then(|token| PurgeToken::new(&token.0)),
             timeouts,
@@ -202,6 +198,16 @@ fn stranger_rules(site: &SiteSettings) -> StrangerRules {
     set(&mut rules.fresh_ms, site.strangers_fresh.map(milliseconds));
     set(&mut rules.stale_ms, site.strangers_stale.map(milliseconds));
     set(&mut rules.sample, site.strangers_sample);
+    rules
+}
+
+fn follow_rules(site: &SiteSettings) -> FollowRules {
+    let mut rules = FollowRules {
+        ignored: site.changes_ignored.clone(),
+        heeded: site.changes_heeded.clone(),
+        ..FollowRules::default()
+    };
+    set(&mut rules.fresh, site.changes_fresh.map(|time| time.0));
     rules
 }
 

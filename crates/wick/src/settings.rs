@@ -13,6 +13,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
+use changes::Pattern;
+
 use crate::changes::ChangesPlan;
 
 /// The whole file.
@@ -91,6 +93,13 @@ pub(crate) struct SiteSettings {
     /// How long a page that is shared among strangers is fresh while changes are heard of.
     /// Default: `6h`.
     pub(crate) changes_fresh: Option<Seconds>,
+    /// Kinds of change that change no page, whatever Wick has learned: tables, rows of one whose
+    /// keys begin alike, or updates of nothing but certain columns, as in
+    /// `["visits", "options[cache_*]", "posts(views)"]`. Default: what reading was seen to write.
+    pub(crate) changes_ignored: Vec<Pattern>,
+    /// Kinds of change, written likewise, that do change pages, whatever Wick has learned.
+    /// Default: none.
+    pub(crate) changes_heeded: Vec<Pattern>,
     /// Addresses that are never shared among strangers: a path, or the beginning of an address
     /// with a `*` behind it, as in `["/contact", "/forum/search*"]`. Default: none.
     pub(crate) never_share: Vec<String>,

@@ -80,7 +80,7 @@ impl Started {
         config.strangers = plan.strangers.clone();
         config.purge_token = plan.purge_token.clone();
         config.changes = crate::changes::sources(plan);
-        config.changes_fresh = plan.changes_fresh;
+        config.changes_rules = plan.changes_rules.clone();
         if config.caches {
             found.extend(crate::changes::found(plan).await);
         }

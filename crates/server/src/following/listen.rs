@@ -129,7 +129,8 @@ impl Listener {
         let is_noise = {
             let mut learner = following.learner.lock();
             learner.saw(&signature, ticks_ms);
-            learner.is_noise(&signature)
+            let decided = following.rules.is_noise(&signature);
+            decided.unwrap_or_else(|| learner.is_noise(&signature))
         };
         if is_noise {
             following.counts.noise.bump();

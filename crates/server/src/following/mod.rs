@@ -20,6 +20,7 @@ mod listen;
 mod own;
 mod probe;
 mod pulse;
+mod rules;
 mod status;
 mod suspects;
 pub(crate) mod traffic;
@@ -28,7 +29,6 @@ pub(crate) mod wanted;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use base::{Counter, Shutdown};
 use changes::{Feed, Learner, Source, noise};
@@ -39,6 +39,7 @@ use self::ear::Ear;
 use self::gate::Gate;
 use self::listen::Listener;
 use self::own::OwnChanges;
+pub use self::rules::FollowRules;
 use self::status::Status;
 use self::suspects::Suspects;
 use self::traffic::Traffic;
@@ -53,7 +54,7 @@ const HEARD_MAX: usize = 256;
 /// One site's changes, as the road sees them.
 pub(crate) struct Following {
     sources: Vec<Source>,
-    fresh_ms: u64,
+    rules: FollowRules,
     is_heard: AtomicBool,
     pub(crate) learner: Mutex<Learner>,
     pub(crate) gate: Gate,
@@ -87,7 +88,7 @@ impl Following {
     /// For a site with these sources; none where there is nothing to follow.
     pub(crate) fn new(
         sources: Vec<Source>,
-        fresh: Duration,
+        rules: FollowRules,
         keeping: Keeping,
     ) -> Option<Arc<Self>> {
         if sources.is_empty() {
@@ -97,7 +98,7 @@ impl Following {
         Some(Arc::new(Self {
             status: Mutex::new(Status::of(&sources)),
             sources,
-            fresh_ms: u64::try_from(fresh.as_millis()).unwrap_or(u64::MAX),
+            rules,
             is_heard: AtomicBool::new(false),
             learner: Mutex::new(learner),
             gate: Gate::default(),
@@ -117,7 +118,7 @@ impl Following {
 
     /// How long a page is fresh that is stored now; none while a source is not heard.
     pub(crate) fn fresh_ms(&self) -> Option<u64> {
-        self.is_heard().then_some(self.fresh_ms)
+        self.is_heard().then(|| u64::try_from(self.rules.fresh.as_millis()).unwrap_or(u64::MAX))
     }
 
     fn note_heard(&self, is_heard: bool) {

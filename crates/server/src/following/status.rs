@@ -95,7 +95,7 @@ impl Following {
         let followed = match self.is_heard() {
             true => format!(
                 "followed: pages are fresh for {} s, and swept by changes",
-                self.fresh_ms / 1000
+                self.rules.fresh.as_secs()
             ),
             false => "not followed at the moment: pages are fresh for seconds only".to_owned(),
         };

@@ -32,7 +32,7 @@ pub(crate) async fn say(plan: &SitePlan, serve: &Serve, wrong: &mut Vec<String>)
         }
     }
     if !super::sources(plan).is_empty() {
-        let fresh = show_time(plan.changes_fresh.as_secs());
+        let fresh = show_time(plan.changes_rules.fresh.as_secs());
         lines.push(indented(&format!(
             "while that is heard, pages shared among strangers are fresh for up to {fresh}, \
              and go at once when something changes"
