@@ -201,3 +201,36 @@ fn upload(base: &str, ann: &Visitor, app: &App) {
     assert_eq!(page.status, 200, "{path}");
     assert!(page.body == bytes, "the file is the same");
 }
+
+/// A wiki that was told of a cache before it says so in its headers, and sends that cache a
+/// PURGE for each address that an edit makes wrong: the page's history among them, which
+/// nothing but that purge could tell of.
+#[test]
+fn a_wiki_that_knows_of_a_cache_purges_it() {
+    const CACHE: &str = r#"
+$wgUseCdn = true;
+$wgCdnServers = [ $_SERVER['HTTP_HOST'] ?? '' ];
+$wgCdnMaxAge = 3600;
+"#;
+    let Some(app) = ready(installed(false)) else { return };
+    fill(&app).expect("pages are written");
+    let settings = app.folder.root().join("LocalSettings.php");
+    let made = fs::read_to_string(&settings).expect("they are there");
+    app.folder.write("site/LocalSettings.php", made + CACHE).expect("they can be written");
+    let root = app.folder.root().display().to_string();
+    // Nothing but the law and the purge: neither strangers' pages nor the database's changes.
+    let wick = Wick::serve_with(&root, "[[site]]\nstrangers = false\nchanges = \"off\"\n");
+    let visitor = Visitor::new(&wick.base);
+    let history = "/index.php?title=Candle_3&action=history";
+    visitor.get(history).expect("a history", "Revision history");
+    let kept = visitor.get(history);
+    assert!(kept.is_from_memory(), "{}", kept.head());
+    let form =
+        visitor.get("/index.php?title=Candle_3&action=edit").expect("an editor", "wpTextbox1");
+    let written = [("wpTextbox1", "Other words."), ("wpSummary", "purged by this")];
+    let guest = Visitor::new(&wick.base).with_cookies_of(&visitor);
+    guest.submit(&form, "wpTextbox1", &written).expect("an edit", "Other words.");
+    Visitor::new(&wick.base).get(history).expect("the edit in the history", "purged by this");
+    wick.stop();
+    removed(app);
+}

@@ -25,14 +25,19 @@ impl Wick {
     /// Serves `site`, a folder or an origin, on a free port and waits until it says where
     /// it listens.
     pub(crate) fn serve(site: &str, caches: bool) -> Self {
+        Self::serve_with(site, if caches { "" } else { "[[site]]\ncache = false\n" })
+    }
+
+    /// The same with a settings file.
+    pub(crate) fn serve_with(site: &str, settings: &str) -> Self {
         let state = TempDir::new().expect("a temporary folder can be made");
         let mut command = Command::new(env!("CARGO_BIN_EXE_wick"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--threads", "2", "--state"]);
         command.arg(state.path());
-        if !caches {
-            let settings = state.path().join("wick.toml");
-            fs::write(&settings, "[[site]]\ncache = false\n").expect("a file can be written");
-            command.arg("--config").arg(settings);
+        if !settings.is_empty() {
+            let file = state.path().join("wick.toml");
+            fs::write(&file, settings).expect("a file can be written");
+            command.arg("--config").arg(file);
         }
         command.arg(site).stdin(Stdio::null()).stdout(Stdio::piped());
         // Some apps complain at every page; it is shown when a test fails.
