@@ -103,3 +103,50 @@ impl Suspect {
         self.seen >= self.wanted.max(SEEN_MIN) && !self.targets.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use changes::{Column, KeyClass, Operation, Rows};
+
+    use super::*;
+
+    fn views(table: &str) -> Signature {
+        Signature {
+            rows: Rows { database: "site".into(), table: table.into(), key: KeyClass::Plain },
+            operation: Operation::Update,
+            columns: [Column::named("views")].into(),
+        }
+    }
+
+    #[test]
+    fn what_swept_twice_while_pages_were_read_is_probed_for_at_those_pages() {
+        let mut suspects = Suspects::default();
+        let read = ["/topic?id=1", "/topic?id=2", "/"];
+        suspects.note(&views("posts"), read.into_iter());
+        assert!(suspects.to_probe().is_empty(), "once is chance");
+        suspects.note(&views("posts"), read.into_iter());
+        assert_eq!(suspects.to_probe(), ["/topic?id=1", "/"], "one address of a class");
+        suspects.note(&views("others"), std::iter::empty());
+        assert_eq!(suspects.iter().count(), 1, "nobody read");
+    }
+
+    #[test]
+    fn what_probes_show_nothing_of_is_left_alone_until_it_was_seen_as_often_again() {
+        let (mut suspects, learner) = (Suspects::default(), Learner::default());
+        let kind = views("posts");
+        let see = |suspects: &mut Suspects| suspects.note(&kind, ["/"].into_iter());
+        see(&mut suspects);
+        see(&mut suspects);
+        assert!(!suspects.were_probed(std::slice::from_ref(&kind)));
+        for _ in 0..TRIES_MAX {
+            assert!(!suspects.to_probe().is_empty());
+            suspects.settle(&learner);
+        }
+        assert!(suspects.to_probe().is_empty());
+        assert!(suspects.were_probed(std::slice::from_ref(&kind)) && !suspects.were_probed(&[]));
+        see(&mut suspects);
+        assert!(suspects.to_probe().is_empty());
+        see(&mut suspects);
+        assert_eq!(suspects.to_probe(), ["/"]);
+    }
+}

@@ -329,4 +329,34 @@ mod tests {
         assert_eq!(classes.ignores_tracking("/post/2?utm_source=paper"), Some(false));
         assert_eq!(classes.ignores_tracking("/other?utm_source=mail"), None);
     }
+
+    #[test]
+    fn a_class_that_writes_when_it_is_fetched_is_left_to_its_visitors() {
+        let classes = Classes::default();
+        classes.note_shared("/like?id=1", 1);
+        for (at, is_refused) in [(0, false), (1, false), (WROTE_WITHIN_MS + 1, false)] {
+            classes.note_wrote("/like?id=1", "likes", at);
+            assert_eq!(classes.refusal("/like?id=2", 2, at).is_some(), is_refused, "at {at}");
+        }
+        classes.note_wrote("/like?id=1", "likes", WROTE_WITHIN_MS + 2);
+        classes.note_wrote("/like?id=3", "likes", WROTE_WITHIN_MS + 3);
+        let refusal = classes.refusal("/like?id=2", 2, WROTE_WITHIN_MS + 3).expect("a refusal");
+        assert!(refusal.to_string().contains("changes the table likes"), "{refusal}");
+        assert!(!classes.is_shared("/like?id=1"));
+        assert!(classes.refusal("/topic/1", 3, WROTE_WITHIN_MS + 3).is_none());
+    }
+
+    #[test]
+    fn a_class_whose_pages_change_by_themselves_is_fresh_for_less_until_they_stand_still() {
+        let classes = Classes::default();
+        assert_eq!(classes.fresh_ms("/a?id=1"), None);
+        classes.shorten("/a?id=1", 600_000);
+        classes.shorten("/a?id=2", 10_000);
+        classes.shorten("/a?id=2", 600_000);
+        assert_eq!(classes.fresh_ms("/a?id=3"), Some(10_000));
+        classes.lengthen("/a?id=3");
+        assert_eq!(classes.fresh_ms("/a?id=3"), Some(20_000));
+        (0..20).for_each(|_| classes.lengthen("/a?id=3"));
+        assert_eq!(classes.fresh_ms("/a?id=3"), None);
+    }
 }
