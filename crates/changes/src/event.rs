@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::KeyClass;
+use crate::{FENCE, FENCE_OF_CODE, KeyClass};
 
 /// What a feed has to say next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,18 @@ impl Change {
     #[must_use]
     pub fn anything(database: &str, table: &str) -> Self {
         Self::of(database, table, Operation::Other)
+    }
+
+    /// How long after it was heard an answer may still be made of what was before it.
+    #[must_use]
+    pub fn fence(&self) -> Duration {
+        match &self.key {
+            // Only files have no database.
+            KeyClass::Of(name) if self.database.is_empty() && name.ends_with(".php") => {
+                FENCE_OF_CODE
+            }
+            _ => FENCE,
+        }
     }
 
     pub(crate) fn of(database: &str, table: &str, operation: Operation) -> Self {

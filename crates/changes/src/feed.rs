@@ -1,13 +1,13 @@
-//! A feed: the listener's side of whatever watches a database.
+//! A feed: the listener's side of whatever watches a database or files.
 
 use std::path::PathBuf;
 
 use tokio::task::JoinHandle;
 
 use crate::queue::{Inlet, Outlet, queue};
-use crate::{Address, Event, binlog, poll, sqlite};
+use crate::{Address, Event, binlog, files, poll, sqlite};
 
-/// What changes in one database. Dropping it ends the watching.
+/// What changes in one source. Dropping it ends the watching.
 pub struct Feed {
     outlet: Outlet,
     /// None where somebody else watches.
@@ -52,6 +52,14 @@ impl Feed {
     pub fn sqlite(path: PathBuf) -> Self {
         let (inlet, outlet) = queue();
         Self { outlet, task: Some(tokio::spawn(sqlite::follow(path, inlet))) }
+    }
+
+    /// Watches a folder with all that is below it, or a single file. The table of a change
+    /// is the folder, its key the file's name.
+    #[must_use]
+    pub fn files(path: PathBuf) -> Self {
+        let (inlet, outlet) = queue();
+        Self { outlet, task: Some(tokio::spawn(files::follow(path, inlet))) }
     }
 
     /// The next event; waits for it. Giving up and asking again loses nothing.

@@ -1,4 +1,4 @@
-//! What changed in a site's database behind our back, and which of it is noise.
+//! What changed in a site's database or files behind our back, and which of it is noise.
 //!
 //! A page may live for hours once every write that could change it is heard of. A
 //! [`Feed`] tells those that never pass Wick: an editor behind another door, a cron job,
@@ -6,7 +6,8 @@
 //!
 //! 1. [`find_settings`] reads where the database is from the app's own settings, and
 //!    [`standing`] asks how well it can be followed, and what would make it better.
-//! 2. [`Feed::binlog`], [`Feed::poll`] or [`Feed::sqlite`] begins to tell [`Event`]s.
+//! 2. [`Feed::binlog`], [`Feed::poll`], [`Feed::sqlite`] or [`Feed::files`] begins to tell
+//!    [`Event`]s, for each of [`Found::sources`].
 //! 3. [`Signature`] is what two changes of one kind have in common; the learner takes it.
 //!
 //! What a listener owes, for pages to be right:
@@ -23,7 +24,10 @@
 //!   unsafe request does, and [`Progress`] when the feed has come that far.
 //! - Every request that reaches the origin is told to the learner, with its end; else
 //!   what it writes looks like somebody else's doing and counts as content.
-//! - Files are not heard of: what an app keeps in them has to be watched by other means.
+//! - PHP runs a changed file only seconds later: [`Change::fence`] says when the sweep is
+//!   to be done again.
+//! - A database doesn't tell of files: an app that keeps some of its content there has
+//!   more than one source.
 //! - Nor is what a server keeps out of its log: `sql_log_bin = 0`, filters, and, in its
 //!   statements, what triggers and cascades do in other tables.
 //!
@@ -35,6 +39,7 @@
 //! let mut feed = match found.source {
 //!     Source::MySql(address) => Feed::binlog(address),
 //!     Source::Sqlite(path) => Feed::sqlite(path),
+//!     Source::Files(path) => Feed::files(path),
 //!     _ => return,
 //! };
 //! let mut learner = Learner::default();
@@ -59,6 +64,7 @@ mod binlog;
 mod connect;
 mod event;
 mod feed;
+mod files;
 mod key_class;
 pub mod noise;
 mod pattern;
@@ -90,3 +96,7 @@ pub use source::{Source, SourceError};
 /// How long after a change was heard an answer may still be made of what was before it.
 /// MariaDB 10.11 wrote to its log up to 2.4 ms before others could read.
 pub const FENCE: Duration = Duration::from_millis(50);
+
+/// The same for a file of PHP. It is compiled once, and looked at again every 2 s
+/// (`opcache.revalidate_freq`); the third is for a request that had looked just before.
+pub const FENCE_OF_CODE: Duration = Duration::from_secs(3);

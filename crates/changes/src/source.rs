@@ -16,7 +16,7 @@ pub enum Source {
     PostgreSql(Address),
     /// A file of SQLite.
     Sqlite(PathBuf),
-    /// A folder of files, with all that is below it.
+    /// A folder of files, with all that is below it; or a single file.
     Files(PathBuf),
     /// Another, by the name that the app has for it: it can't be followed.
     Other(String),

@@ -16,7 +16,7 @@
 mod burst;
 mod evidence;
 #[cfg(test)]
-mod stories;
+pub(crate) mod stories;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

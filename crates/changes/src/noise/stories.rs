@@ -70,7 +70,7 @@ fn play(learner: &mut Learner, story: &str, now: &mut u64) {
     learner.settle(*now);
 }
 
-fn check(story: &str, noise: &[&str], content: &[&str]) {
+pub(crate) fn check(story: &str, noise: &[&str], content: &[&str]) {
     let mut learner = Learner::default();
     play(&mut learner, story, &mut 100_000);
     // What was learned is the same after a restart.

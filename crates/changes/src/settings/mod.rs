@@ -1,17 +1,20 @@
 //! Credentials from an app's own settings, so that nobody has to write them twice.
 //!
 //! In: a site's folder. Out: which app it is and where its database is, as whom.
+//! An app that keeps its content in files has folders instead of a database.
 //! Where each app keeps them stands in `hints/`, a file an app.
 //! Invariants: 1. Nothing of the app is run. 2. Only files that a hint names are
 //! opened, and only their beginning is read. 3. No password leaves but as a [`Secret`].
 
 mod dotenv;
+mod folders;
 mod php;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use folders::Folders;
 use serde::Deserialize;
 
 use crate::{Address, Door, Secret, Source};
@@ -37,6 +40,8 @@ const HINTS: &[&str] = &[
     include_str!("../../hints/phpbb.toml"),
     include_str!("../../hints/opencart.toml"),
     include_str!("../../hints/laravel.toml"),
+    include_str!("../../hints/dokuwiki.toml"),
+    include_str!("../../hints/shaarli.toml"),
 ];
 
 /// What an app's settings say about where its content is.
@@ -48,8 +53,24 @@ pub struct Found {
     pub file: PathBuf,
     /// Where its content is.
     pub source: Source,
+    /// More folders that hold some of it.
+    pub folders: Vec<PathBuf>,
     /// What its tables' names begin with.
     pub prefix: String,
+}
+
+impl Found {
+    /// Everything that its pages are made of, the file of its settings included.
+    #[must_use]
+    pub fn sources(&self) -> Vec<Source> {
+        let mut sources = vec![self.source.clone()];
+        sources.extend(self.folders.iter().cloned().map(Source::Files));
+        let holds = |source: &Source| matches!(source, Source::Files(folder) if self.file.starts_with(folder));
+        if !sources.iter().any(holds) {
+            sources.push(Source::Files(self.file.clone()));
+        }
+        sources
+    }
 }
 
 /// The settings of the app in `folder`, if it is one that a hint knows.
@@ -64,12 +85,22 @@ pub fn find_settings(folder: &Path) -> Option<Found> {
 #[serde(deny_unknown_fields)]
 struct Hint {
     app: String,
+    /// Paths from the site's folder that are the app's own, where its settings may lie
+    /// elsewhere or be called as others' are.
+    #[serde(default)]
+    present: Vec<PathBuf>,
     /// Paths from the site's folder; the first that fits counts.
     files: Vec<PathBuf>,
     language: Language,
     /// What has to stand in the file, where others have one of that name.
     mark: Option<String>,
-    values: Names,
+    /// Files beside it that may say otherwise.
+    #[serde(default)]
+    overrides: Vec<PathBuf>,
+    /// Where its database is…
+    values: Option<Names>,
+    /// …or the folders that hold its content.
+    folders: Option<Folders>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -100,41 +131,57 @@ struct Names {
 
 impl Hint {
     fn find(&self, folder: &Path) -> Option<Found> {
+        if !self.present.iter().all(|own| folder.join(own).exists()) {
+            return None;
+        }
         self.files.iter().find_map(|file| {
             let path = folder.join(file);
-            let text = beginning(&path)?;
+            let mut text = beginning(&path)?;
             if self.mark.as_ref().is_some_and(|mark| !text.contains(mark)) {
                 return None;
+            }
+            for other in
+                self.overrides.iter().filter_map(|own| beginning(&path.with_file_name(own)))
+            {
+                text.push('\n');
+                text.push_str(&other);
             }
             let values = match self.language {
                 Language::Php => php::values(&text),
                 Language::Dotenv => dotenv::values(&text),
             };
-            let value = |name: &Option<String>| name.as_ref().and_then(|name| values.get(name));
+            let prefix = self.values.as_ref().and_then(|names| names.prefix.as_ref());
+            let (source, folders) = match (&self.values, &self.folders) {
+                (Some(names), _) => (names.source(&values, folder)?, Vec::new()),
+                (None, Some(folders)) => folders.sources(&values, folder, &path)?,
+                (None, None) => return None,
+            };
             Some(Found {
                 app: self.app.clone(),
-                source: self.source(&values, folder)?,
-                prefix: value(&self.values.prefix).cloned().unwrap_or_default(),
+                source,
+                folders,
+                prefix: prefix.and_then(|name| values.get(name)).cloned().unwrap_or_default(),
                 file: path,
             })
         })
     }
+}
 
+impl Names {
     fn source(&self, values: &BTreeMap<String, String>, folder: &Path) -> Option<Source> {
-        let names = &self.values;
         let value = |name: &Option<String>| name.as_ref().and_then(|name| values.get(name));
-        let engine = value(&names.engine).map_or("mysql", String::as_str);
+        let engine = value(&self.engine).map_or("mysql", String::as_str);
         // phpBB writes the name of a class: `phpbb\db\driver\mysqli`.
         let engine = engine.rsplit('\\').next().unwrap_or(engine).to_ascii_lowercase();
-        let database = values.get(&names.database)?;
+        let database = values.get(&self.database)?;
         match engine.as_str() {
             "mysql" | "mysqli" | "pdo" | "pdomysql" | "mysql_pdo" | "mariadb" => {}
             _ if engine.contains("sqlite") => {
-                let name = names
+                let name = self
                     .file_ending
                     .as_ref()
                     .map_or_else(|| database.clone(), |ending| format!("{database}{ending}"));
-                let base = value(&names.folder).map_or(folder.to_owned(), |base| folder.join(base));
+                let base = value(&self.folder).map_or(folder.to_owned(), |base| folder.join(base));
                 return Some(Source::Sqlite(base.join(name)));
             }
             _ => return Some(Source::Other(engine)),
@@ -142,13 +189,13 @@ impl Hint {
         let present = |path: &Path| path.exists();
         Some(Source::MySql(Address {
             door: door(
-                values.get(&names.host).map_or("", String::as_str),
-                value(&names.port).map_or("", String::as_str),
-                value(&names.socket).map_or("", String::as_str),
+                values.get(&self.host).map_or("", String::as_str),
+                value(&self.port).map_or("", String::as_str),
+                value(&self.socket).map_or("", String::as_str),
                 present,
             ),
-            user: values.get(&names.user)?.clone(),
-            password: Secret::new(values.get(&names.password).cloned().unwrap_or_default()),
+            user: values.get(&self.user)?.clone(),
+            password: Secret::new(values.get(&self.password).cloned().unwrap_or_default()),
             database: database.clone(),
         }))
     }

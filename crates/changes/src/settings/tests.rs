@@ -30,6 +30,7 @@ fn every_hint_can_be_read() {
     for text in HINTS {
         let hint: Hint = toml::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert!(!hint.files.is_empty(), "{}", hint.app);
+        assert!(hint.values.is_some() != hint.folders.is_some(), "{}", hint.app);
     }
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/hints")).expect("hints");
     assert_eq!(files.count(), HINTS.len(), "a hint in the folder that nobody reads");
@@ -172,4 +173,73 @@ fn hosts_are_meant_as_php_means_them() {
         assert_eq!(door(host, port, named, socket).to_string(), expected, "{host} {port} {named}");
     }
     assert_eq!(door("localhost", "", "", |_| false).to_string(), "localhost:3306");
+}
+
+/// An app in files, and its sources below its folder.
+fn check_files(files: &[(&str, &str)], app: &str, expected: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (file, text) in files {
+        let path = folder.path().join(file);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(&path, text).expect("a file");
+    }
+    let found = find_settings(folder.path()).expect("an app");
+    let shown: Vec<String> = found
+        .sources()
+        .iter()
+        .map(|source| match source {
+            Source::Files(path) => {
+                path.strip_prefix(folder.path()).unwrap_or(path).display().to_string()
+            }
+            other => format!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        (found.app.as_str(), shown),
+        (app, expected.iter().map(|&one| one.into()).collect())
+    );
+}
+
+#[test]
+fn apps_that_keep_their_content_in_files() {
+    let settings =
+        "<?php\n$conf['savedir']     = './data';          //where to store all the files\n";
+    let dokuwiki = [
+        ("doku.php", ""),
+        ("conf/dokuwiki.php", settings),
+        ("data/pages/start.txt", ""),
+        ("data/media/lamp.png", ""),
+        ("data/meta/start.meta", ""),
+        ("data/cache/a/b.i", ""),
+    ];
+    check_files(&dokuwiki, "DokuWiki", &["data/pages", "data/media", "data/meta", "conf"]);
+    // The owner's own settings count more, and one folder may lie apart.
+    let elsewhere = [
+        dokuwiki.as_slice(),
+        &[
+            (
+                "conf/local.php",
+                "<?php\n$conf['savedir'] = 'notes';\n$conf['mediadir'] = 'pictures';\n",
+            ),
+            ("notes/pages/start.txt", ""),
+            ("pictures/lamp.png", ""),
+        ],
+    ]
+    .concat();
+    check_files(&elsewhere, "DokuWiki", &["notes/pages", "pictures", "conf"]);
+    let shaarli = [
+        ("shaarli_version.php", ""),
+        ("data/config.json.php", "<?php /*\n{}\n*/ ?>"),
+        ("data/datastore.php", ""),
+        ("cache/x", ""),
+    ];
+    check_files(&shaarli, "Shaarli", &["data"]);
+}
+
+#[test]
+fn an_app_with_a_database_has_its_settings_watched_too() {
+    let settings = "<?php define('DB_NAME','b'); define('DB_USER','w'); define('DB_PASSWORD','');\
+                    define('DB_HOST', 'localhost:/a.sock');";
+    let expected = ["MySql(w@/a.sock/b)", "wp-config.php"];
+    check_files(&[("wp-config.php", settings)], "WordPress", &expected);
 }
