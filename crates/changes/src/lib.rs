@@ -70,6 +70,8 @@ pub mod noise;
 mod pattern;
 mod poll;
 mod queue;
+#[doc(hidden)]
+pub mod readers;
 mod rung;
 mod secret;
 mod settings;

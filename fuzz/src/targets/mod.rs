@@ -9,6 +9,8 @@ pub(crate) mod purge;
 pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod scene;
+pub(crate) mod settings;
+pub(crate) mod statement;
 pub(crate) mod strangers;
 pub(crate) mod targeted;
 pub(crate) mod vary;

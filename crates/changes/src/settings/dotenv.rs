@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The values that a file states.
-pub(super) fn values(text: &str) -> BTreeMap<String, String> {
+pub(crate) fn values(text: &str) -> BTreeMap<String, String> {
     text.lines().filter_map(line).collect()
 }
 

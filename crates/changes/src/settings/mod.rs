@@ -6,9 +6,9 @@
 //! Invariants: 1. Nothing of the app is run. 2. Only files that a hint names are
 //! opened, and only their beginning is read. 3. No password leaves but as a [`Secret`].
 
-mod dotenv;
+pub(crate) mod dotenv;
 mod folders;
-mod php;
+pub(crate) mod php;
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -8,8 +8,9 @@
 
 use std::collections::BTreeMap;
 
-/// Files of more tokens are no settings.
-const TOKENS_MAX: usize = 200_000;
+/// What comes after so many is not read: settings have some thousands. Arrays that never
+/// end are read as often as they begin, so the time grows with the square of it.
+const TOKENS_MAX: usize = 50_000;
 /// Arrays within arrays are read so deep.
 const DEPTH_MAX: usize = 16;
 
@@ -28,7 +29,7 @@ enum Token {
 type Values = BTreeMap<String, String>;
 
 /// The values that a file states.
-pub(super) fn values(text: &str) -> Values {
+pub(crate) fn values(text: &str) -> Values {
     let tokens = tokens(text);
     let mut values = Values::new();
     for start in 0..tokens.len() {
@@ -71,7 +72,7 @@ fn statement(tokens: &[Token], values: &mut Values) {
 
 /// Keeps the value that `tokens` begin with, up to one of `ends`.
 fn put(path: &str, tokens: &[Token], ends: &[char], values: &mut Values) {
-    values.retain(|known, _| !(known == path || known.starts_with(&format!("{path}."))));
+    take_away(path, values);
     let is_end = |token: Option<&Token>| match token {
         Some(Token::Sign(sign)) => ends.contains(sign),
         Some(_) => false,
@@ -84,6 +85,21 @@ fn put(path: &str, tokens: &[Token], ends: &[char], values: &mut Values) {
         _ => {
             array(path, tokens, values, 0);
         }
+    }
+}
+
+/// Forgets a value, or an array with all that is in it.
+fn take_away(path: &str, values: &mut Values) {
+    values.remove(path);
+    let below = format!("{path}.");
+    let known: Vec<String> = values
+        .range(below.clone()..)
+        .map(|(name, _)| name)
+        .take_while(|name| name.starts_with(&below))
+        .cloned()
+        .collect();
+    for name in known {
+        values.remove(&name);
     }
 }
 
