@@ -72,6 +72,7 @@ mod poll;
 mod queue;
 #[doc(hidden)]
 pub mod readers;
+mod repeat;
 mod rung;
 mod secret;
 mod settings;

@@ -11,9 +11,9 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use tokio::time::timeout;
 
-use crate::binlog::repeat;
 use crate::connect::{connect, lost};
 use crate::queue::Inlet;
+use crate::repeat::repeat;
 use crate::{Address, Change, Event, Lost, Operation};
 
 /// How often it asks; an answer costs a server of hundreds of tables less than a millisecond.

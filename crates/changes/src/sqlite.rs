@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::binlog::repeat;
 use crate::queue::Inlet;
+use crate::repeat::repeat;
 use crate::{Change, Event, Lost};
 
 /// How often the counter is read, which takes some 20 microseconds.

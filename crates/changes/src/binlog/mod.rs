@@ -1,6 +1,6 @@
 //! Following the log of a MariaDB or MySQL server.
 //!
-//! `follow` keeps a connection and tries again when it breaks; `session` is one of
+//! [`follow`] keeps a connection and tries again when it breaks; `session` is one of
 //! them; `reader` knows the events; `table`, `rows` and `query` take them apart; `keys`
 //! knows by which columns rows are told apart.
 //! Invariant: it always begins at the present. What happened while nobody followed is
@@ -9,7 +9,6 @@
 
 mod bytes;
 mod end;
-mod follow;
 mod inflate;
 pub(crate) mod keys;
 mod lookup;
@@ -20,4 +19,12 @@ mod session;
 mod table;
 
 pub use end::{LogEnd, Progress};
-pub(crate) use follow::{follow, repeat};
+
+use crate::Address;
+use crate::queue::Inlet;
+use crate::repeat::repeat;
+
+/// Follows the log of the server at `address` for ever.
+pub(crate) async fn follow(address: Address, inlet: Inlet) {
+    repeat(&inlet, || session::run(address.clone(), inlet.clone())).await;
+}

@@ -27,10 +27,11 @@
 //! - Nothing here is a changed definition, so nothing else ends what was learned.
 //!
 //! Invariants: 1. [`Event::Recovered`] is told when all watches stand. 2. What happened is
-//! told at once, and what follows it in the same file within 100 ms no later than these
-//! are over. 3. Only names and states are read, never content. Bounds: 16,384 folders and
-//! 1,024 links a source (memory: see `tree`); eight changes a file in 100 ms, one for all
-//! files of a kind that were heard at once; 1,024 of the kernel's events a turn.
+//! told at once; only writings of a file that stays open wait, for at most 100 ms. 3. Only
+//! names and states are read, never content. Bounds: 16,384 folders and 1,024 links a
+//! source (memory: see `tree`); 1,024 of the kernel's events a turn, told as one change for
+//! each kind; what is faster overruns a queue, the kernel's or ours, and is
+//! [`Lost::Overrun`].
 //!
 //! Unheard are what another machine writes to a shared disk, what reaches a file by a hard
 //! link from elsewhere, and what is written through memory until the file is closed.
@@ -53,8 +54,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
-use crate::binlog::repeat;
 use crate::queue::Inlet;
+use crate::repeat::repeat;
 use crate::{Change, Event, Lost};
 use tree::Tree;
 

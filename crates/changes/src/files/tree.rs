@@ -24,7 +24,7 @@ use super::class::Top;
 use super::kernel::{Heard, Kernel, refusal};
 use crate::{Change, Lost, Operation};
 
-/// The most folders of one source. The kernel takes about 1 kB for each, Wick twice the
+/// The most folders of one source. The kernel takes about 1 kB for each, Wick the
 /// length of its path and 150 bytes.
 pub(super) const FOLDERS_MAX: usize = 16_384;
 /// The most links of one source that lead out of their folder.
@@ -126,10 +126,10 @@ impl Tree {
         if self.is_moved {
             self.survey_again()?;
         }
-        for ((watch, name), operation) in self.calm.due(now) {
+        for (watch, name) in self.calm.due(now) {
             // What was in a folder that has gone went with it, which was told.
             if let Some(folder) = self.folders.get(&watch).map(|folder| folder.path.clone()) {
-                self.tell(&folder, &name, operation);
+                self.tell(&folder, &name, Operation::Update);
             }
         }
         Ok((std::mem::take(&mut self.told).into_iter().collect(), is_more))
@@ -206,13 +206,22 @@ impl Tree {
         } else {
             Operation::Update
         };
-        let is_told = match is(ReadFlags::CLOSE_WRITE) {
-            false => self.calm.saw(&file, operation, now),
-            true => match self.calm.closed(&file) {
+        let is_told = match operation {
+            Operation::Insert => {
+                self.calm.made(&file, now);
+                true
+            }
+            Operation::Delete => {
+                self.calm.gone(&file);
+                true
+            }
+            _ if is(ReadFlags::CLOSE_WRITE) => match self.calm.closed(&file) {
                 Closed::Tell => true,
                 Closed::Nothing => false,
-                Closed::Unheard => was_just_changed(&path) && self.calm.saw(&file, operation, now),
+                Closed::Unheard => was_just_changed(&path),
             },
+            _ if is(ReadFlags::MODIFY) => self.calm.written(&file, now),
+            _ => true,
         };
         if is_told {
             self.tell(&folder, &file.1, operation);

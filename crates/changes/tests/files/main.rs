@@ -2,6 +2,7 @@
 
 mod acts;
 mod listener;
+mod specimen;
 mod trouble;
 
 use std::fs;

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::session;
 use crate::queue::Inlet;
-use crate::{Address, Event, Lost};
+use crate::{Event, Lost};
 
 /// The pause after the first failure; it doubles with each further one…
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -15,11 +14,6 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// …and is forgotten after a session that lasted so long.
 const STEADY: Duration = Duration::from_secs(10);
-
-/// Follows the log of the server at `address` for ever.
-pub(crate) async fn follow(address: Address, inlet: Inlet) {
-    repeat(&inlet, || session::run(address.clone(), inlet.clone())).await;
-}
 
 /// Runs sessions for ever, each in a task of its own: one that panics is one that failed.
 pub(crate) async fn repeat<S, F>(inlet: &Inlet, begin: S)
