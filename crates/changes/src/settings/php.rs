@@ -43,7 +43,8 @@ pub(crate) fn values(text: &str) -> Values {
 fn statement(tokens: &[Token], values: &mut Values) {
     match tokens {
         [Token::Word(word), Token::Sign('('), Token::Value(name), Token::Sign(','), rest @ ..]
-            if word.eq_ignore_ascii_case("define") =>
+            // Any text may name a constant; a variable it is not.
+            if word.eq_ignore_ascii_case("define") && !name.starts_with('$') =>
         {
             put(name, rest, &[')', ','], values);
         }
@@ -277,6 +278,7 @@ mod tests {
         check("$a = 'x'; $a = f();", &[]);
         check("$a['b'] = 'x'; $a = [];", &[]);
         check("if ($a == 'x') {}", &[]);
+        check("define('$a', 'x');", &[]);
     }
 
     #[test]
