@@ -139,7 +139,7 @@ async fn open(source: Option<&Source>) -> Result<(Feed, Means), Lost> {
         },
         Some(Source::Sqlite(path)) => Ok((Feed::sqlite(path.clone()), Means::Counter)),
         Some(Source::PostgreSql(_)) => impossible("PostgreSQL can't be followed yet"),
-        Some(Source::Files(_)) => impossible("files can't be followed yet"),
+        Some(Source::Files(path)) => Ok((Feed::files(path.clone()), Means::Files)),
         Some(Source::Other(name)) => impossible(&format!("{name} can't be followed")),
         None => impossible("its feed has ended"),
     }

@@ -1,12 +1,13 @@
 //! The listener: hears all of a site's sources, and sweeps.
 //!
 //! Invariants: 1. a site counts as heard only between the `Recovered` of its last source and
-//! the `Lost` of any, and is swept at both. 2. from the moment a change is heard until
-//! [`FENCE`] later nothing is stored, and then it is swept again: what fetches read meanwhile
-//! may be what was before. 3. where counters move before the change can be read, that lasts
-//! until they stand still.
+//! the `Lost` of any, and is swept at both. 2. from the moment a change is heard until its
+//! [`fence`](Change::fence) is over nothing is stored, and then it is swept again: what
+//! fetches read meanwhile may be what was before. 3. where counters move before the change
+//! can be read, that lasts until they stand still.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::task;
 use changes::{Change, Event, FENCE, Lost, Signature};
@@ -157,14 +158,14 @@ impl Listener {
             return;
         }
         following.status.lock().changed(&signature);
-        self.sweep(index, is_ours);
+        self.sweep(index, is_ours, change.fence());
         if let Some(settling) = &mut self.settling {
             settling.note(is_by_reading.then_some(signature));
         }
     }
 
     /// Makes everything stale, and will once more.
-    fn sweep(&mut self, index: usize, is_ours: bool) {
+    fn sweep(&mut self, index: usize, is_ours: bool, fence: Duration) {
         let generations = &self.site.generations;
         generations.unsettle();
         generations.note_change();
@@ -178,7 +179,7 @@ impl Listener {
                 before: self.following.wanted.top(LOOKED_AT),
             }
         });
-        settling.at = Instant::now() + FENCE;
+        settling.at = settling.at.max(Instant::now() + fence);
         settling.is_ours &= is_ours;
         if self.ears[index].means == Some(Means::Poll) {
             settling.waits_for = Some(index);
@@ -187,7 +188,7 @@ impl Listener {
 
     /// Sweeps for what nobody told.
     fn sweep_unread(&mut self, index: usize) {
-        self.sweep(index, false);
+        self.sweep(index, false, FENCE);
         if let Some(settling) = &mut self.settling {
             settling.note(None);
         }

@@ -128,15 +128,16 @@ fn heard(plan: &SitePlan) -> Vec<Heard> {
             .collect(),
         (ChangesPlan::Auto, plan::Source::Folder(folder)) => {
             let Some(found) = changes::find_settings(folder) else { return Vec::new() };
-            vec![with_login(plan, found)]
+            let all = found.sources();
+            all.into_iter().map(|source| with_login(plan, &found, source)).collect()
         }
         (ChangesPlan::Auto, plan::Source::Http(_)) | (ChangesPlan::Off, _) => Vec::new(),
     }
 }
 
 /// What an app's settings name, seen as the user that `wick follow` made, if it did.
-fn with_login(plan: &SitePlan, found: changes::Found) -> Heard {
-    let changes::Found { app, file, source, .. } = found;
+fn with_login(plan: &SitePlan, found: &changes::Found, source: Source) -> Heard {
+    let (app, file) = (found.app.clone(), found.file.clone());
     if let (Source::MySql(address), Some(state)) = (&source, &plan.logins)
         // One that we may not read is as good as none; `wick check` tells of it.
         && let Ok(Some(login)) = Login::read(state, address)
@@ -173,7 +174,9 @@ mod tests {
         let text = "<?php\ndefine('DB_NAME', 'blog');\ndefine('DB_USER', 'app');\n\
             define('DB_PASSWORD', 'hush');\ndefine('DB_HOST', 'localhost:/run/none/db');\n";
         std::fs::write(folder.join("wp-config.php"), text).expect("the app's settings");
-        check(folder, ChangesPlan::Auto, "[MySql(app@/run/none/db/blog)]");
+        let settings = folder.join("wp-config.php");
+        let expected = format!("[MySql(app@/run/none/db/blog), Files({settings:?})]");
+        check(folder, ChangesPlan::Auto, &expected);
         check(folder, ChangesPlan::Off, "[]");
         let given = vec![Source::Sqlite("/a".into()), Source::Files("/b".into())];
         check(folder, ChangesPlan::Given(given), "[Sqlite(\"/a\"), Files(\"/b\")]");
@@ -195,11 +198,15 @@ mod tests {
             define('DB_PASSWORD', 'hush');\ndefine('DB_HOST', '127.0.0.1');\n";
         std::fs::write(folder.path().join("wp-config.php"), text).expect("the app's settings");
         let auto = plan(folder.path(), ChangesPlan::Auto);
-        let Some(Source::MySql(app)) = sources(&auto).pop() else { panic!("it is found") };
+        let Some(Source::MySql(app)) = sources(&auto).into_iter().next() else {
+            panic!("it is found")
+        };
         let password = changes::Secret::new("hush");
         let socket = Path::new("/run/a socket");
         Login::new(folder.path(), &app, "wick", socket, password).keep().expect("it is kept");
-        check(folder.path(), ChangesPlan::Auto, "[MySql(wick@/run/a socket/blog)]");
+        let settings = folder.path().join("wp-config.php");
+        let expected = format!("[MySql(wick@/run/a socket/blog), Files({settings:?})]");
+        check(folder.path(), ChangesPlan::Auto, &expected);
         let given = vec![Source::MySql(app)];
         check(folder.path(), ChangesPlan::Given(given), "[MySql(app@127.0.0.1:3306/blog)]");
     }
