@@ -21,7 +21,7 @@ use crate::notebook::Notebook;
 use crate::plan::{Plan, PlanError};
 use crate::signals::Signals;
 use crate::sites::{SiteError, Started};
-use crate::{announce, descriptors, memory};
+use crate::{announce, changes, descriptors, memory};
 
 /// How long connections may take to notice that the grace is over.
 const AFTER_GRACE: Duration = Duration::from_secs(1);
@@ -145,7 +145,13 @@ impl Running {
                 }
             }
         }
-        let found = started.iter().flat_map(|site| site.found.clone()).collect();
+        let mut found = Vec::new();
+        for (plan, started) in plan.sites.iter().zip(&started) {
+            found.extend_from_slice(&started.found);
+            if caches && plan.caches {
+                found.extend(changes::found(plan).await);
+            }
+        }
         let notebook = open_notebook(&plan);
         let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),

@@ -55,7 +55,7 @@ impl Started {
         state: &Path,
         caches: bool,
     ) -> Result<Self, SiteError> {
-        let (origin, mut found, fpm) = match &plan.source {
+        let (origin, found, fpm) = match &plan.source {
             Source::Http(address) => {
                 let options = HttpOptions { timeouts: plan.timeouts, ..HttpOptions::default() };
                 let origin = HttpOrigin::parse_with(address, options)?;
@@ -81,9 +81,6 @@ impl Started {
         config.purge_token = plan.purge_token.clone();
         config.changes = crate::changes::sources(plan);
         config.changes_rules = plan.changes_rules.clone();
-        if config.caches {
-            found.extend(crate::changes::found(plan).await);
-        }
         Ok(Self { config, found, fpm })
     }
 
