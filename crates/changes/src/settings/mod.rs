@@ -29,6 +29,9 @@ const SOCKETS: &[&str] = &[
     "/tmp/mysql.sock",
 ];
 
+/// Where PostgreSQL listens for those who name no host, on Debian.
+const POSTGRES_FOLDER: &str = "/var/run/postgresql";
+
 const HINTS: &[&str] = &[
     include_str!("../../hints/wordpress.toml"),
     include_str!("../../hints/mediawiki.toml"),
@@ -42,6 +45,8 @@ const HINTS: &[&str] = &[
     include_str!("../../hints/laravel.toml"),
     include_str!("../../hints/dokuwiki.toml"),
     include_str!("../../hints/shaarli.toml"),
+    include_str!("../../hints/tt-rss.toml"),
+    include_str!("../../hints/tt-rss-debian.toml"),
 ];
 
 /// What an app's settings say about where its content is.
@@ -114,8 +119,10 @@ enum Language {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Names {
-    /// Without it the app knows MySQL only.
+    /// Without it the app knows MySQL only…
     engine: Option<String>,
+    /// …unless this is what it takes where nothing else is said.
+    default_engine: Option<String>,
     host: String,
     port: Option<String>,
     socket: Option<String>,
@@ -170,7 +177,8 @@ impl Hint {
 impl Names {
     fn source(&self, values: &BTreeMap<String, String>, folder: &Path) -> Option<Source> {
         let value = |name: &Option<String>| name.as_ref().and_then(|name| values.get(name));
-        let engine = value(&self.engine).map_or("mysql", String::as_str);
+        let engine = value(&self.engine).or(self.default_engine.as_ref());
+        let engine = engine.map_or("mysql", String::as_str);
         // phpBB writes the name of a class: `phpbb\db\driver\mysqli`.
         let engine = engine.rsplit('\\').next().unwrap_or(engine).to_ascii_lowercase();
         let database = values.get(&self.database)?;
@@ -184,20 +192,27 @@ impl Names {
                 let base = value(&self.folder).map_or(folder.to_owned(), |base| folder.join(base));
                 return Some(Source::Sqlite(base.join(name)));
             }
+            // "pgsql", "postgres", "postgresql", "pdo_pgsql".
+            _ if engine.contains("pgsql") || engine.contains("postgres") => {}
             _ => return Some(Source::Other(engine)),
         }
+        let is_mysql = engine.contains("my") || engine == "pdo" || engine == "mariadb";
         let present = |path: &Path| path.exists();
-        Some(Source::MySql(Address {
-            door: door(
-                values.get(&self.host).map_or("", String::as_str),
-                value(&self.port).map_or("", String::as_str),
-                value(&self.socket).map_or("", String::as_str),
-                present,
-            ),
-            user: values.get(&self.user)?.clone(),
-            password: Secret::new(values.get(&self.password).cloned().unwrap_or_default()),
-            database: database.clone(),
-        }))
+        let host = values.get(&self.host).map_or("", String::as_str);
+        let port = value(&self.port).map_or("", String::as_str);
+        let socket = value(&self.socket).map_or("", String::as_str);
+        let address = |door| {
+            Some(Address {
+                door,
+                user: values.get(&self.user)?.clone(),
+                password: Secret::new(values.get(&self.password).cloned().unwrap_or_default()),
+                database: database.clone(),
+            })
+        };
+        if is_mysql {
+            return address(door(host, port, socket, present)).map(Source::MySql);
+        }
+        address(postgres_door(host, port, present)).map(Source::PostgreSql)
     }
 }
 
@@ -224,6 +239,24 @@ fn door(host: &str, port: &str, socket: &str, is_there: impl Fn(&Path) -> bool) 
     let name = name.trim_start_matches('[').trim_end_matches(']');
     let name = if name.is_empty() { "localhost" } else { name };
     Door::Tcp(name.to_owned(), port.unwrap_or(3306))
+}
+
+/// The way that PHP takes to a PostgreSQL server: by name it is a port, without one, and
+/// by a folder's path, a socket.
+fn postgres_door(host: &str, port: &str, is_there: impl Fn(&Path) -> bool) -> Door {
+    let (host, behind) = match host.rsplit_once(':') {
+        Some((name, behind)) if !name.contains(':') || name.ends_with(']') => (name, behind),
+        _ => (host, ""),
+    };
+    let port = [port, behind].into_iter().find_map(|one| one.parse().ok().filter(|port| *port > 0));
+    let port = port.unwrap_or(5432);
+    let folder = if host.is_empty() { POSTGRES_FOLDER } else { host };
+    let socket = Path::new(folder).join(format!(".s.PGSQL.{port}"));
+    if host.starts_with('/') || host.is_empty() && is_there(&socket) {
+        return Door::Socket(socket);
+    }
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Door::Tcp(if host.is_empty() { "localhost" } else { host }.to_owned(), port)
 }
 
 fn beginning(path: &Path) -> Option<String> {

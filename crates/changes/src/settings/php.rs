@@ -1,7 +1,7 @@
 //! A small reader of PHP literals: what a settings file says, without running it.
 //!
 //! In: the text of a file. Out: names and the values that stand beside them:
-//! `define('X', 'y')` and `const X = 'y'` as `X`; `$x = 'y'` as `$x`; `$x['y']['z'] = …`
+//! `define('X', 'y')`, `putenv('X=y')` and `const X = 'y'` as `X`; `$x = 'y'` as `$x`; `$x['y']['z'] = …`
 //! and `$x = ['y' => ['z' => …]]` as `$x.y.z`.
 //! Invariants: 1. Nothing is run. 2. A value that is made of anything but one literal
 //! is no value, and takes one that stood there before away.
@@ -47,6 +47,13 @@ fn statement(tokens: &[Token], values: &mut Values) {
             if word.eq_ignore_ascii_case("define") && !name.starts_with('$') =>
         {
             put(name, rest, &[')', ','], values);
+        }
+        [Token::Word(word), Token::Sign('('), Token::Value(text), next, ..]
+            if word.eq_ignore_ascii_case("putenv") && !text.starts_with('$') =>
+        {
+            if let Some((name, value)) = text.split_once('=') {
+                put(name, &[Token::Value(value.to_owned()), next.clone()], &[')'], values);
+            }
         }
         [Token::Word(word), Token::Word(name), Token::Sign('='), rest @ ..]
             if word.eq_ignore_ascii_case("const") =>
@@ -259,6 +266,7 @@ mod tests {
         check("<?php define( 'DB_NAME', 'site' );", &[("DB_NAME", "site")]);
         check("DEFINE(\"A\", \"b\", true);", &[("A", "b")]);
         check("const A = 'b';", &[("A", "b")]);
+        check("putenv('A=b=c'); putenv('D=' . $e); putenv('F'); putenv('$g=h');", &[("A", "b=c")]);
         check("$dbport = 3306; $x = ''", &[("$dbport", "3306"), ("$x", "")]);
         check("class J { public $host = 'h'; }", &[("$host", "h")]);
         check("$c['d']['e'] = 'f';", &[("$c.d.e", "f")]);

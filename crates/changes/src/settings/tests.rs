@@ -11,9 +11,10 @@ fn check(file: &str, text: &str, password: &str, expected: &str) {
     let found = find_settings(folder.path()).unwrap_or_else(|| panic!("nothing in {file}"));
     assert_eq!(found.file, path);
     let shown = match &found.source {
-        Source::MySql(address) => {
+        Source::MySql(address) | Source::PostgreSql(address) => {
             assert_eq!(address.password.reveal(), password, "{file}");
-            format!("{}: {address:?} {}", found.app, found.prefix)
+            let engine = matches!(found.source, Source::PostgreSql(_)).then_some("PostgreSQL ");
+            format!("{}: {}{address:?} {}", found.app, engine.unwrap_or_default(), found.prefix)
         }
         Source::Sqlite(path) => {
             let path = path.strip_prefix(folder.path()).unwrap_or(path);
@@ -142,7 +143,90 @@ fn shops_and_frameworks() {
         "s3 cret",
         "Laravel: u@127.0.0.1:3306/b ",
     );
-    check(".env", "DB_CONNECTION=pgsql\nDB_DATABASE=b\n", "", "Laravel: Other(\"pgsql\") ");
+    check(".env", "DB_CONNECTION=sqlsrv\nDB_DATABASE=b\n", "", "Laravel: Other(\"sqlsrv\") ");
+}
+
+#[test]
+fn postgres() {
+    check(
+        "LocalSettings.php",
+        "<?php $wgDBtype = 'postgres'; $wgDBserver = 'localhost'; $wgDBport = '5433';\n\
+         $wgDBname = 'wiki'; $wgDBuser = 'w'; $wgDBpassword = 's3cret'; $wgDBprefix = '';",
+        "s3cret",
+        "MediaWiki: PostgreSQL w@localhost:5433/wiki ",
+    );
+    check(
+        ".env",
+        "DB_CONNECTION=pgsql\nDB_HOST=127.0.0.1\nDB_DATABASE=b\nDB_USERNAME=u\nDB_PASSWORD=s3cret\n",
+        "s3cret",
+        "Laravel: PostgreSQL u@127.0.0.1:5432/b ",
+    );
+    check(
+        "config.php",
+        "<?php $dbms = 'phpbb\\\\db\\\\driver\\\\postgres'; $dbhost = 'db'; $dbport = '';\n\
+         $dbname = 'b'; $dbuser = 'u'; $dbpasswd = 's3cret'; $table_prefix = 'phpbb_';\n\
+         @define('PHPBB_INSTALLED', true);",
+        "s3cret",
+        "phpBB: PostgreSQL u@db:5432/b phpbb_",
+    );
+    check(
+        "configuration.php",
+        "<?php class JConfig { public $dbtype = 'pgsql'; public $host = 'db:5434'; public $user = 'u';\n\
+         public $password = 's3cret'; public $db = 'b'; public $dbprefix = 'j_'; }",
+        "s3cret",
+        "Joomla: PostgreSQL u@db:5434/b j_",
+    );
+    check(
+        "sites/default/settings.php",
+        "<?php $databases['default']['default'] = ['database' => 'b', 'username' => 'u',\n\
+         'password' => 's3cret', 'host' => '/run/pg', 'port' => '5433', 'driver' => 'pgsql'];",
+        "s3cret",
+        "Drupal: PostgreSQL u@/run/pg/.s.PGSQL.5433/b ",
+    );
+    check(
+        "config.php",
+        "<?php putenv('TTRSS_DB_HOST=db'); putenv('TTRSS_DB_USER=u'); putenv('TTRSS_DB_NAME=b');\n\
+         putenv('TTRSS_DB_PASS=s3=cret');",
+        "s3=cret",
+        "Tiny Tiny RSS: PostgreSQL u@db:5432/b ",
+    );
+}
+
+#[test]
+fn values_may_stand_in_a_file_beside() {
+    let text = HINTS.iter().find(|text| text.contains("database.php")).expect("a hint");
+    let mut hint: Hint = toml::from_str(text).expect("it can be read");
+    hint.overrides = vec!["database.php".into()];
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |file: &str, text: &str| {
+        std::fs::write(folder.path().join(file), text).expect("a file");
+    };
+    write(
+        "config.php",
+        "<?php include_once('/etc/tt-rss/database.php'); define('DB_TYPE', $dbtype);",
+    );
+    assert_eq!(hint.find(folder.path()), None);
+    write(
+        "database.php",
+        "<?php $dbuser='u'; $dbpass='p'; $basepath=''; $dbname='b'; $dbserver='db'; $dbport=''; $dbtype='pgsql';",
+    );
+    let found = hint.find(folder.path()).expect("settings");
+    assert_eq!(format!("{:?}", found.source), "PostgreSql(u@db:5432/b)");
+}
+
+#[test]
+fn postgres_is_found_as_php_finds_it() {
+    let socket = |path: &Path| path == Path::new("/var/run/postgresql/.s.PGSQL.5432");
+    for (host, port, expected) in [
+        ("", "", "/var/run/postgresql/.s.PGSQL.5432"),
+        ("", "5433", "localhost:5433"),
+        ("localhost", "", "localhost:5432"),
+        ("db:5434", "", "db:5434"),
+        ("/srv/pg", "", "/srv/pg/.s.PGSQL.5432"),
+        ("[::1]", "5433", "::1:5433"),
+    ] {
+        assert_eq!(postgres_door(host, port, socket).to_string(), expected, "{host} {port}");
+    }
 }
 
 #[test]
