@@ -34,7 +34,7 @@ pub(crate) async fn connect(address: &Address) -> Result<Conn, Lost> {
 pub(crate) fn lost(error: &mysql_async::Error) -> Lost {
     match error {
         mysql_async::Error::Server(error) => {
-            Lost::Refused { code: error.code, message: error.message.clone() }
+            Lost::Refused { code: error.code.to_string(), message: error.message.clone() }
         }
         mysql_async::Error::Io(_) => Lost::Disconnected,
         mysql_async::Error::Driver(mysql_async::DriverError::ConnectionClosed) => {

@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FENCE, FENCE_OF_CODE, KeyClass};
+use crate::{FENCE, FENCE_OF_CODE, KeyClass, Place};
 
 /// What a feed has to say next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Rows of one table changed in one way.
     Change(Change),
-    /// What was told since the last one belongs together and is durable; on MariaDB
-    /// with the place in the log that it ends at.
-    Commit(Option<Gtid>),
+    /// What was told since the last one belongs together and is durable. With a place:
+    /// everything that the log holds up to there has been told.
+    Commit(Option<Place>),
     /// Changes may go unseen from now on: sweep, and trust nothing for long.
     Lost(Lost),
     /// Every change is told again from now on. Some may have happened before: sweep.
@@ -105,36 +105,6 @@ impl Column {
     }
 }
 
-/// A place in MariaDB's log: places of one domain come in the order of their numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Gtid {
-    /// Which of the server's streams of transactions; 0 where nobody made others.
-    pub domain: u32,
-    /// The server that first wrote it.
-    pub server: u32,
-    /// Its number.
-    pub sequence: u64,
-}
-
-impl Gtid {
-    /// Reads `@@gtid_binlog_pos` or `@@last_gtid`: `0-1-5,3-1-7`.
-    ///
-    /// A feed has told everything up to there once, for each of them, a commit of the
-    /// same domain with at least that number came.
-    #[must_use]
-    pub fn list(text: &str) -> Option<Vec<Self>> {
-        text.split(',').map(str::trim).filter(|one| !one.is_empty()).map(Self::one).collect()
-    }
-
-    fn one(text: &str) -> Option<Self> {
-        let mut parts = text.split('-');
-        let domain = parts.next()?.parse().ok()?;
-        let server = parts.next()?.parse().ok()?;
-        let sequence = parts.next()?.parse().ok()?;
-        parts.next().is_none().then_some(Self { domain, server, sequence })
-    }
-}
-
 /// Why a feed doesn't follow. Its words never bear an address or a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
@@ -144,13 +114,17 @@ pub enum Lost {
     Silent,
     /// The database said no, in its own words.
     Refused {
-        /// Its number of the error: 1045 and 1227 are missing rights, 1236 a log that is gone.
-        code: u16,
+        /// Its own code of the error. On MariaDB and MySQL 1045 and 1227 are missing
+        /// rights, 1236 a log that is gone; on PostgreSQL 28P01 is a wrong password, 42501 a
+        /// missing right.
+        code: String,
         /// Its words.
         message: String,
     },
     /// The settings or the rights don't allow it; what would, in words for the owner.
     Impossible(String),
+    /// It will follow by itself, and nobody need do anything; what it waits for.
+    Waiting(String),
     /// The listener was too slow, and what it had not yet heard was thrown away.
     Overrun,
     /// The log itself says that something is missing in it.
@@ -167,30 +141,10 @@ impl fmt::Display for Lost {
             Self::Refused { code, message } => {
                 write!(formatter, "the database refuses: {message} ({code})")
             }
-            Self::Impossible(why) => formatter.write_str(why),
+            Self::Impossible(why) | Self::Waiting(why) => formatter.write_str(why),
             Self::Overrun => formatter.write_str("changes came faster than they were heard"),
             Self::Incident => formatter.write_str("the database's log has a gap"),
             Self::Unreadable => formatter.write_str("the database sent what can't be read"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_in_the_log_are_read() {
-        let gtid = |domain, server, sequence| Gtid { domain, server, sequence };
-        for (text, expected) in [
-            ("", Some(vec![])),
-            ("0-1-5", Some(vec![gtid(0, 1, 5)])),
-            ("0-1-5, 3-2-7", Some(vec![gtid(0, 1, 5), gtid(3, 2, 7)])),
-            ("0-1", None),
-            ("0-1-5-9", None),
-            ("x", None),
-        ] {
-            assert_eq!(Gtid::list(text), expected, "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tokio::task::JoinHandle;
 
 use crate::queue::{Inlet, Outlet, queue};
-use crate::{Address, Event, binlog, files, poll, sqlite};
+use crate::{Address, Event, binlog, files, poll, postgres, sqlite};
 
 /// What changes in one source. Dropping it ends the watching.
 pub struct Feed {
@@ -45,6 +45,21 @@ impl Feed {
     pub fn poll(address: Address) -> Self {
         let (inlet, outlet) = queue();
         Self { outlet, task: Some(tokio::spawn(poll::follow(address, inlet))) }
+    }
+
+    /// Follows the log of a PostgreSQL server.
+    #[must_use]
+    pub fn postgres(address: Address) -> Self {
+        let (inlet, outlet) = queue();
+        Self { outlet, task: Some(tokio::spawn(postgres::follow(address, inlet))) }
+    }
+
+    /// Asks a PostgreSQL server, as the app's own user, what changed: each change is of a
+    /// whole table or of any, and of unknown kind.
+    #[must_use]
+    pub fn poll_postgres(address: Address) -> Self {
+        let (inlet, outlet) = queue();
+        Self { outlet, task: Some(tokio::spawn(postgres::poll(address, inlet))) }
     }
 
     /// Watches a file of SQLite: each change is of unknown tables.

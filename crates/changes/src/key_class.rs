@@ -41,6 +41,18 @@ impl KeyClass {
         Self::Of(bounded(class).into())
     }
 
+    /// The class of a row that was of this one before it became of the class `after`; one
+    /// that changes its class is of both.
+    pub(crate) fn until(self, after: Self) -> Self {
+        match (self, after) {
+            (Self::Of(before), Self::Of(after)) if before != after => {
+                Self::Of(format!("{before}\u{2192}{after}").into())
+            }
+            (Self::Unknown, _) => Self::Unknown,
+            (before, _) => before,
+        }
+    }
+
     /// Whether rows of one table can be told apart by it.
     #[must_use]
     pub fn tells_apart(&self) -> bool {

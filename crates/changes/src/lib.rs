@@ -4,10 +4,12 @@
 //! [`Feed`] tells those that never pass Wick: an editor behind another door, a cron job,
 //! a command line. A [`Learner`] tells which of them no reader can see.
 //!
-//! 1. [`find_settings`] reads where the database is from the app's own settings, and
-//!    [`standing`] asks how well it can be followed, and what would make it better.
-//! 2. [`Feed::binlog`], [`Feed::poll`], [`Feed::sqlite`] or [`Feed::files`] begins to tell
-//!    [`Event`]s, for each of [`Found::sources`].
+//! 1. [`find_settings`] reads where the database is from the app's own settings;
+//!    [`standing`] and [`standing_postgres`] ask how well it can be followed, and what would
+//!    make it better.
+//! 2. [`Feed::binlog`], [`Feed::postgres`], [`Feed::poll`], [`Feed::poll_postgres`],
+//!    [`Feed::sqlite`] or [`Feed::files`] begins to tell [`Event`]s, for each of
+//!    [`Found::sources`].
 //! 3. [`Signature`] is what two changes of one kind have in common; the learner takes it.
 //!
 //! What a listener owes, for pages to be right:
@@ -30,6 +32,9 @@
 //!   more than one source.
 //! - Nor is what a server keeps out of its log: `sql_log_bin = 0`, filters, and, in its
 //!   statements, what triggers and cascades do in other tables.
+//! - PostgreSQL's log lacks what is changed in tables without a primary key, and in those
+//!   that are unlogged. It is counted, and heard of up to ten seconds late where the
+//!   connection that wrote it stays.
 //!
 //! ```no_run
 //! use changes::{Event, Feed, Learner, Signature, Source};
@@ -66,9 +71,13 @@ mod event;
 mod feed;
 mod files;
 mod key_class;
+mod keys;
+mod log_end;
 pub mod noise;
 mod pattern;
+mod place;
 mod poll;
+mod postgres;
 mod queue;
 #[doc(hidden)]
 pub mod readers;
@@ -84,12 +93,14 @@ mod statement;
 use std::time::Duration;
 
 pub use address::{Address, AddressError, Door};
-pub use binlog::{LogEnd, Progress};
-pub use event::{Change, Column, Event, Gtid, Lost, Operation};
+pub use event::{Change, Column, Event, Lost, Operation};
 pub use feed::{Feed, Teller};
 pub use key_class::KeyClass;
+pub use log_end::LogEnd;
 pub use noise::Learner;
 pub use pattern::{Pattern, PatternError};
+pub use place::{Gtid, Place, Progress};
+pub use postgres::standing as standing_postgres;
 pub use rung::{Rung, Standing, WARNING, standing};
 pub use secret::Secret;
 pub use settings::{Found, find_settings};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::{Event, Lost};
+use crate::{Event, Lost, Place};
 
 /// The most events that wait for the listener; an import of a whole site runs over.
 pub(crate) const EVENTS_MAX: usize = 4096;
@@ -64,6 +64,12 @@ impl Inlet {
             }
             // A silence is news only to who has heard everything else.
             Event::Idle if !state.waiting.is_empty() => return,
+            // A further place on one line says all that the one before it did.
+            Event::Commit(Some(Place::Lsn(_)))
+                if matches!(state.waiting.back(), Some(Event::Commit(Some(Place::Lsn(_))))) =>
+            {
+                state.waiting.pop_back();
+            }
             _ => {}
         }
         if state.waiting.len() >= EVENTS_MAX {
@@ -133,6 +139,17 @@ mod tests {
         assert_eq!(outlet.ready(), Some(Event::Lost(Lost::Overrun)));
         assert_eq!(outlet.ready(), Some(change()));
         assert_eq!(outlet.ready(), None);
+    }
+
+    #[test]
+    fn a_further_place_takes_the_place_of_the_last() {
+        let (inlet, mut outlet) = queue();
+        let commit = |lsn| Event::Commit(Some(Place::Lsn(lsn)));
+        for event in [commit(1), commit(2), change(), commit(3), commit(4)] {
+            inlet.tell(event);
+        }
+        let heard: Vec<Event> = std::iter::from_fn(|| outlet.ready()).collect();
+        assert_eq!(heard, [commit(2), change(), commit(4)]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::binlog::keys::{Key, KeyColumn};
+use crate::keys::{Key, KeyColumn};
 use crate::statement::Statement;
 use crate::{Change, Operation, settings, statement};
 

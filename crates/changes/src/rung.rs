@@ -15,10 +15,12 @@ use crate::{Address, Lost};
 pub enum Rung {
     /// Not at all: pages are fresh for as long as one is willing to be wrong.
     Nothing,
-    /// [`Feed::poll`](crate::Feed::poll): which table, within a second.
+    /// [`Feed::poll`](crate::Feed::poll), [`Feed::poll_postgres`](crate::Feed::poll_postgres):
+    /// which table, within a second.
     Poll,
-    /// [`Feed::binlog`](crate::Feed::binlog): each row, at once.
-    Binlog,
+    /// [`Feed::binlog`](crate::Feed::binlog), [`Feed::postgres`](crate::Feed::postgres): each
+    /// row, at once.
+    Log,
 }
 
 /// What an owner should know before giving the right to read the log.
@@ -32,13 +34,14 @@ pub struct Standing {
     pub rung: Rung,
     /// Statements for the server's administrator that are missing for the best.
     pub grants: Vec<String>,
-    /// Lines for the section `[mysqld]` of the server's settings that are missing for it.
+    /// Lines that are missing for it in the server's settings: in the section `[mysqld]`
+    /// of MariaDB's and MySQL's, in `postgresql.conf` of PostgreSQL's.
     pub settings: Vec<String>,
     /// Whether those lines need a restart of the server.
     pub needs_restart: bool,
 }
 
-/// Asks the server at `address` where its user stands.
+/// Asks the MariaDB or MySQL server at `address` where its user stands.
 pub async fn standing(address: &Address) -> Result<Standing, Lost> {
     let mut connection = connect(address).await?;
     let facts = ask(&mut connection, &address.database).await.map_err(|error| lost(&error))?;
@@ -120,7 +123,7 @@ fn stand(facts: &Facts, database: &str) -> Standing {
     let wrong = wanted.iter().filter(|(_, value, now)| !now.eq_ignore_ascii_case(value));
     settings.extend(wrong.map(|(name, value, _)| format!("{name} = {value}")));
     let rung = match facts {
-        _ if facts.has_log && missing.is_empty() => Rung::Binlog,
+        _ if facts.has_log && missing.is_empty() => Rung::Log,
         _ if facts.sees_tables => Rung::Poll,
         _ => Rung::Nothing,
     };
@@ -180,7 +183,7 @@ mod tests {
             "GRANT RELOAD, REPLICATION SLAVE ON *.* TO `wick`@`localhost`",
             "GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION",
         ] {
-            check(&facts(&[grant]), Rung::Binlog, &[], &[]);
+            check(&facts(&[grant]), Rung::Log, &[], &[]);
         }
     }
 
@@ -207,7 +210,7 @@ mod tests {
         let right = ["GRANT REPLICATION SLAVE ON *.* TO `w`@`h`"];
         let mixed =
             Facts { format: "MIXED".to_owned(), metadata: "NO_LOG".to_owned(), ..facts(&right) };
-        check(&mixed, Rung::Binlog, &[], &["binlog_format = ROW", "binlog_row_metadata = FULL"]);
+        check(&mixed, Rung::Log, &[], &["binlog_format = ROW", "binlog_row_metadata = FULL"]);
         let none = Facts { has_log: false, ..facts(&right) };
         let lines = ["log_bin", "server_id = 3", "binlog_expire_logs_seconds = 86400"];
         check(&none, Rung::Poll, &[], &lines);

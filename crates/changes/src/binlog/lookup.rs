@@ -10,8 +10,8 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use tokio::time::{Instant, timeout};
 
-use super::keys::{IndexLine, TableKeys};
 use crate::connect::connect;
+use crate::keys::{IndexLine, TableKeys};
 use crate::{Address, Gtid};
 
 /// The most that the feed waits for an answer.

@@ -1,24 +1,20 @@
 //! Following the log of a MariaDB or MySQL server.
 //!
 //! [`follow`] keeps a connection and tries again when it breaks; `session` is one of
-//! them; `reader` knows the events; `table`, `rows` and `query` take them apart; `keys`
-//! knows by which columns rows are told apart.
+//! them; `reader` knows the events; `table`, `rows` and `query` take them apart; `lookup`
+//! asks by which columns rows are told apart.
 //! Invariant: it always begins at the present. What happened while nobody followed is
 //! swept when [`Event::Recovered`](crate::Event::Recovered) is told, so nothing is
 //! gained by hearing it late, and a log that is gone or starts anew is no trouble.
 
 mod bytes;
-mod end;
 mod inflate;
-pub(crate) mod keys;
 mod lookup;
 mod query;
 mod reader;
 mod rows;
 mod session;
 mod table;
-
-pub use end::{LogEnd, Progress};
 
 use crate::Address;
 use crate::queue::Inlet;

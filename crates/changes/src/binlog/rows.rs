@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::bytes::{Bits, Bytes};
-use super::keys::{Key, TableKeys};
 use super::table::{Kind, Table};
+use crate::keys::{Key, TableKeys};
 use crate::{Change, Column, KeyClass, Operation};
 
 /// The most kinds of change that one event may make; with more its table is swept whole.
@@ -45,7 +45,7 @@ impl Rows {
             let (columns, key) = if is_update {
                 let after = self.image(&mut bytes, after_has)?;
                 let columns = self.changed(&before, &after);
-                (columns, class_of_both(self.class(key, &before), self.class(key, &after)))
+                (columns, self.class(key, &before).until(self.class(key, &after)))
             } else {
                 (BTreeSet::new(), self.class(key, &before))
             };
@@ -115,21 +115,10 @@ enum Value<'a> {
     Opaque(&'a [u8]),
 }
 
-/// A row that changes its class is of both; one that was sent once is of what was sent.
-fn class_of_both(before: KeyClass, after: KeyClass) -> KeyClass {
-    match (before, after) {
-        (KeyClass::Of(before), KeyClass::Of(after)) if before != after => {
-            KeyClass::Of(format!("{before}\u{2192}{after}").into())
-        }
-        (KeyClass::Unknown, _) => KeyClass::Unknown,
-        (before, _) => before,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::binlog::keys::KeyColumn;
+    use crate::keys::KeyColumn;
 
     /// `id INT, name VARCHAR(20), note BLOB`, keyed by the name.
     fn rows(operation: Operation, body: &[u8]) -> Rows {

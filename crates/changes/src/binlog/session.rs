@@ -13,7 +13,7 @@ use super::reader::{Meaning, Reader};
 use crate::connect::{connect, lost};
 use crate::queue::Inlet;
 use crate::statement::{RowsStatement, Statement};
-use crate::{Address, Change, Event, Gtid, Lost, Operation};
+use crate::{Address, Change, Event, Gtid, Lost, Operation, Place};
 
 /// How often a server without news says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -144,7 +144,7 @@ impl Session {
         self.is_suspicious = false;
         match meaning {
             Meaning::Nothing | Meaning::Heartbeat => {}
-            Meaning::Commit(place) => self.inlet.tell(Event::Commit(place)),
+            Meaning::Commit(place) => self.inlet.tell(Event::Commit(place.map(Place::Gtid))),
             Meaning::Rows(rows) if self.matters(&rows.table.database) => {
                 let keys = self.lookup.keys(&rows.table.database, &rows.table.name).await;
                 rows.changes(&keys).into_iter().for_each(|change| self.tell(change));
@@ -153,7 +153,7 @@ impl Session {
             Meaning::Statement(statement, database, place) => {
                 self.statement(&statement, &database).await;
                 if place.is_some() {
-                    self.inlet.tell(Event::Commit(place));
+                    self.inlet.tell(Event::Commit(place.map(Place::Gtid)));
                 }
             }
             Meaning::Unread(database, table) => self.tell(Change::anything(&database, &table)),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::condition::{self, Literal, literal};
 use super::tokens::Token;
-use crate::binlog::keys::{Key, KeyColumn};
+use crate::keys::{Key, KeyColumn};
 use crate::{Change, Column, KeyClass, Operation};
 
 /// The most rows of one statement whose keys are told apart.

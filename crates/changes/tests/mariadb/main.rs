@@ -9,7 +9,7 @@ mod trouble;
 
 use std::time::Duration;
 
-use changes::{Address, Change, Column, Event, Feed, Gtid, KeyClass};
+use changes::{Address, Change, Column, Event, Feed, Gtid, KeyClass, Place};
 use server::{PASSWORD, Server};
 
 /// How long a feed is listened to that says nothing.
@@ -153,7 +153,9 @@ async fn told(server: &Server, feed: &mut Feed, statements: &str) -> Vec<String>
     let place = Gtid::list(place.lines().last().unwrap_or_default()).expect("a place");
     assert_eq!(place.len(), 1, "{statements} left no trace in the log");
     let heard = until(feed, |event| match event {
-        Event::Commit(Some(at)) => at.domain == place[0].domain && at.sequence >= place[0].sequence,
+        Event::Commit(Some(Place::Gtid(at))) => {
+            at.domain == place[0].domain && at.sequence >= place[0].sequence
+        }
         _ => false,
     });
     let changes = heard.await;

@@ -122,7 +122,7 @@ impl Ear {
 
     async fn is_log_possible(&self) -> bool {
         let Some(source) = &self.source else { return false };
-        matches!(rung(source).await, Ok(Rung::Binlog))
+        matches!(rung(source).await, Ok(Rung::Log))
     }
 }
 
@@ -131,7 +131,7 @@ async fn open(source: Option<&Source>) -> Result<(Feed, Means), Lost> {
     let impossible = |why: &str| Err(Lost::Impossible(why.to_owned()));
     match source {
         Some(source @ Source::MySql(address)) => match rung(source).await? {
-            Rung::Binlog => Ok((Feed::binlog(address.clone()), Means::Log)),
+            Rung::Log => Ok((Feed::binlog(address.clone()), Means::Log)),
             Rung::Poll => Ok((Feed::poll(address.clone()), Means::Poll)),
             Rung::Nothing => impossible(
                 "the user may not see the site's tables; \"wick check\" says what it needs",

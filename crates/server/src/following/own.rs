@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use changes::{Gtid, LogEnd, Progress, Source};
+use changes::{LogEnd, Place, Progress, Source};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
@@ -66,7 +66,7 @@ impl OwnChanges {
     }
 
     /// The log was heard up to here.
-    pub(super) fn told(&self, place: Gtid) {
+    pub(super) fn told(&self, place: Place) {
         self.progress.lock().tell(place);
         self.moved.notify_waiters();
     }
@@ -76,7 +76,7 @@ impl OwnChanges {
         self.progress.lock().forget();
     }
 
-    fn has_reached(&self, end: &[Gtid]) -> bool {
+    fn has_reached(&self, end: &[Place]) -> bool {
         self.progress.lock().has_reached(end)
     }
 }

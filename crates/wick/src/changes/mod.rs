@@ -104,7 +104,7 @@ fn rung(rung: Rung) -> &'static str {
     match rung {
         Rung::Nothing => "not followed, as no table of it can be seen",
         Rung::Poll => "asked again and again which tables changed",
-        Rung::Binlog => "followed by its log",
+        Rung::Log => "followed by its log",
     }
 }
 

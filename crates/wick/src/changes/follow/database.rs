@@ -90,7 +90,7 @@ impl Database {
     fn lost(&self, error: &Error) -> Lost {
         match error {
             Error::Server(error) => {
-                Lost::Refused { code: error.code, message: error.message.clone() }
+                Lost::Refused { code: error.code.to_string(), message: error.message.clone() }
             }
             Error::Io(_) | Error::Driver(mysql_async::DriverError::ConnectionClosed) => {
                 Lost::Disconnected
