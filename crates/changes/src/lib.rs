@@ -5,7 +5,7 @@
 //! a command line. A [`Learner`] tells which of them no reader can see.
 //!
 //! 1. [`find_settings`] reads where the database is from the app's own settings;
-//!    [`standing`] and [`standing_postgres`] ask how well it can be followed, and what would
+//!    [`standing_of`] asks how well it can be followed, and what would
 //!    make it better.
 //! 2. [`Feed::binlog`], [`Feed::postgres`], [`Feed::poll`], [`Feed::poll_postgres`],
 //!    [`Feed::sqlite`] or [`Feed::files`] begins to tell [`Event`]s, for each of
@@ -100,8 +100,7 @@ pub use log_end::LogEnd;
 pub use noise::Learner;
 pub use pattern::{Pattern, PatternError};
 pub use place::{Gtid, Place, Progress};
-pub use postgres::standing as standing_postgres;
-pub use rung::{Rung, Standing, WARNING, standing};
+pub use rung::{Rung, Standing, WARNING, standing, standing_of};
 pub use secret::Secret;
 pub use settings::{Found, find_settings};
 pub use signature::{Rows, Signature};

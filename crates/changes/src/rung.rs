@@ -8,7 +8,7 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
 use crate::connect::{connect, lost};
-use crate::{Address, Lost};
+use crate::{Address, Lost, Source, postgres};
 
 /// How well changes can be followed, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +39,15 @@ pub struct Standing {
     pub settings: Vec<String>,
     /// Whether those lines need a restart of the server.
     pub needs_restart: bool,
+}
+
+/// Asks a source that is a server where its user stands; none for a source that isn't one.
+pub async fn standing_of(source: &Source) -> Option<Result<Standing, Lost>> {
+    match source {
+        Source::MySql(address) => Some(standing(address).await),
+        Source::PostgreSql(address) => Some(postgres::standing(address).await),
+        Source::Sqlite(_) | Source::Files(_) | Source::Other(_) => None,
+    }
 }
 
 /// Asks the MariaDB or MySQL server at `address` where its user stands.

@@ -26,7 +26,7 @@ mod stream;
 mod watch;
 
 pub(crate) use connection::Connection;
-pub use standing::standing;
+pub(crate) use standing::standing;
 
 use crate::Address;
 use crate::queue::Inlet;

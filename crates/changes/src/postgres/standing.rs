@@ -8,7 +8,7 @@ use super::connection::{Connection, database, quoted};
 use crate::{Address, Lost, Rung, Standing};
 
 /// Asks the PostgreSQL server at `address` where its user stands.
-pub async fn standing(address: &Address) -> Result<Standing, Lost> {
+pub(crate) async fn standing(address: &Address) -> Result<Standing, Lost> {
     let connection = Connection::open(address).await?;
     let catalog = catalog::read(&connection).await?;
     Ok(stand(&ask(&connection).await?, &catalog, database(address)))

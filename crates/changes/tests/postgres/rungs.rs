@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use changes::{Change, Event, Feed, Lost, Rung, standing_postgres};
+use changes::{Change, Event, Feed, Lost, Rung, Source, standing_of};
 
 use crate::server::{LOGICAL, Server};
 use crate::{TABLES, following, next, told, until, until_shown};
@@ -14,7 +14,8 @@ async fn each_rung_says_what_the_next_one_needs() {
     server.ask(TABLES);
     server.ask("CREATE TABLE bare (a INT)");
     let app = server.address("app", "app");
-    let standing = standing_postgres(&app).await.expect("an answer");
+    let standing =
+        standing_of(&Source::PostgreSql(app.clone())).await.expect("a server").expect("an answer");
     assert_eq!((standing.rung, standing.needs_restart), (Rung::Poll, true));
     assert_eq!(standing.settings, ["wal_level = logical"]);
     let lost = next(&mut Feed::postgres(app.clone())).await;
@@ -32,7 +33,8 @@ async fn each_rung_says_what_the_next_one_needs() {
     // What it says is done, as it says it; the feed that was refused follows.
     standing.grants.iter().for_each(|grant| drop(server.administer_site(grant)));
     until(&mut feed, |event| *event == Event::Recovered).await;
-    let standing = standing_postgres(&app).await.expect("an answer");
+    let standing =
+        standing_of(&Source::PostgreSql(app.clone())).await.expect("a server").expect("an answer");
     assert_eq!((standing.rung, standing.needs_restart), (Rung::Log, false));
     assert_eq!((standing.grants, standing.settings), (vec![], vec![]));
     let seen = told(&server, &mut feed, "INSERT INTO posts (title) VALUES ('x')").await;
@@ -45,7 +47,10 @@ async fn a_user_who_owns_nothing_is_told_what_is_missing() {
     server.ask(TABLES);
     server.administer("CREATE ROLE other LOGIN REPLICATION PASSWORD 'other'");
     let other = server.address("other", "other");
-    let standing = standing_postgres(&other).await.expect("an answer");
+    let standing = standing_of(&Source::PostgreSql(other.clone()))
+        .await
+        .expect("a server")
+        .expect("an answer");
     assert_eq!(standing.rung, Rung::Poll);
     let grants = ["GRANT CREATE ON DATABASE \"site\" TO \"other\";", "GRANT \"app\" TO \"other\";"];
     assert_eq!(standing.grants, grants);

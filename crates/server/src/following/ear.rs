@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use changes::{Event, Feed, Lost, Rung, Source, standing};
+use changes::{Event, Feed, Lost, Rung, Source, standing_of};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -129,26 +129,32 @@ impl Ear {
 /// The best feed that there are rights for.
 async fn open(source: Option<&Source>) -> Result<(Feed, Means), Lost> {
     let impossible = |why: &str| Err(Lost::Impossible(why.to_owned()));
+    let Some(source) = source else { return impossible("its feed has ended") };
+    let rung = rung(source).await?;
+    if rung == Rung::Nothing {
+        return impossible(
+            "the user may not see the site's tables; \"wick check\" says what it needs",
+        );
+    }
+    let is_logged = rung == Rung::Log;
     match source {
-        Some(source @ Source::MySql(address)) => match rung(source).await? {
-            Rung::Log => Ok((Feed::binlog(address.clone()), Means::Log)),
-            Rung::Poll => Ok((Feed::poll(address.clone()), Means::Poll)),
-            Rung::Nothing => impossible(
-                "the user may not see the site's tables; \"wick check\" says what it needs",
-            ),
-        },
-        Some(Source::Sqlite(path)) => Ok((Feed::sqlite(path.clone()), Means::Counter)),
-        Some(Source::PostgreSql(_)) => impossible("PostgreSQL can't be followed yet"),
-        Some(Source::Files(path)) => Ok((Feed::files(path.clone()), Means::Files)),
-        Some(Source::Other(name)) => impossible(&format!("{name} can't be followed")),
-        None => impossible("its feed has ended"),
+        Source::MySql(address) if is_logged => Ok((Feed::binlog(address.clone()), Means::Log)),
+        Source::MySql(address) => Ok((Feed::poll(address.clone()), Means::Poll)),
+        Source::PostgreSql(address) if is_logged => {
+            Ok((Feed::postgres(address.clone()), Means::Log))
+        }
+        Source::PostgreSql(address) => Ok((Feed::poll_postgres(address.clone()), Means::Poll)),
+        Source::Sqlite(path) => Ok((Feed::sqlite(path.clone()), Means::Counter)),
+        Source::Files(path) => Ok((Feed::files(path.clone()), Means::Files)),
+        Source::Other(name) => impossible(&format!("{name} can't be followed")),
     }
 }
 
+/// How well a source can be heard; one that is no server is heard as well as can be.
 async fn rung(source: &Source) -> Result<Rung, Lost> {
-    let Source::MySql(address) = source else { return Ok(Rung::Nothing) };
-    match timeout(STANDING_MAX, standing(address)).await {
-        Ok(standing) => Ok(standing?.rung),
+    match timeout(STANDING_MAX, standing_of(source)).await {
+        Ok(None) => Ok(Rung::Log),
+        Ok(Some(standing)) => Ok(standing?.rung),
         Err(_) => Err(Lost::Silent),
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use changes::{LogEnd, Place, Progress, Source};
+use changes::{LogEnd, Place, Progress};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
@@ -85,7 +85,7 @@ impl OwnChanges {
 pub(super) async fn serve(following: Arc<Following>) {
     let own = &following.own;
     let Some(mut asked) = own.asked.lock().take() else { return };
-    let mut ends: Vec<LogEnd> = following.sources.iter().filter_map(log_end).collect();
+    let mut ends: Vec<LogEnd> = following.sources.iter().filter_map(LogEnd::of).collect();
     while let Some(first) = asked.recv().await {
         let mut waiters = vec![first];
         // Whoever waits by now has written before the end is read.
@@ -113,12 +113,5 @@ pub(super) async fn serve(following: Arc<Following>) {
             // Who has lost patience isn't there any more.
             let _ = waiter.send(());
         }
-    }
-}
-
-fn log_end(source: &Source) -> Option<LogEnd> {
-    match source {
-        Source::MySql(address) => Some(LogEnd::new(address.clone())),
-        _ => None,
     }
 }

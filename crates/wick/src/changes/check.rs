@@ -5,7 +5,7 @@ use std::path::Path;
 
 use changes::{Address, Lost, Source, Standing, WARNING};
 
-use super::{ChangesPlan, Heard, Whence, postgres, rung};
+use super::{ChangesPlan, Heard, Whence, rung};
 use crate::announce::say as print;
 use crate::arguments::Serve;
 use crate::plan::{self, SitePlan};
@@ -51,11 +51,8 @@ impl About<'_> {
     /// Adds the lines about one source; what is wrong with it, if anything.
     async fn tell(&self, lines: &mut Vec<String>) -> Option<String> {
         match &self.heard.source {
-            Source::MySql(address) => self.database(address, lines).await,
-            Source::PostgreSql(address) => {
-                lines.push(indented(&format!("as {address:?}")));
-                lines.extend(postgres::lines(address).iter().map(|line| indented(line)));
-                None
+            Source::MySql(address) | Source::PostgreSql(address) => {
+                self.database(address, lines).await
             }
             Source::Sqlite(path) => {
                 path_lines(path, "every write sweeps; nothing is lacking", lines)
@@ -86,12 +83,13 @@ impl About<'_> {
         if let Some(problem) = self.unreadable_login(address) {
             lines.push(indented(&problem));
         }
-        match changes::standing(address).await {
-            Ok(standing) => {
+        match changes::standing_of(&self.heard.source).await {
+            None => None,
+            Some(Ok(standing)) => {
                 lines.extend(self.standing(&standing));
                 None
             }
-            Err(lost) => {
+            Some(Err(lost)) => {
                 let problem = self.cure(address, &lost);
                 lines.push(indented(&problem));
                 Some(problem)
@@ -114,14 +112,20 @@ impl About<'_> {
 
     /// Where one stands, and what the next rung takes.
     fn standing(&self, standing: &Standing) -> Vec<String> {
+        let is_mysql = matches!(self.heard.source, Source::MySql(_));
         let mut lines = vec![indented(rung(standing.rung))];
         if standing.grants.is_empty() && standing.settings.is_empty() {
             return lines;
         }
         lines.push(indented("to hear of each row at once it takes"));
         if !standing.settings.is_empty() {
-            lines.push(indented("- in a settings file of the database:"));
-            lines.push(indented("    [mysqld]"));
+            match is_mysql {
+                true => {
+                    lines.push(indented("- in a settings file of the database:"));
+                    lines.push(indented("    [mysqld]"));
+                }
+                false => lines.push(indented("- in postgresql.conf:")),
+            }
             lines.extend(standing.settings.iter().map(|line| indented(&format!("    {line}"))));
             if standing.needs_restart {
                 lines.push(indented("- then a restart of the database"));
@@ -132,7 +136,7 @@ impl About<'_> {
             lines.extend(standing.grants.iter().map(|line| indented(&format!("    {line}"))));
             lines.push(indented(&format!("  know that {WARNING}")));
         }
-        if !matches!(self.heard.whence, Whence::Given) {
+        if is_mysql && !matches!(self.heard.whence, Whence::Given) {
             lines.push(indented("one command does it, with a user of its own, and asks first:"));
             lines.push(indented(&format!("    {}", self.command())));
         }

@@ -8,13 +8,12 @@
 mod check;
 mod follow;
 mod login;
-mod postgres;
 mod setting;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use changes::{Address, Rung, Source};
+use changes::{Rung, Source};
 
 pub(crate) use self::check::say as check;
 pub(crate) use self::follow::run as follow;
@@ -83,8 +82,8 @@ pub(crate) async fn found(plan: &SitePlan) -> Vec<String> {
     let mut lines = Vec::new();
     for Heard { source, whence } in heard(plan) {
         let how = match &source {
-            Source::MySql(address) => rung_of(address).await,
-            Source::PostgreSql(_) | Source::Sqlite(_) | Source::Files(_) => "followed",
+            Source::MySql(_) | Source::PostgreSql(_) => rung_of(&source).await,
+            Source::Sqlite(_) | Source::Files(_) => "followed",
             Source::Other(_) => "which can't be followed",
         };
         lines.push(format!("changes   {}, {how}", whence.subject(&what(&source))));
@@ -92,10 +91,10 @@ pub(crate) async fn found(plan: &SitePlan) -> Vec<String> {
     lines
 }
 
-async fn rung_of(address: &Address) -> &'static str {
-    match tokio::time::timeout(PATIENCE, changes::standing(address)).await {
-        Ok(Ok(standing)) => rung(standing.rung),
-        Ok(Err(_)) | Err(_) => "which doesn't let us in (\"wick check\" says what to do)",
+async fn rung_of(source: &Source) -> &'static str {
+    match tokio::time::timeout(PATIENCE, changes::standing_of(source)).await {
+        Ok(Some(Ok(standing))) => rung(standing.rung),
+        _ => "which doesn't let us in (\"wick check\" says what to do)",
     }
 }
 

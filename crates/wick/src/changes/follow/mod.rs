@@ -51,8 +51,11 @@ pub(crate) enum FollowError {
          \"wick check\" says what it takes"
     )]
     NoSettings,
-    #[error("this is for MariaDB and MySQL; for the site's PostgreSQL do it by hand:\n{0}")]
-    PostgreSql(String),
+    #[error(
+        "this is for MariaDB and MySQL: for the site's PostgreSQL \"wick check\" has the lines \
+         that it takes"
+    )]
+    PostgreSql,
     #[error("{0} is followed as it is: nothing need be done for it")]
     NothingNeeded(PathBuf),
     #[error("Wick can't follow a database of the kind {0}")]

@@ -13,7 +13,7 @@ use super::database::{Database, Identity};
 use super::settings_file::{SettingsFile, assignment, folder_of, name};
 use super::{super::Login, restart};
 use crate::arguments::Follow;
-use crate::changes::{ChangesPlan, postgres};
+use crate::changes::ChangesPlan;
 use crate::plan::{self, SitePlan};
 
 /// How a site's database stands.
@@ -66,9 +66,7 @@ fn database_of(plan: &SitePlan) -> Result<(String, Address), FollowError> {
     let found = changes::find_settings(folder).ok_or(FollowError::NoSettings)?;
     match found.source {
         Source::MySql(address) => Ok((found.app, address)),
-        Source::PostgreSql(address) => {
-            Err(FollowError::PostgreSql(postgres::lines(&address).join("\n")))
-        }
+        Source::PostgreSql(_) => Err(FollowError::PostgreSql),
         Source::Sqlite(path) | Source::Files(path) => Err(FollowError::NothingNeeded(path)),
         Source::Other(name) => Err(FollowError::Other(name)),
     }
