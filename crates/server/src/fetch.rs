@@ -245,6 +245,9 @@ pub(crate) fn stored_reply(
 ) -> Reply {
     let now = journey.now();
     let ttl_ms = page.as_stored().map_or(0, |stored| policy::ttl_ms(&stored.terms, now.ticks_ms));
+    // By its terms it may have hours left, but something changed since.
+    let is_stale = matches!(verdict, Verdict::Stale(_));
+    let ttl_ms = if is_stale { ttl_ms.min(0) } else { ttl_ms };
     serve_stored::reply(
         page,
         &journey.head,

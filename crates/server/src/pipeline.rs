@@ -10,11 +10,13 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use base::Now;
 use policy::strangers::Visitor;
 use policy::{Judgement, MissReason, PassReason, Plan, Terms, Verdict};
 use store::{Key, Role};
+use tokio::time::{Instant, sleep_until};
 use wire::{Name, RequestHead};
 
 use crate::Server;
@@ -33,6 +35,9 @@ use crate::strangers::tracking;
 
 /// How often a request joins another flight after the one it waited for came to nothing for it.
 const FLIGHTS_MAX: usize = 4;
+
+/// After so long what was being settled is: a little later than the listener does it.
+const SETTLED: Duration = changes::FENCE.saturating_add(Duration::from_millis(2));
 
 /// Where a request stands after the part of the road that never waits.
 pub(crate) enum Turn {
@@ -286,6 +291,7 @@ pub(crate) async fn travel(mut journey: Journey, errand: Errand) -> Reply {
         Err(journey) => *journey,
     };
     let mut selection = None;
+    let mut may_hear_what_was = journey.site.generations.is_settling();
     for _ in 0..FLIGHTS_MAX {
         let (stale, why) = match task {
             Task::Pass(reason) => return fetch::pass(journey, hash, reason).await,
@@ -308,7 +314,22 @@ pub(crate) async fn travel(mut journey: Journey, errand: Errand) -> Reply {
             }
             Role::Waiter(wait) => wait,
         };
-        match wait.outcome().await {
+        let came = Instant::now();
+        let landing = match stale.as_ref().filter(|page| page.is_for_strangers()) {
+            Some(page) => match remake::wait_for(&journey, wait, page.clone()).await {
+                Ok(landing) => landing,
+                Err(stand_in) => return stand_in,
+            },
+            None => wait.outcome().await,
+        };
+        match landing {
+            Some(Landing::Page { .. } | Landing::Shared(_)) if may_hear_what_was => {
+                // It may have been read before this request came, and before a change that
+                // was told could be read. What flies after the next sweep is read after both.
+                may_hear_what_was = false;
+                sleep_until(came + SETTLED).await;
+                task = stale.map_or(Task::Fill(why), |page| Task::Validate { page, why });
+            }
             Some(Landing::Uncacheable) => {
                 return fetch::pass(journey, hash, PassReason::Uncacheable).await;
             }

@@ -159,10 +159,15 @@ impl Generations {
         self.settling.store(false, Ordering::SeqCst);
     }
 
+    /// Whether what was changed may not be visible to all yet.
+    pub(crate) fn is_settling(&self) -> bool {
+        self.settling.load(Ordering::SeqCst)
+    }
+
     /// Whether a page whose fetch began then may be stored now.
     pub(crate) fn may_store(&self, began: Moment) -> bool {
         // The mark is taken away after the count has moved, so it is looked at first.
-        !self.settling.load(Ordering::SeqCst) && self.content() == began.content
+        !self.is_settling() && self.content() == began.content
     }
 
     /// Purges what bears any of these marks.

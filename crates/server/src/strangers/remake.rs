@@ -43,10 +43,8 @@ pub(crate) async fn lead(
     lead: Lead<Landing>,
     old: Arc<Page>,
 ) -> Reply {
-    let Some(claim) = Claim::of(&old) else {
-        // Whoever makes it has been at it for longer than anybody should wait.
-        return stand_in(&journey, Some(lead), old, StaleReason::Slow);
-    };
+    // Whoever has it began before the last sweep, so what they make is of no use here.
+    let claim = Claim::of(&old);
     let (tell, told) = oneshot::channel();
     let (order, made_from) = (order(&journey, hash), old.clone());
     let panics = journey.server.counters.panics.clone();
@@ -82,6 +80,16 @@ pub(crate) async fn lead(
         ),
         Err(_) => stand_in(&journey, None, old, StaleReason::Slow),
     }
+}
+
+/// Waits for what another makes of a swept page, but for no longer than its leader does.
+pub(crate) async fn wait_for(
+    journey: &Journey,
+    wait: store::Wait<Landing>,
+    old: Arc<Page>,
+) -> Result<Option<Landing>, Reply> {
+    let outcome = timeout(PATIENCE, wait.outcome()).await;
+    outcome.map_err(|_| stand_in(journey, None, old, StaleReason::Slow))
 }
 
 /// The old copy, marked as stale.
