@@ -43,6 +43,8 @@ pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use counters::Counters;
 pub use explain::{Line, Question};
 pub use following::FollowRules;
+#[doc(hidden)]
+pub use following::Omission;
 pub use listener::Listener;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
 pub use purge::order::PurgeOrder;

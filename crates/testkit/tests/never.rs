@@ -3,7 +3,8 @@
 //!
 //! 1. Bytes made for one person reach another: `never/persons.rs`, and where
 //!    strangers share pages `never/strangers.rs`.
-//! 2. After an edit is acknowledged an older page is served: `never/edits.rs`.
+//! 2. After an edit is acknowledged an older page is served: `never/edits.rs`, and after
+//!    one behind our back was told of: `never/changes.rs`.
 //! 3. Acknowledged data is lost or counted twice: nothing here, as Wick keeps no data of
 //!    its own yet; what it keeps can be fetched again.
 //! 4. Memory passes the figure that the owner set: `never/memory.rs`.
@@ -18,6 +19,10 @@
 mod author;
 #[path = "never/caller.rs"]
 mod caller;
+#[path = "never/changes.rs"]
+mod changes;
+#[path = "never/changing.rs"]
+mod changing;
 #[path = "never/edits.rs"]
 mod edits;
 #[path = "never/faults.rs"]

@@ -15,9 +15,9 @@ use policy::strangers::shape;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::Following;
 use super::calm::Calm;
 use super::ear::{Heard, Means};
+use super::{Following, Omission};
 use crate::Server;
 use crate::page::Page;
 use crate::site::Site;
@@ -40,6 +40,7 @@ pub(super) struct Listener {
     ears: Vec<EarState>,
     settling: Option<Settling>,
     noted_ticks_ms: u64,
+    omits: Omission,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -70,9 +71,10 @@ impl Listener {
         site: Arc<Site>,
         following: Arc<Following>,
         ears: usize,
+        omits: Omission,
     ) -> Self {
         let ears = vec![EarState::default(); ears];
-        Self { server, site, following, ears, settling: None, noted_ticks_ms: 0 }
+        Self { server, site, following, ears, settling: None, noted_ticks_ms: 0, omits }
     }
 
     /// Listens until nobody tells anything any more.
@@ -167,7 +169,9 @@ impl Listener {
     /// Makes everything stale, and will once more.
     fn sweep(&mut self, index: usize, is_ours: bool, fence: Duration) {
         let generations = &self.site.generations;
-        generations.unsettle();
+        if self.omits != Omission::Fence {
+            generations.unsettle();
+        }
         generations.note_change();
         let settling = self.settling.get_or_insert_with(|| {
             self.following.counts.sweeps.bump();
@@ -197,7 +201,9 @@ impl Listener {
     /// What was changed is visible to all.
     fn settle(&mut self) {
         let Some(settling) = self.settling.take() else { return };
-        self.site.generations.note_change();
+        if self.omits != Omission::SecondSweep {
+            self.site.generations.note_change();
+        }
         self.site.generations.settle();
         // A page that is swept by its own making would be made for ever.
         if !settling.is_ours {
@@ -256,7 +262,9 @@ impl Listener {
         // First this, so that nothing is stored for hours after the sweep.
         self.following.note_heard(false);
         self.following.own.forget();
-        self.site.generations.note_change();
+        if self.omits != Omission::SweepOfTheLost {
+            self.site.generations.note_change();
+        }
         if let Some(settling) = &mut self.settling
             && settling.waits_for == Some(index)
         {

@@ -84,6 +84,20 @@ pub(crate) struct Counts {
     pub(crate) probes: Counter,
 }
 
+/// What a listener leaves out. It exists so that tests can show what each part is for.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Omission {
+    #[default]
+    Nothing,
+    /// It doesn't sweep again when all can read what was changed.
+    SecondSweep,
+    /// It lets pages be stored before that.
+    Fence,
+    /// It doesn't sweep when a source is lost.
+    SweepOfTheLost,
+}
+
 impl Following {
     /// For a site with these sources; none where there is nothing to follow.
     pub(crate) fn new(
@@ -139,7 +153,7 @@ impl Server {
         let sites: Vec<Arc<Site>> = self.sites.each().into_iter().cloned().collect();
         let following = sites.into_iter().filter_map(|site| {
             let ears = site.following.as_ref()?.sources.iter().cloned().map(Ear::new).collect();
-            Some(follow_site(self.clone(), site, ears))
+            Some(follow_site(self.clone(), site, ears, Omission::Nothing))
         });
         tokio::select! {
             _ = futures_util::future::join_all(following) => {}
@@ -149,20 +163,31 @@ impl Server {
 
     /// Follows one site by feeds that somebody else makes, one for each of its sources.
     pub async fn follow_feeds(self: Arc<Self>, site: &str, feeds: Vec<Feed>) {
+        self.follow_feeds_without(site, feeds, Omission::Nothing).await;
+    }
+
+    /// The same, but for something that is left out.
+    #[doc(hidden)]
+    pub async fn follow_feeds_without(
+        self: Arc<Self>,
+        site: &str,
+        feeds: Vec<Feed>,
+        omits: Omission,
+    ) {
         let found = self.sites.each().into_iter().find(|one| one.name == site).cloned();
         let Some(site) = found.filter(|site| site.following.is_some()) else { return };
         let ears = feeds.into_iter().map(Ear::of).collect();
-        follow_site(self.clone(), site, ears).await;
+        follow_site(self.clone(), site, ears, omits).await;
     }
 }
 
 /// All that has to run for one site to be followed.
-async fn follow_site(server: Arc<Server>, site: Arc<Site>, ears: Vec<Ear>) {
+async fn follow_site(server: Arc<Server>, site: Arc<Site>, ears: Vec<Ear>, omits: Omission) {
     let Some(following) = site.following.clone() else { return };
     let (sender, receiver) = mpsc::channel(HEARD_MAX);
     let count = ears.len();
     let ears = ears.into_iter().enumerate().map(|(index, ear)| ear.hear(index, sender.clone()));
-    let listener = Listener::new(server.clone(), site.clone(), following.clone(), count);
+    let listener = Listener::new(server.clone(), site.clone(), following.clone(), count, omits);
     tokio::join!(
         futures_util::future::join_all(ears),
         listener.listen(receiver),
