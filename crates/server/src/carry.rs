@@ -245,16 +245,9 @@ impl Carrier {
 /// purged that it bears the mark of.
 pub(crate) fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page>, began: Moment) {
     let ticks_ms = server.clock.now().ticks_ms;
-    let is_wanted = || {
+    // A write moves the count before it removes: it is seen here, or it finds this page.
+    server.store.insert_if(key, page.clone(), || {
         site.generations.may_store(began)
             && site.generations.standing(&page.marks, key, ticks_ms) != Standing::Gone
-    };
-    if !is_wanted() {
-        return;
-    }
-    server.store.insert(key, page.clone());
-    if !is_wanted() {
-        // It came between the look and the insertion, and may have removed before we stored.
-        server.store.remove_if(key, |stored| std::ptr::eq(stored, &*page));
-    }
+    });
 }

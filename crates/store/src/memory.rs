@@ -62,6 +62,8 @@ pub enum Inserted {
     /// It weighs more than an eighth of the limit and was not stored. What it would have
     /// replaced is still there.
     TooHeavy,
+    /// It was not wanted any more, and what it would have replaced is still there.
+    Unwanted,
 }
 
 /// How often a limit was felt since the start.
@@ -148,15 +150,23 @@ impl<T: Resident> Store<T> {
     }
 
     /// Stores `item` as the newest variant of `key` and evicts what no longer fits.
-    ///
-    /// [`Resident::replaces`] runs under the shard's lock, as `choose` in [`Store::find`].
     pub fn insert(&self, key: &Key, item: Arc<T>) -> Inserted {
+        self.insert_if(key, item, || true)
+    }
+
+    /// The same if `is_wanted` says so at that moment: who removes the key's variants after
+    /// that has changed removes this one as well, and nobody finds it between.
+    ///
+    /// `is_wanted` runs under the shard's lock, as `choose` of [`Store::find`] does.
+    pub fn insert_if(&self, key: &Key, item: Arc<T>, is_wanted: impl FnOnce() -> bool) -> Inserted {
         let weight = entry_weight(&*item, key.text);
         if weight > self.limit() / HEAVIEST_SHARE {
             self.inner.counters.too_heavy.bump();
             return Inserted::TooHeavy;
         }
-        let displaced = self.change(key, |shard| shard.insert(key, item.clone(), weight));
+        let insert =
+            |shard: &mut Shard<T>| is_wanted().then(|| shard.insert(key, item.clone(), weight));
+        let Some(displaced) = self.change(key, insert) else { return Inserted::Unwanted };
         let crowded_out = usize::from(displaced.crowded_out);
         self.inner.counters.crowded_out.add(crowded_out as u64);
         let replaced = displaced.items.len() - crowded_out;

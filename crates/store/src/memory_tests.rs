@@ -63,6 +63,16 @@ fn assert_within_limit<T: Resident>(store: &Store<T>) {
 }
 
 #[test]
+fn what_is_not_wanted_any_more_leaves_the_older_one_where_it_is() {
+    let store = Store::new(100_000);
+    insert(&store, page(1, 0, 1, 100));
+    let unwanted = with_key(1, 1, |key| store.insert_if(key, page(1, 0, 2, 100), || false));
+    assert_eq!(unwanted, Inserted::Unwanted);
+    assert_eq!(find(&store, 1).map(|page| page.version), Some(1));
+    store.audit();
+}
+
+#[test]
 fn the_newest_matching_variant_is_found_and_replaced_by_its_successor() {
     let store = Store::new(1 << 20);
     let key = Key { hash: 1, text: b"/a" };
@@ -249,7 +259,9 @@ fn whatever_happens_it_finds_the_newest_or_nothing_and_weighs_what_it_holds() {
                     let page = page(number, variant, version, random.random_range(1..weight_max));
                     match store.insert(key, page.clone()) {
                         Inserted::Stored { .. } => model.insert(page),
-                        Inserted::TooHeavy => panic!("a tenth is not too heavy"),
+                        Inserted::TooHeavy | Inserted::Unwanted => {
+                            panic!("a tenth is not too heavy")
+                        }
                     }
                     let newest = store.newest(key).expect("what was just stored is there");
                     assert_eq!(newest.version, version);

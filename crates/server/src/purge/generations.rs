@@ -317,5 +317,8 @@ impl Hasher for AsItIs {
 }
 
 #[cfg(test)]
+#[path = "orders_tests.rs"]
+mod orders_tests;
+#[cfg(test)]
 #[path = "generations_tests.rs"]
 mod tests;
