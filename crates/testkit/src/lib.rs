@@ -7,6 +7,7 @@
 
 mod client;
 mod connection;
+mod database;
 pub mod dates;
 mod files;
 pub mod filler;

@@ -151,6 +151,17 @@ async fn take_step(
             origin.set_down(is_down);
             world.settle().await;
         }
+        Deed::Change(table) => {
+            world.tell("database", &format!("{table} changes"));
+            origin.database().change(table);
+            world.settle().await;
+        }
+        Deed::ChangesLost | Deed::ChangesHeard => {
+            let is_heard = step.deed == Deed::ChangesHeard;
+            world.tell("database", if is_heard { "is heard" } else { "is lost" });
+            origin.database().set_heard(is_heard);
+            world.settle().await;
+        }
         Deed::Wait(time) => {
             world.wait(*time).await;
             world.tell("time", &format!("{time:?} have passed"));

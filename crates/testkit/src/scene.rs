@@ -22,6 +22,18 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// Whether it speaks of changes behind Wick's back, so that somebody has to listen.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        self.steps.iter().any(|step| match &step.deed {
+            Deed::Change(_) | Deed::ChangesLost | Deed::ChangesHeard => true,
+            Deed::Script(exchange) => {
+                exchange.stages.iter().any(|stage| matches!(stage, Stage::Change(_)))
+            }
+            _ => false,
+        })
+    }
+
     /// How long it waits in all.
     #[must_use]
     pub fn waits(&self) -> Duration {
@@ -78,6 +90,12 @@ pub enum Deed {
         /// The messages that it must then receive, in order.
         expected: Vec<Expected>,
     },
+    /// A row of this table changes behind Wick's back, and that is told.
+    Change(String),
+    /// Changes are not heard any more.
+    ChangesLost,
+    /// All changes are heard from now on.
+    ChangesHeard,
     /// Time passes.
     Wait(Duration),
     /// A gate opens, and stays open.
@@ -189,6 +207,8 @@ pub enum Stage {
     Gate(String),
     /// Waits while time passes.
     Wait(Duration),
+    /// Changes a row of this table, and that is told.
+    Change(String),
     /// Sends a head, and the body that stands with it.
     Head(u16, Message, Ending),
     /// Sends more of the body.

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 
+use crate::database::Database;
 use crate::message::{Received, State};
 use crate::scene::{Ending, Exchange, Message, Position, Stage};
 use crate::story::{Failure, shown};
@@ -34,6 +35,7 @@ struct Shared {
     script: Mutex<Script>,
     gates: watch::Sender<BTreeSet<String>>,
     is_down: watch::Sender<bool>,
+    database: Database,
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +77,7 @@ impl SimulatedOrigin {
             script: Mutex::default(),
             gates: watch::Sender::default(),
             is_down: watch::Sender::new(false),
+            database: Database::default(),
         }))
     }
 
@@ -88,6 +91,11 @@ impl SimulatedOrigin {
         self.0.gates.send_modify(|gates| {
             gates.insert(gate.to_owned());
         });
+    }
+
+    /// Where it keeps what its pages are made of.
+    pub(crate) fn database(&self) -> &Database {
+        &self.0.database
     }
 
     /// Ends all connections and refuses new ones, or listens again.
@@ -233,6 +241,10 @@ impl SimulatedOrigin {
                     let _ = gates.wait_for(|gates| gates.contains(gate)).await;
                 }
                 Stage::Wait(time) => tokio::time::sleep(*time).await,
+                Stage::Change(table) => {
+                    self.0.world.tell("origin", &format!("changes {table}"));
+                    self.0.database.change(table);
+                }
                 Stage::Head(status, message, end) => {
                     if *status >= 200 {
                         ending = *end;

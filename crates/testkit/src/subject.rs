@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base::amount::{parse_bytes, parse_duration};
 use base::{Shutdown, task};
+use changes::Source;
 use origin::{Dial, HttpOptions, HttpOrigin, Origin};
 use server::{PurgeToken, Server, ServerConfig, SiteConfig, StrangerRules};
 use tokio::io::DuplexStream;
@@ -50,9 +51,20 @@ impl Subject {
         for setting in &scene.settings {
             set(&mut site, &mut config, setting)?;
         }
+        let feed = simulated.database().take_feed().filter(|_| scene.has_changes());
+        if feed.is_some() {
+            // Never opened: the feed is made here.
+            site.changes.push(Source::Other("told".to_owned()));
+        }
+        let name = site.name.clone();
         config.sites.push(site);
         let server = Server::new(config, world.clock.clone());
         let panics = server.counters().panics.clone();
+        if let Some(feed) = feed {
+            let listener = server.clone();
+            let follow = async move { listener.follow_feeds(&name, vec![feed]).await };
+            task::spawn_counted(&panics, follow);
+        }
         task::spawn_counted(&panics, server.clone().housekeeping(Shutdown::default()));
         Ok(Self::InHouse(server))
     }

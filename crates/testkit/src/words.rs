@@ -5,7 +5,7 @@ use policy::Verdict;
 
 /// Words that begin a line, apart from clients' names.
 pub const BEGINNINGS: &[&str] =
-    &["law:", "virtual:", "site", "origin", "wait", "open", "settle", "crowd"];
+    &["law:", "virtual:", "site", "origin", "change", "changes", "wait", "open", "settle", "crowd"];
 
 /// What a client does besides sending a request, whose method is in capitals.
 pub const ACTS: &[&str] = &["<-", "send", "close", "shut"];
@@ -17,7 +17,8 @@ pub const REQUEST: &[&str] = &["HTTP/1.0", "chunked", "bytes", "trailer", "->", 
 pub const EXPECTED: &[&str] = &["bytes", "empty", "cut", "closed", "kept", "trailer", "...", "->"];
 
 /// Words that begin a stage of the origin's answer.
-pub const STAGES: &[&str] = &["gate", "wait", "raw", "close", "reset", "stall", "endless", "bytes"];
+pub const STAGES: &[&str] =
+    &["gate", "wait", "change", "raw", "close", "reset", "stall", "endless", "bytes"];
 
 /// Words behind the status of the origin's answer, apart from directives.
 pub const HEAD: &[&str] =

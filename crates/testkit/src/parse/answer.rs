@@ -84,6 +84,7 @@ fn read_stage(exchange: &mut Exchange, tokens: &mut Tokens) -> Result<(), ParseE
                 let time = parse_duration(&tokens.word("a duration")?);
                 Stage::Wait(time.map_err(|e| ParseError::new(time_at, e.to_string()))?)
             }
+            "change" => Stage::Change(tokens.word("the table that changes")?),
             "raw" => Stage::Raw(read_raw(tokens)?),
             "close" => Stage::Close,
             "reset" => Stage::Reset,

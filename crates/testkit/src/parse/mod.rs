@@ -77,6 +77,9 @@ pub fn scene(text: &str, name: Option<&str>) -> Result<Scene, ParseError> {
         read_statement(&mut scene, Tokens::new(statement.tokens))?;
     }
     gates::check(&scene)?;
+    if scene.has_changes() {
+        scene.only_virtual.get_or_insert_with(|| "a running server hears its own database".into());
+    }
     Ok(scene)
 }
 
@@ -121,11 +124,40 @@ fn read_statement(scene: &mut Scene, mut tokens: Tokens) -> Result<(), ParseErro
             return read_settings(scene, tokens);
         }
         "origin" => answer::read(at, tokens)?,
+        "change" => Deed::Change(read_last(&mut tokens, "the table that changes")?),
+        "changes" => {
+            let word_at = tokens.at();
+            match read_last(&mut tokens, "\"lost\" or \"heard\"")?.as_str() {
+                "lost" => Deed::ChangesLost,
+                "heard" => Deed::ChangesHeard,
+                word => {
+                    let known = ["lost", "heard"];
+                    return Err(ParseError::unknown(
+                        word_at,
+                        "what becomes of changes",
+                        word,
+                        known,
+                    ));
+                }
+            }
+        }
         "wait" | "open" | "settle" => return read_simple(scene, at, subject, tokens),
         _ => client::read(at, subject, tokens)?,
     };
     scene.steps.push(Step { at, deed });
     Ok(())
+}
+
+/// A word with nothing behind it.
+fn read_last(tokens: &mut Tokens, what: &str) -> Result<String, ParseError> {
+    let word = tokens.word(what)?;
+    match tokens.peek() {
+        None => Ok(word),
+        Some(kind) => {
+            let message = format!("{} has no meaning here", kind.show());
+            Err(ParseError::new(tokens.at(), message))
+        }
+    }
 }
 
 /// `site name = value, name = value`.

@@ -149,6 +149,21 @@ fn a_crowd_has_a_number_and_a_method_may_begin_the_next_line_of_a_client() {
 }
 
 #[test]
+fn changes_are_steps_and_stages_and_make_a_scene_virtual() {
+    for (lines, is_about_changes) in [
+        ("change posts", true),
+        ("changes heard\nchanges lost", true),
+        ("origin GET /x -> change views -> 200", true),
+        ("origin GET /x -> 200", false),
+    ] {
+        let scene = read(lines).expect("in the language");
+        assert_eq!(scene.has_changes(), is_about_changes, "{lines}");
+        assert_eq!(scene.only_virtual.is_some(), is_about_changes, "{lines}");
+    }
+    assert_eq!(deed("change posts"), Deed::Change("posts".into()));
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_place_and_the_nearest_word() {
     for (lines, wanted) in [
         ("wiat 11s", "3:6: \"11s\" is not what a client does (or did \"wiat\" mean \"wait\"?)"),
@@ -186,6 +201,9 @@ fn what_is_wrong_is_said_with_its_place_and_the_nearest_word() {
             "origin GET /x -> gate refil -> 200\nopen refill",
             "3:1: the gate \"refil\" is never opened; the nearest is \"refill\"",
         ),
+        ("change", "3:1: the table that changes is missing"),
+        ("change a b", "3:10: \"b\" has no meaning here"),
+        ("changes herd", "3:9: \"herd\" is not what becomes of changes; the nearest is \"heard\""),
         ("wait 1s settle", "3:9: \";\" separates two steps of a line"),
         ("  wait 1s", "3:3: an indented line has nothing to go on with"),
         ("Ann GET /x ->>", "3:1: \"Ann\" is not a client's name nor a step"),
