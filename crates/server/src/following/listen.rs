@@ -50,13 +50,13 @@ struct EarState {
     calm: Calm,
     /// Whether something was told since it was last asked.
     has_changed: bool,
+    /// Whether its counters moved, and have to stand still before all is settled.
+    is_moving: bool,
 }
 
 /// A sweep that is to be done once more.
 struct Settling {
     at: Instant,
-    /// The ear whose counters must stand still first.
-    waits_for: Option<usize>,
     /// Whether nothing but personas was at the origin.
     is_ours: bool,
     /// What swept, if all of it was while somebody read and nobody wrote.
@@ -80,8 +80,7 @@ impl Listener {
     /// Listens until nobody tells anything any more.
     pub(super) async fn listen(mut self, mut heard: Receiver<(usize, Heard)>) {
         loop {
-            let due = self.settling.as_ref().filter(|settling| settling.waits_for.is_none());
-            let due = due.map(|settling| settling.at);
+            let due = self.due();
             tokio::select! {
                 // What is heard goes first: it may put the end off.
                 biased;
@@ -94,6 +93,12 @@ impl Listener {
             self.note_now_and_then();
         }
         self.lose_all();
+    }
+
+    /// When it is to be swept once more; not before all counters stand still.
+    fn due(&self) -> Option<Instant> {
+        let is_moving = self.ears.iter().any(|ear| ear.is_moving);
+        self.settling.as_ref().filter(|_| !is_moving).map(|settling| settling.at)
     }
 
     fn take(&mut self, index: usize, heard: Heard) {
@@ -113,11 +118,7 @@ impl Listener {
                 self.let_learn();
             }
             Heard::Event(Event::Idle) => {
-                if let Some(settling) = &mut self.settling
-                    && settling.waits_for == Some(index)
-                {
-                    settling.waits_for = None;
-                }
+                self.ears[index].is_moving = false;
                 self.note_asked(index);
                 self.let_learn();
             }
@@ -177,7 +178,6 @@ impl Listener {
             self.following.counts.sweeps.bump();
             Settling {
                 at: Instant::now(),
-                waits_for: None,
                 is_ours: true,
                 by_reading: Some(Vec::new()),
                 before: self.following.wanted.top(LOOKED_AT),
@@ -185,9 +185,8 @@ impl Listener {
         });
         settling.at = settling.at.max(Instant::now() + fence);
         settling.is_ours &= is_ours;
-        if self.ears[index].means == Some(Means::Poll) {
-            settling.waits_for = Some(index);
-        }
+        let ear = &mut self.ears[index];
+        ear.is_moving |= ear.means == Some(Means::Poll);
     }
 
     /// Sweeps for what nobody told.
@@ -244,8 +243,8 @@ impl Listener {
         if is_restless {
             self.following.note_heard(false);
             self.site.generations.note_change();
-            self.site.generations.settle();
-            self.settling = None;
+            // What other sources told is settled in its time.
+            self.ears[index].is_moving = false;
         } else {
             self.sweep_unread(index);
             self.note_all_heard();
@@ -255,6 +254,8 @@ impl Listener {
     fn lose(&mut self, index: usize, lost: &Lost) {
         self.following.status.lock().lost(index, lost, self.ticks_ms());
         self.ears[index].calm = Calm::default();
+        // Nobody would say that its counters stand still.
+        self.ears[index].is_moving = false;
         let was_heard = std::mem::take(&mut self.ears[index].is_heard);
         if !was_heard {
             return;
@@ -264,11 +265,6 @@ impl Listener {
         self.following.own.forget();
         if self.omits != Omission::SweepOfTheLost {
             self.site.generations.note_change();
-        }
-        if let Some(settling) = &mut self.settling
-            && settling.waits_for == Some(index)
-        {
-            settling.waits_for = None;
         }
         if let Some(complain) = &self.server.complaints {
             complain(&format!(
@@ -337,3 +333,7 @@ async fn look(
     let mut learner = following.learner.lock();
     signatures.iter().for_each(|signature| learner.found_unchanged(signature));
 }
+
+#[cfg(test)]
+#[path = "listen_tests.rs"]
+mod tests;
