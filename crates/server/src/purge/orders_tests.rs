@@ -10,7 +10,6 @@
 //! The steps are those of `carry::insert`, `fetch::sweep_written`, `Server::purge_url` and
 //! `following/listen.rs`.
 
-use std::ops::Range;
 use std::rc::Rc;
 
 use super::*;
@@ -92,7 +91,8 @@ type Step = fn(&mut World);
 #[derive(Default)]
 struct Actor {
     steps: Vec<Step>,
-    locked: Vec<Range<usize>>,
+    /// From which step to behind which.
+    locked: Vec<(usize, usize)>,
 }
 
 fn key() -> Key<'static> {
@@ -243,7 +243,7 @@ fn sweeper(cause: Cause, grain: Grain, lapse: Lapse) -> (Actor, usize) {
         Cause::Purge => steps.extend(purge(grain).into_iter().chain([REMOVE_ALL])),
     }
     let last = steps.len() - 1;
-    (Actor { steps, locked: vec![last..last + 1] }, 0)
+    (Actor { steps, locked: vec![(last, last + 1)] }, 0)
 }
 
 fn fetcher<const FETCH: usize>(grain: Grain, lapse: Lapse) -> Actor {
@@ -256,7 +256,7 @@ fn fetcher<const FETCH: usize>(grain: Grain, lapse: Lapse) -> Actor {
         return Actor { steps, locked: Vec::new() };
     }
     if grain == Grain::Method {
-        return Actor { steps: vec![moment, read, look, store], locked: vec![2..4] };
+        return Actor { steps: vec![moment, read, look, store], locked: vec![(2, 4)] };
     }
     let fence: Step = |world| world.fetches[FETCH].began.fence = world.generations.fence();
     let content: Step = |world| world.fetches[FETCH].began.content = world.generations.content();
@@ -267,7 +267,7 @@ fn fetcher<const FETCH: usize>(grain: Grain, lapse: Lapse) -> Actor {
     };
     let stand: Step = |world| world.stand(FETCH);
     let steps = vec![fence, content, read, mark, count, stand, store];
-    Actor { steps, locked: vec![3..7] }
+    Actor { steps, locked: vec![(3, 7)] }
 }
 
 /// One who looks so often; finding and judging are two steps.
@@ -283,7 +283,7 @@ fn reader(looks: usize) -> Actor {
         }
     };
     let steps = [FIND, JUDGE].repeat(looks);
-    let locked = (0..looks).map(|look| 2 * look..2 * look + 1).collect();
+    let locked = (0..looks).map(|look| (2 * look, 2 * look + 1)).collect();
     Actor { steps, locked }
 }
 
@@ -318,11 +318,11 @@ impl Orders {
     fn may_step(&self, actor: usize, done: &[usize]) -> bool {
         let step = done[actor];
         let must_wait = actor == 1 && step == self.waits_at && done[0] == 0;
-        let needs_lock = self.actors[actor].locked.iter().any(|range| range.contains(&step));
+        let is_in = |(from, to): &(usize, usize), step: usize| *from <= step && step < *to;
+        let needs_lock = self.actors[actor].locked.iter().any(|range| is_in(range, step));
         let holds_lock = |other: usize| {
             let mut ranges = self.actors[other].locked.iter();
-            other != actor
-                && ranges.any(|range| range.start < done[other] && done[other] < range.end)
+            other != actor && ranges.any(|(from, to)| is_in(&(from + 1, *to), done[other]))
         };
         step < self.actors[actor].steps.len()
             && !must_wait
