@@ -36,7 +36,8 @@ use crate::strangers::tracking;
 /// How often a request joins another flight after the one it waited for came to nothing for it.
 const FLIGHTS_MAX: usize = 4;
 
-/// After so long what was being settled is: a little later than the listener does it.
+/// After so long what a database told is settled: a little later than the listener does it.
+/// What takes longer (counters that still move, code in files) is not waited for.
 const SETTLED: Duration = changes::FENCE.saturating_add(Duration::from_millis(2));
 
 /// Where a request stands after the part of the road that never waits.

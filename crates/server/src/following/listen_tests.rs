@@ -47,8 +47,12 @@ async fn a_source_that_is_lost_is_waited_for_no_more() {
     let mut listener = listener([Means::Poll, Means::Log]);
     listener.take(0, change());
     assert!(listener.due().is_none());
-    listener.take(0, Heard::Event(Event::Lost(Lost::Disconnected)));
-    assert!(listener.due().is_some());
+    for why in [Lost::Disconnected, Lost::Silent] {
+        listener.take(0, Heard::Event(Event::Lost(why)));
+        assert!(listener.due().is_some());
+        listener.take(0, change());
+        assert!(listener.due().is_none());
+    }
 }
 
 #[tokio::test(start_paused = true)]
