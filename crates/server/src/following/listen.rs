@@ -321,8 +321,9 @@ async fn look(
     }
     for (order, page) in before {
         match see_against(&order, &page).await {
-            Seen::Same | Seen::Restless => {}
-            Seen::Unknown => return,
+            Seen::Same => {}
+            // Where numbers differ one of them may be what changed: a price, a result.
+            Seen::Unknown | Seen::Restless => return,
             Seen::Another => {
                 let mut learner = following.learner.lock();
                 signatures.iter().for_each(|signature| learner.demote(signature));

@@ -189,6 +189,7 @@ fn simulate(seed: u64, omits: Omission) -> Outcome {
     config.changes = vec![Source::Other("told".into()); odds.feeds];
     let config = ServerConfig { sites: vec![config], ..ServerConfig::default() };
     stage::play(config, |stage| async move {
+        site.begin();
         let server = stage.server.clone();
         tokio::spawn(server.follow_feeds_without("site", feeds, omits));
         let mut actors = JoinSet::new();

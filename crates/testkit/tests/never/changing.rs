@@ -268,6 +268,11 @@ impl Site {
         self.stirred.notify_waiters();
     }
 
+    /// The feeds have begun to be heard: until all is settled that sweeps.
+    pub(crate) fn begin(&self) {
+        self.truth().told.push(Instant::now());
+    }
+
     pub(crate) fn set_weather(&self, world: &World, weather: Weather) {
         self.truth().weather = weather;
         world.tell("origin", &format!("the weather is {weather:?}"));
