@@ -163,7 +163,9 @@ impl Listener {
         following.status.lock().changed(&signature);
         self.sweep(index, is_ours, change.fence());
         if let Some(settling) = &mut self.settling {
-            settling.note(is_by_reading.then_some(signature));
+            // Any row of a table may be one that only pages show that few look at.
+            let is_one_kind = signature.rows.key.tells_apart();
+            settling.note((is_by_reading && is_one_kind).then_some(signature));
         }
     }
 
