@@ -227,7 +227,11 @@ impl Site {
             world.tell("writer", &format!("row {row} changes, and nobody hears of it"));
             return false;
         }
-        let key = if dice.random_bool(0.5) { KeyClass::Plain } else { KeyClass::Unknown };
+        let key = match dice.random_range(0..3) {
+            0 => KeyClass::Plain,
+            1 => KeyClass::Of(["post-one", "post-two"][row].into()),
+            _ => KeyClass::Unknown,
+        };
         let told = change("rows", Operation::Update, "version", key);
         for _ in 0..dice.random_range(1..4) {
             feed.teller.tell(told.clone());
