@@ -16,6 +16,11 @@ abstract class Site
 {
     protected const TITLE = 'Lamp notes';
     protected const SESSION_COOKIE = 'PHPSESSID';
+    // Tables beside those that all specimens have, settings that they begin with, and what keeps
+    // them all where the database is a MariaDB.
+    protected const TABLES = [];
+    protected const SETTINGS = [];
+    protected const ENGINE = 'InnoDB';
     // Names and password hashes. The password of ann is wonderland.
     private const MEMBERS = ['ann' => '$2y$10$8X8eJGII09/FfYNxfbgZ/OsVWLkBHfOvIYO48xjEp5LCy3gIxUa1e'];
 
@@ -24,7 +29,8 @@ abstract class Site
     public function __construct()
     {
         // TokenEachHit is the specimen token-each-hit.
-        $this->data = new Data(strtolower(preg_replace('/(?<=[a-z])(?=[A-Z])/', '-', static::class)));
+        $name = strtolower(preg_replace('/(?<=[a-z])(?=[A-Z])/', '-', static::class));
+        $this->data = new Data($name, static::TABLES, static::SETTINGS, static::ENGINE);
     }
 
     public function answer(): void
@@ -136,6 +142,12 @@ abstract class Site
         return $name;
     }
 
+    /* What the site is called. */
+    protected function title(): string
+    {
+        return static::TITLE;
+    }
+
     /* More of the head, of the header's links, below the main part, and of a post. */
     protected function head(): string
     {
@@ -188,7 +200,7 @@ abstract class Site
                 . escape($post['title']) . '</a> '
                 . escape(first_characters($post['body'], 60)) . "…</li>\n";
         }
-        $this->show(static::TITLE, "<h1>All notes</h1>\n<ul class=\"posts\">\n$items</ul>\n");
+        $this->show($this->title(), "<h1>All notes</h1>\n<ul class=\"posts\">\n$items</ul>\n");
     }
 
     protected function post(int $id): void
@@ -387,7 +399,7 @@ abstract class Site
     protected function header_html(): string
     {
         $links = '';
-        foreach (['/' => static::TITLE, '/about' => 'About', '/contact' => 'Contact'] as $path => $name) {
+        foreach (['/' => $this->title(), '/about' => 'About', '/contact' => 'Contact'] as $path => $name) {
             $links .= '<a href="' . escape($this->link($path)) . '">' . escape($name) . "</a>\n";
         }
         $search = '<form id="search" action="' . escape($this->link('/search'))

@@ -1,0 +1,38 @@
+<?php
+declare(strict_types=1);
+/*
+ * A log in the database: a row for each page that is read, and a count for each word that is
+ * searched for.
+ */
+
+require __DIR__ . '/../lib/site.php';
+
+final class SearchLog extends Site
+{
+    protected const TITLE = 'Lamps on record';
+    protected const TABLES = [
+        'visits' => 'id NUMBERED, page VARCHAR(255) NOT NULL, at INTEGER NOT NULL',
+        'searches' => 'word VARCHAR(64) NOT NULL PRIMARY KEY, times INTEGER NOT NULL',
+    ];
+
+    protected function begin(): void
+    {
+        parent::begin();
+        $this->data->query('INSERT INTO visits (page, at) VALUES (?, ?)', [$this->path(), time()]);
+    }
+
+    protected function search(): void
+    {
+        $word = first_characters(asked('q'), 60);
+        $known = $this->data->query('SELECT times FROM searches WHERE word = ?', [$word])->fetchColumn();
+        $this->data->query(
+            $known === false
+                ? 'INSERT INTO searches (times, word) VALUES (?, ?)'
+                : 'UPDATE searches SET times = ? WHERE word = ?',
+            [(int) $known + 1, $word]
+        );
+        parent::search();
+    }
+}
+
+(new SearchLog())->answer();
