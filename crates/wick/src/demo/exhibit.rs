@@ -71,7 +71,8 @@ impl Exhibit {
                 installed("DokuWiki", apps::dokuwiki, DOKUWIKI_PATHS, DOKUWIKI_LOG_IN)
             }
             (Some(DemoApp::Wordpress), _) => {
-                installed("WordPress", apps::wordpress, WORDPRESS_PATHS, WORDPRESS_LOG_IN)
+                let install = || apps::wordpress(&[]);
+                installed("WordPress", install, WORDPRESS_PATHS, WORDPRESS_LOG_IN)
             }
             (Some(DemoApp::Board), _) | (None, None) => {
                 folder(Path::new(BOARD), data, Some(BOARD_LOG_IN))

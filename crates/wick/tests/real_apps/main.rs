@@ -17,6 +17,7 @@ mod dokuwiki;
 #[path = "../../src/demo/forms.rs"]
 mod forms;
 mod mediawiki;
+mod mediawiki_install;
 mod person;
 mod shaarli;
 mod strangers;

@@ -1,24 +1,14 @@
 //! MediaWiki: a database, tokens in every form, style sheets made by a script.
 
 use std::fs;
-use std::process::Command;
 
-use crate::apps::{App, AppFolder, InstallError, MariaDb, require, run};
+use crate::apps::App;
+use crate::mediawiki_install::{Content, PASSWORD, fill, installed};
 use crate::person::{GuestHands, Hands};
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
 use crate::{large_file, ready, removed};
-
-/// What an owner would write below the settings that the installer made.
-const SETTINGS: &str = r#"
-$wgServer = WebRequest::detectServer();
-$wgCacheDirectory = "$IP/cache";
-$wgEnableUploads = true;
-$wgFileExtensions[] = 'bin';
-$wgVerifyMimeType = false;
-"#;
-const PASSWORD: &str = "a wick burns bright";
 
 const CASE: Case = Case {
     name: "MediaWiki",
@@ -57,64 +47,9 @@ fn guest(guest: &Visitor, page: Page) {
     guest.submit(&form, "wpTextbox1", &written).expect("a guest's edit", "Words of a guest.");
 }
 
-fn installed(has_server: bool) -> Result<App, InstallError> {
-    // Links to /var/lib, and extensions that are not switched on.
-    let left_out = ["LocalSettings.php", "config", "extensions", "extensions-core", "images"];
-    let folder = AppFolder::copy("mediawiki", "/usr/share/mediawiki", &left_out)?;
-    fs::create_dir(folder.root().join("extensions")).expect("a folder can be made");
-    let mut install = Command::new("php");
-    install.arg(folder.root().join("maintenance/install.php"));
-    install.args(["--scriptpath=", "--lang=en", "--server=http://localhost", "--skins=Vector"]);
-    install.arg(format!("--pass={PASSWORD}"));
-    let database = match has_server {
-        true => {
-            let name = MariaDb::NAME;
-            let database = MariaDb::start(&folder.beside("mariadb"))?;
-            install.arg(format!("--dbserver=localhost:{}", database.socket().display()));
-            install.args(["--dbtype=mysql", &format!("--dbname={name}")]);
-            install.args([format!("--dbuser={name}"), format!("--dbpass={name}")]);
-            Some(database)
-        }
-        false => {
-            require("php-sqlite3", "/usr/share/doc/php-sqlite3")?;
-            install.args(["--dbtype=sqlite", "--dbname=wiki"]);
-            install.arg(format!("--dbpath={}", folder.beside("database").display()));
-            None
-        }
-    };
-    run(install.args(["Candle works", "Ann"]))?;
-    let settings = folder.root().join("LocalSettings.php");
-    let made = fs::read_to_string(&settings).expect("the installer wrote them");
-    folder.write("site/LocalSettings.php", made + SETTINGS)?;
-    for name in ["database", "site/images", "site/cache"] {
-        folder.let_write(name)?;
-    }
-    Ok(App { database, folder })
-}
-
-/// Writes pages that lead to each other.
-fn fill(app: &App) -> Result<(), InstallError> {
-    const CANDLES: u32 = 16;
-    for number in 1..=CANDLES {
-        let next = number % CANDLES + 1;
-        let words = format!("What is to be said of candle {number}.\n\n").repeat(6);
-        let category = number % 3;
-        let text =
-            format!("{words}After it comes [[Candle {next}]]. [[Category:Shelf {category}]]");
-        app.folder.write(&format!("texts/Candle {number}"), text)?;
-    }
-    let mut import = Command::new("php");
-    import.arg(app.folder.root().join("maintenance/importTextFiles.php"));
-    import.arg("--user=Ann");
-    for number in 1..=CANDLES {
-        import.arg(app.folder.beside("texts").join(format!("Candle {number}")));
-    }
-    run(&mut import).map(drop)
-}
-
 #[test]
 fn strangers_of_mediawiki_are_served_from_memory() {
-    let Some(app) = ready(installed(true)) else { return };
+    let Some(app) = ready(installed(&Content::Server(&[]))) else { return };
     fill(&app).expect("pages are written");
     strangers::check(&CASE, &app.folder.root().display().to_string());
     removed(app);
@@ -122,7 +57,7 @@ fn strangers_of_mediawiki_are_served_from_memory() {
 
 #[test]
 fn mediawiki_is_read_edited_and_given_files() {
-    let Some(app) = ready(installed(false)) else { return };
+    let Some(app) = ready(installed(&Content::Sqlite)) else { return };
     let wick = Wick::serve(&app.folder.root().display().to_string(), true);
     strangers_read(&wick.base);
     let ann = log_in(&wick.base);

@@ -51,7 +51,7 @@ fn installed() -> Result<App, InstallError> {
     require("tt-rss", SCHEME)?;
     let left_out = ["config.php", "feed-icons"];
     let folder = AppFolder::copy("tt-rss", "/usr/share/tt-rss/www", &left_out)?;
-    let database = MariaDb::start(&folder.beside("mariadb"))?;
+    let database = MariaDb::start(&folder.beside("mariadb"), &[])?;
     let scheme = fs::read_to_string(SCHEME).expect("the package brings it");
     database.ask(&format!("USE {};\n{scheme}", MariaDb::NAME))?;
     folder.write("site/config.php", settings(&database, &folder.beside("kept")))?;

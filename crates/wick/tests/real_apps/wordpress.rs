@@ -54,7 +54,7 @@ fn guest(guest: &Visitor, post: Page) {
 
 #[test]
 fn strangers_of_wordpress_are_served_from_memory() {
-    let Some(app) = ready(apps::wordpress()) else { return };
+    let Some(app) = ready(apps::wordpress(&[])) else { return };
     strangers::check(&CASE, &app.folder.root().display().to_string());
     removed(app);
 }

@@ -254,7 +254,8 @@ pub(crate) fn is_from_memory(cache_status: &str) -> bool {
     words.first() == Some(&"wick") && (words.contains(&"hit") || words.contains(&"collapsed"))
 }
 
-fn parse(bytes: &[u8]) -> Option<Answer> {
+/// An answer, if it is whole.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Answer> {
     let at = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&bytes[..at]).into_owned();
     let status = head.split(' ').nth(1)?.parse().ok()?;

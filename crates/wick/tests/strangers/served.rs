@@ -32,27 +32,32 @@ pub(crate) enum Manner {
 pub(crate) struct Served {
     child: Child,
     pub(crate) port: u16,
-    state: TempDir,
+    pub(crate) state: TempDir,
 }
 
 impl Served {
     /// Serves a folder and waits until it says where it listens.
     pub(crate) fn start(folder: &Path, manner: Manner) -> Outcome<Self> {
+        match manner {
+            Manner::Plainly => Self::with(folder, "", &[]),
+            Manner::WithoutCache => Self::with(folder, WITHOUT_CACHE, &[]),
+            Manner::TrustingPersonas => {
+                Self::with(folder, "", &[("WICK_TEST_TRUST_PERSONAS", "1")])
+            }
+        }
+    }
+
+    /// The same with settings, as they stand in `wick.toml`, and variables of its process.
+    pub(crate) fn with(folder: &Path, settings: &str, variables: &[(&str, &str)]) -> Outcome<Self> {
         let state = TempDir::new().map_err(|error| error.to_string())?;
         let complaints = File::create(state.path().join("complaints"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_wick"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--threads", "2", "--state"]);
-        command.arg(state.path()).arg(folder);
-        match manner {
-            Manner::Plainly => {}
-            Manner::WithoutCache => {
-                let settings = state.path().join("wick.toml");
-                std::fs::write(&settings, WITHOUT_CACHE).map_err(|error| error.to_string())?;
-                command.arg("--config").arg(settings);
-            }
-            Manner::TrustingPersonas => {
-                command.env("WICK_TEST_TRUST_PERSONAS", "1");
-            }
+        command.arg(state.path()).arg(folder).envs(variables.iter().copied());
+        if !settings.is_empty() {
+            let path = state.path().join("wick.toml");
+            std::fs::write(&path, settings).map_err(|error| error.to_string())?;
+            command.arg("--config").arg(path);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(complaints.map_err(|error| error.to_string())?);

@@ -167,7 +167,7 @@ impl Site {
     /// Copies a specimen and serves it.
     pub(crate) fn start(specimen: &Specimen, manner: Manner) -> Outcome<Self> {
         let folder = TempDir::new().map_err(|error| error.to_string())?;
-        copy(&specimen.name, folder.path()).map_err(|error| format!("a copy: {error}"))?;
+        copy(&specimen.name, folder.path(), &[]).map_err(|error| format!("a copy: {error}"))?;
         let root = folder.path().join(&specimen.name);
         let wick = Served::start(&root, manner)?;
         let plain = Served::start(&root, Manner::WithoutCache)?;
@@ -184,8 +184,9 @@ impl Site {
     }
 }
 
-/// Lays a specimen, what it shares with others, and an empty data folder into `to`.
-fn copy(name: &str, to: &Path) -> std::io::Result<()> {
+/// Lays a specimen, what it shares with others, and an empty data folder into `to`; its
+/// scripts find these variables.
+pub(crate) fn copy(name: &str, to: &Path, variables: &[(&str, &str)]) -> std::io::Result<()> {
     // Scripts run as another user, who must be able to read them and to write data.
     fs::set_permissions(to, fs::Permissions::from_mode(0o755))?;
     for part in [name, "lib"] {
@@ -203,8 +204,13 @@ fn copy(name: &str, to: &Path) -> std::io::Result<()> {
     }
     // Wick gives php-fpm no variables without a setting, and there shall be none.
     let prepended = to.join("data-folder.php");
-    let script = "<?php putenv('SPECIMEN_DATA=FOLDER'); $_SERVER['SPECIMEN_DATA'] = 'FOLDER';\n";
-    fs::write(&prepended, script.replace("FOLDER", &data.display().to_string()))?;
+    let data = data.display().to_string();
+    let ours = [("SPECIMEN_DATA", data.as_str())];
+    let variables = variables.iter().chain(&ours);
+    let script = variables.map(|(name, value)| {
+        format!("putenv('{name}={value}'); $_SERVER['{name}'] = '{value}';\n")
+    });
+    fs::write(&prepended, format!("<?php\n{}", script.collect::<String>()))?;
     let settings = format!(
         "auto_prepend_file = \"{}\"\nsession.save_path = \"{}\"\n",
         prepended.display(),

@@ -31,8 +31,9 @@ impl MariaDb {
     /// Database, user and password of an app: it is gone in a minute, and on no network.
     pub(crate) const NAME: &str = "site";
 
-    /// Starts one in `folder`, which it makes, with an empty database [`Self::NAME`].
-    pub(crate) fn start(folder: &Path) -> Result<Self, InstallError> {
+    /// Starts one in `folder`, which it makes, with an empty database [`Self::NAME`] and
+    /// more `settings`, each as a flag of the server.
+    pub(crate) fn start(folder: &Path, settings: &[&str]) -> Result<Self, InstallError> {
         require("mariadb-server", SERVER)?;
         require("mariadb-server", INSTALLER)?;
         make_folder(folder)?;
@@ -47,7 +48,7 @@ impl MariaDb {
         let socket = folder.join("db");
         let mut server = as_its_user(SERVER, folder);
         server.args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=64M"]);
-        server.arg(&datadir).args(small).arg("--innodb-flush-log-at-trx-commit=0");
+        server.arg(&datadir).args(small).arg("--innodb-flush-log-at-trx-commit=0").args(settings);
         server.arg(format!("--socket={}", socket.display()));
         server.arg(format!("--pid-file={}", folder.join("pid").display()));
         server.arg(format!("--log-error={}", folder.join("log").display()));

@@ -54,9 +54,9 @@ pub(crate) fn dokuwiki() -> Result<App, InstallError> {
     dokuwiki::install()
 }
 
-/// WordPress, with a MariaDB of its own.
-pub(crate) fn wordpress() -> Result<App, InstallError> {
-    wordpress::install()
+/// WordPress, with a MariaDB of its own that has these settings.
+pub(crate) fn wordpress(database: &[&str]) -> Result<App, InstallError> {
+    wordpress::install(database)
 }
 
 /// Sees that what a package brings is there.

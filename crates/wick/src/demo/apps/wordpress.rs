@@ -8,12 +8,12 @@ use super::{App, AppFolder, InstallError, MariaDb, PASSWORD, USER, require, run}
 const INSTALLER: &str = include_str!("wordpress_install.php");
 
 /// The app with posts, pages and an account, as its own installer makes them.
-pub(super) fn install() -> Result<App, InstallError> {
+pub(super) fn install(database: &[&str]) -> Result<App, InstallError> {
     require("wordpress-theme-twentytwentythree", "/usr/share/wordpress/wp-content/themes")?;
     // Debian's settings look for a file under /etc, and its rewriting is commented out.
     let left_out = ["wp-config.php", ".htaccess"];
     let folder = AppFolder::copy("wordpress", "/usr/share/wordpress", &left_out)?;
-    let database = MariaDb::start(&folder.beside("mariadb"))?;
+    let database = MariaDb::start(&folder.beside("mariadb"), database)?;
     folder.write("site/wp-config.php", settings(&database))?;
     folder.write("install.php", INSTALLER)?;
     folder.let_write("site/wp-content/uploads")?;
