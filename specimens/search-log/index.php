@@ -1,7 +1,7 @@
 <?php
 declare(strict_types=1);
 /*
- * A log in the database: a row for each page that is read, and a count for each word that is
+ * A log in the database: a row for each page that is read, and one for each word that is
  * searched for.
  */
 
@@ -12,7 +12,7 @@ final class SearchLog extends Site
     protected const TITLE = 'Lamps on record';
     protected const TABLES = [
         'visits' => 'id NUMBERED, page VARCHAR(255) NOT NULL, at INTEGER NOT NULL',
-        'searches' => 'word VARCHAR(64) NOT NULL PRIMARY KEY, times INTEGER NOT NULL',
+        'searches' => 'id NUMBERED, word VARCHAR(64) NOT NULL, at INTEGER NOT NULL',
     ];
 
     protected function begin(): void
@@ -24,13 +24,7 @@ final class SearchLog extends Site
     protected function search(): void
     {
         $word = first_characters(asked('q'), 60);
-        $known = $this->data->query('SELECT times FROM searches WHERE word = ?', [$word])->fetchColumn();
-        $this->data->query(
-            $known === false
-                ? 'INSERT INTO searches (times, word) VALUES (?, ?)'
-                : 'UPDATE searches SET times = ? WHERE word = ?',
-            [(int) $known + 1, $word]
-        );
+        $this->data->query('INSERT INTO searches (word, at) VALUES (?, ?)', [$word, time()]);
         parent::search();
     }
 }

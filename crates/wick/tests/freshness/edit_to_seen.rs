@@ -43,8 +43,9 @@ fn wordpress(figures: &Figures) -> Outcome<()> {
     let mut measured = Measured::default();
     for number in 0..amount("FRESHNESS_EDITS", EDITS) {
         let edit = wordpress_edit(&mut editor, number);
+        let target = edit.target.clone();
         let done = measured.measure(&mut stranger, edit);
-        done.map_err(|error| told(&wick, number, "/", &error))?;
+        done.map_err(|error| told(&wick, number, &target, &error))?;
     }
     write_down(figures, "WordPress", &measured);
     Ok(())

@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 use crate::browser::Outcome;
 use crate::client::Answer;
 use crate::figures::Times;
-use crate::stranger::Stranger;
+use crate::stranger::{self, Stranger};
 
 /// Every edit has to be seen within this: a bound against hanging.
 pub(crate) const SEEN_MAX: Duration = Duration::from_secs(5);
+
+/// Before an edit its page is fresh for longer than this.
+const FRESH_SECONDS: i64 = 600;
 
 /// One edit.
 pub(crate) struct Edit<'a> {
@@ -49,6 +52,9 @@ impl Measured {
     pub(crate) fn measure(&mut self, stranger: &mut Stranger, edit: Edit<'_>) -> Outcome<()> {
         let Edit { target, make, is_shown } = edit;
         let before = stranger.until_kept(&target)?;
+        if stranger::ttl_seconds(&before).is_none_or(|ttl| ttl <= FRESH_SECONDS) {
+            return Err(format!("{target} is fresh for too short a time: {}", before.head));
+        }
         if is_shown.is_in(&before) {
             return Err(format!("{target} showed it before it was done"));
         }

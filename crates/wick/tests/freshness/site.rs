@@ -80,6 +80,13 @@ pub(crate) fn address(user: &str, password: &str, socket: &str) -> String {
     format!("mysql://{user}:{password}@localhost/site?socket={socket}")
 }
 
+/// How often a site was swept since its Wick began, as Wick counts.
+pub(crate) fn sweeps(wick: &Served) -> Outcome<usize> {
+    let said = explain(wick, "/");
+    let count = said.split("sweeps ").nth(1).and_then(|rest| rest.split(',').next());
+    count.and_then(|count| count.parse().ok()).ok_or_else(|| format!("no count of sweeps: {said}"))
+}
+
 /// All that Wick says about an address: why it is shared, and how its site is followed.
 pub(crate) fn explain(wick: &Served, target: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wick"));

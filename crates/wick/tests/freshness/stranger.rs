@@ -14,8 +14,9 @@ use crate::client::{self, Answer};
 pub(crate) const EACH: Duration = Duration::from_millis(20);
 /// How long anything may take that must come: a bound against hanging.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
-/// A page that is fresh for longer belongs to a site that is followed.
-const LONG_SECONDS: i64 = 600;
+/// A page that is fresh for longer belongs to a site that is followed; others are for ten
+/// seconds.
+const LONG_SECONDS: i64 = 60;
 /// What all of them browse with.
 pub(crate) const AGENT: &str =
     "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
@@ -77,8 +78,8 @@ impl Stranger {
         }
     }
 
-    /// Asks until a page is served from memory and will be for more than ten minutes, as
-    /// only pages of followed sites are.
+    /// Asks until a page is served from memory and will be for long, as only pages of
+    /// followed sites are.
     pub(crate) fn until_kept(&mut self, target: &str) -> Outcome<Answer> {
         let mut last = String::new();
         let kept = each(PATIENCE, || {

@@ -125,6 +125,12 @@ impl Run {
         kept.ok_or_else(|| "the site is not followed any more".to_owned())
     }
 
+    /// Waits until the page shows the last edit.
+    fn until_shown(&mut self) -> Outcome<()> {
+        let shown = stranger::each(PATIENCE, || Ok(self.story.is_last_shown().then_some(())))?;
+        shown.ok_or_else(|| "the last edit is never shown".to_owned())
+    }
+
     /// Waits until pages are not fresh for long, and notes what Wick says of it.
     fn until_lost(&mut self) -> Outcome<()> {
         let lost = stranger::each(PATIENCE, || Ok((!self.story.is_last_kept()).then_some(())))?;
@@ -153,9 +159,10 @@ fn killed(run: &mut Run) -> Outcome<()> {
 
 fn reset(run: &mut Run) -> Outcome<()> {
     run.site.ask("RESET MASTER");
+    // The server tells nobody who follows that another log began.
     run.edit(EDITS, Hearing::Deaf)?;
     run.said = explain(&run.site.wick, PAGE);
-    Ok(())
+    run.until_shown()
 }
 
 fn revoked(run: &mut Run) -> Outcome<()> {

@@ -75,6 +75,12 @@ impl Story {
         self.told().is_last_kept
     }
 
+    /// Whether the last answer shows the last edit.
+    pub(super) fn is_last_shown(&self) -> bool {
+        let told = self.told();
+        told.readings.last().and_then(|reading| reading.shows) == Some(told.edits.len())
+    }
+
     fn read(&self, asked: Instant, answer: &Answer) {
         let mut told = self.told();
         told.is_last_kept = stranger::is_kept(answer);
