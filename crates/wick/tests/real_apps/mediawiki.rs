@@ -147,7 +147,7 @@ $wgUseCdn = true;
 $wgCdnServers = [ $_SERVER['HTTP_HOST'] ?? '' ];
 $wgCdnMaxAge = 3600;
 "#;
-    let Some(app) = ready(installed(false)) else { return };
+    let Some(app) = ready(installed(&Content::Sqlite)) else { return };
     fill(&app).expect("pages are written");
     let settings = app.folder.root().join("LocalSettings.php");
     let made = fs::read_to_string(&settings).expect("they are there");
