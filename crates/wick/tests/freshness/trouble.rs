@@ -39,17 +39,20 @@ const EDITS: usize = 5;
 const BETWEEN: Duration = Duration::from_millis(400);
 
 pub(crate) fn trials(figures: &Arc<Figures>) -> Vec<Trial> {
-    let troubles: [(&str, &'static str, Trouble); 5] = [
-        ("killed", "kill -9 of the server", killed),
-        ("new_log", "FLUSH LOGS", |run| run.while_followed("FLUSH LOGS")),
-        ("purged_log", "PURGE BINARY LOGS", |run| {
+    const HEARD: &str = ": heard for";
+    const NOT_HEARD: &str = ": not heard for";
+    let troubles: [(&str, &'static str, &'static str, Trouble); 5] = [
+        ("killed", "kill -9 of the server", NOT_HEARD, killed),
+        ("new_log", "FLUSH LOGS", HEARD, |run| run.while_followed("FLUSH LOGS")),
+        ("purged_log", "PURGE BINARY LOGS", HEARD, |run| {
             run.while_followed("FLUSH LOGS; PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")
         }),
-        ("log_from_the_beginning", "RESET MASTER", reset),
-        ("right_revoked", "REVOKE REPLICATION SLAVE", revoked),
+        ("log_from_the_beginning", "RESET MASTER", HEARD, reset),
+        ("right_revoked", "REVOKE REPLICATION SLAVE", NOT_HEARD, revoked),
     ];
-    let one = |(name, title, trouble): (&str, &'static str, Trouble)| {
-        trial(figures, format!("trouble::{name}"), move |figures| play(figures, title, trouble))
+    let one = |(name, title, said, trouble): (&str, &'static str, &'static str, Trouble)| {
+        let play = move |figures: &Figures| play(figures, title, said, trouble);
+        trial(figures, format!("trouble::{name}"), play)
     };
     troubles.into_iter().map(one).collect()
 }
@@ -65,7 +68,8 @@ struct Run {
     said: String,
 }
 
-fn play(figures: &Figures, title: &str, trouble: Trouble) -> Outcome<()> {
+/// Plays one trouble, while which Wick has to say that its source is `said`.
+fn play(figures: &Figures, title: &str, said: &str, trouble: Trouble) -> Outcome<()> {
     let site = Site::start("session-everywhere", LOG, Followed::ByLog)?;
     let story = Arc::new(Story::default());
     let reader = Reader::start(site.wick.port, &story);
@@ -82,7 +86,8 @@ fn play(figures: &Figures, title: &str, trouble: Trouble) -> Outcome<()> {
         format!("{error}\nmeanwhile: {}\nin the end: {now}\nwick said:\n{complaints}", run.said)
     };
     done.and(read).map_err(told)?;
-    let judged = story.judge();
+    let (judged, line) = (story.judge(), changes_line(&run.said));
+    let is_told = line.contains(said);
     figures.add(
         TITLE,
         COLUMNS,
@@ -93,10 +98,14 @@ fn play(figures: &Figures, title: &str, trouble: Trouble) -> Outcome<()> {
             judged.from_memory.to_string(),
             ms(judged.oldest_followed),
             ms(judged.oldest_deaf),
-            changes_line(&run.said),
+            line,
         ],
     );
-    judged.verdict().map_err(told)
+    judged.verdict().map_err(told)?;
+    match is_told {
+        true => Ok(()),
+        false => Err(told(format!("Wick didn't say {said:?}"))),
+    }
 }
 
 /// The line of an explanation that tells how the site is followed.
