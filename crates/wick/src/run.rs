@@ -145,13 +145,7 @@ impl Running {
                 }
             }
         }
-        let mut found = Vec::new();
-        for (plan, started) in plan.sites.iter().zip(&started) {
-            found.extend_from_slice(&started.found);
-            if caches && plan.caches {
-                found.extend(changes::found(plan).await);
-            }
-        }
+        let found = found(&plan, &started, caches).await;
         let notebook = open_notebook(&plan);
         let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
@@ -248,6 +242,18 @@ impl Running {
     pub(crate) fn php_groups(&self) -> Vec<u32> {
         self.started.iter().filter_map(Started::php_group).collect()
     }
+}
+
+/// What was found out about the sites, for the person at the terminal.
+async fn found(plan: &Plan, started: &[Started], caches: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for (plan, started) in plan.sites.iter().zip(started) {
+        found.extend_from_slice(&started.found);
+        if caches && plan.caches {
+            found.extend(changes::found(plan).await);
+        }
+    }
+    found
 }
 
 /// What was learned before, if it can be had: a site is served without it too.

@@ -44,6 +44,10 @@ impl Rows {
             let before = self.image(&mut bytes, before_has)?;
             let (columns, key) = if is_update {
                 let after = self.image(&mut bytes, after_has)?;
+                if before == after && !before.contains(&Value::Absent) {
+                    // Set to what it was: nothing changed.
+                    continue;
+                }
                 let columns = self.changed(&before, &after);
                 (columns, self.class(key, &before).until(self.class(key, &after)))
             } else {
@@ -152,6 +156,8 @@ mod tests {
         check(Operation::Insert, &insert, &["Insert {} Of(\"abc\")"]);
         let update = [&[3, 7, 7][..], &row(1, "abc", 1), &row(1, "abc", 9)].concat();
         check(Operation::Update, &update, &["Update {Ordinal(2)} Of(\"abc\")"]);
+        let same = [&[3, 7, 7][..], &row(1, "abc", 1), &row(1, "abc", 1)].concat();
+        check(Operation::Update, &same, &[]);
         let renamed = [&[3, 7, 7][..], &row(1, "abc", 1), &row(1, "xyz", 1)].concat();
         check(Operation::Update, &renamed, &["Update {Ordinal(1)} Of(\"abc→xyz\")"]);
     }

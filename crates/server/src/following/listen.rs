@@ -59,7 +59,7 @@ struct Settling {
     at: Instant,
     /// Whether nothing but personas was at the origin.
     is_ours: bool,
-    /// What swept, if all of it was while somebody read and nobody wrote.
+    /// What swept, if all of it was while a persona read and nobody else asked for anything.
     by_reading: Option<Vec<Signature>>,
     /// The most wanted pages as they were before.
     before: Vec<(Order, Arc<Page>)>,
@@ -140,21 +140,19 @@ impl Listener {
             following.counts.noise.bump();
             return;
         }
-        let (is_by_reading, lone_persona) = {
+        let lone_persona = {
             let traffic = following.traffic.lock();
-            let is_by_reading = !traffic.has_writer() && traffic.read_targets().next().is_some();
-            if is_by_reading {
+            if !traffic.has_writer() {
                 following.suspects.lock().note(&signature, traffic.read_targets());
             }
-            (is_by_reading, traffic.lone_persona().map(str::to_owned))
+            traffic.lone_persona().map(str::to_owned)
         };
         let is_ours = lone_persona.is_some();
         if let Some(target) = lone_persona
-            && following.learner.lock().has_probed(&shape(&target))
             && let Some(strangers) = &self.site.strangers
+            && !following.learner.lock().has_probed(&shape(&target))
         {
-            // What reading it writes was looked for, and this is something else.
-            strangers.classes.note_wrote(&target, &signature.rows.table, ticks_ms);
+            strangers.classes.note_wrote(&target, &signature.rows.table);
         }
         self.ears[index].has_changed = true;
         if self.ears[index].calm.is_restless() {
@@ -165,7 +163,7 @@ impl Listener {
         if let Some(settling) = &mut self.settling {
             // Any row of a table may be one that only pages show that few look at.
             let is_one_kind = signature.rows.key.tells_apart();
-            settling.note((is_by_reading && is_one_kind).then_some(signature));
+            settling.note((is_ours && is_one_kind).then_some(signature));
         }
     }
 
@@ -301,7 +299,7 @@ impl Listener {
 }
 
 impl Settling {
-    /// One more change swept: of this kind, if it came while somebody only read.
+    /// One more change swept: of this kind, if it came while just a persona read.
     fn note(&mut self, by_reading: Option<Signature>) {
         match (&mut self.by_reading, by_reading) {
             (Some(known), Some(signature)) if known.contains(&signature) => {}

@@ -139,6 +139,14 @@ impl Following {
         self.is_heard.store(is_heard, Ordering::SeqCst);
     }
 
+    /// Whether Wick may fetch such a page though no visitor waits for it: not while fetching
+    /// one was seen to change something, and probes have not shown what reading it changes.
+    fn may_ask_unasked(&self, site: &Site, target: &str) -> bool {
+        let strangers = site.strangers.as_ref();
+        strangers.is_none_or(|strangers| strangers.classes.wrote(target).is_none())
+            || self.learner.lock().has_probed(&policy::strangers::shape(target))
+    }
+
     /// Keeps what was learned about noise for the next start.
     pub(crate) fn note_learned(&self) {
         let state: noise::State = self.learner.lock().state();

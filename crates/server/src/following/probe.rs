@@ -43,7 +43,7 @@ pub(super) async fn learn(server: Arc<Server>, site: Arc<Site>, following: Arc<F
     loop {
         sleep(LOOK_EVERY).await;
         let orders = match following.is_heard() {
-            true => to_probe(&following),
+            true => to_probe(&site, &following),
             false => Vec::new(),
         };
         if orders.is_empty() {
@@ -66,9 +66,13 @@ pub(super) async fn learn(server: Arc<Server>, site: Arc<Site>, following: Arc<F
     }
 }
 
-/// The pages to be asked for: shared ones that were read when something was written.
-fn to_probe(following: &Following) -> Vec<Order> {
-    let targets = following.suspects.lock().to_probe();
+/// The pages to be asked for: shared ones that were read when something was written, and
+/// wanted ones that may not be fetched unasked before it is known what that writes.
+fn to_probe(site: &Site, following: &Following) -> Vec<Order> {
+    let mut targets = following.suspects.lock().to_probe();
+    let wanted = following.wanted.by_want().into_iter().take(BURSTS_MAX);
+    let marked = wanted.map(|(_, order)| order.brief.target);
+    targets.extend(marked.filter(|target| !following.may_ask_unasked(site, target)));
     let mut orders: Vec<Order> = Vec::new();
     for target in targets {
         let Some(order) = following.wanted.like(&target) else { continue };

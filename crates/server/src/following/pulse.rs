@@ -40,7 +40,8 @@ async fn pulse(site: &Arc<Site>, following: &Arc<Following>) {
     let (mut asked_before, mut turn) = (0, 0usize);
     loop {
         sleep(EVERY).await;
-        let orders = following.wanted.by_want();
+        let mut orders = following.wanted.by_want();
+        orders.retain(|(_, order)| following.may_ask_unasked(site, &order.brief.target));
         let asked: u64 = orders.iter().map(|(want, _)| u64::from(*want)).sum();
         let is_visited = asked != asked_before;
         asked_before = asked;
@@ -66,7 +67,9 @@ async fn look_after(site: &Arc<Site>, following: &Arc<Following>) {
         let content = site.generations.content();
         for after in AFTER {
             sleep(after).await;
-            let Some((_, order)) = following.wanted.by_want().into_iter().next() else { break };
+            let mut orders = following.wanted.by_want();
+            orders.retain(|(_, order)| following.may_ask_unasked(site, &order.brief.target));
+            let Some((_, order)) = orders.into_iter().next() else { break };
             if site.generations.content() != content {
                 break;
             }

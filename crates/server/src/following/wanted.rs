@@ -37,6 +37,8 @@ struct Entry {
     page: Weak<Page>,
     /// What was asked for copies before this one; half of it is forgotten with each.
     want: u32,
+    /// How often it was made.
+    made: u32,
 }
 
 impl Entry {
@@ -53,12 +55,14 @@ impl Wanted {
             return;
         }
         let mut pages = self.pages.lock();
-        let want = pages.get(&order.hash).map_or(0, |entry| entry.want() / 2);
+        let known = pages.get(&order.hash);
+        let (want, made) = known.map_or((0, 0), |entry| (entry.want() / 2, entry.made));
         if pages.len() >= PAGES_MAX && !pages.contains_key(&order.hash) {
             let least = pages.iter().min_by_key(|(_, entry)| entry.want()).map(|(hash, _)| *hash);
             least.and_then(|hash| pages.remove(&hash));
         }
-        let entry = Entry { order: order.clone(), page: Arc::downgrade(page), want };
+        let (order_too, page, made) = (order.clone(), Arc::downgrade(page), made.saturating_add(1));
+        let entry = Entry { order: order_too, page, want, made };
         pages.insert(order.hash, entry);
     }
 
@@ -95,12 +99,16 @@ impl Wanted {
         all.into_iter().take(count).map(|(_, entry, page)| (entry.order.clone(), page)).collect()
     }
 
-    /// The order of a page with this address, or of the most wanted of its class.
+    /// The order of a page with this address, or of the most wanted of its class: of one that
+    /// more than one visitor came for, as fetching it may change something.
     pub(super) fn like(&self, target: &str) -> Option<Order> {
         let class = policy::strangers::shape(target);
         let pages = self.pages.lock();
-        let is_like = |entry: &&Entry| policy::strangers::shape(&entry.order.brief.target) == class;
-        let same = pages.values().find(|entry| entry.order.brief.target == target);
+        let is_like = |entry: &&Entry| {
+            (entry.made > 1 || entry.want() > 0)
+                && policy::strangers::shape(&entry.order.brief.target) == class
+        };
+        let same = pages.values().filter(is_like).find(|one| one.order.brief.target == target);
         let most = || pages.values().filter(is_like).max_by_key(|entry| entry.want());
         same.or_else(most).map(|entry| entry.order.clone())
     }
@@ -115,6 +123,9 @@ pub(super) async fn restore(server: Arc<Server>, site: Arc<Site>, following: Arc
             if site.generations.content() != content {
                 // Swept again; that will be told too.
                 break;
+            }
+            if !following.may_ask_unasked(&site, &order.brief.target) {
+                continue;
             }
             let began = Instant::now();
             if make_anew(&server, &site, &order).await {

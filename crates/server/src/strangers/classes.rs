@@ -25,10 +25,6 @@ const REFUSED_MS_MAX: u64 = 3_600_000;
 const PASSING_MS: u64 = 5_000;
 /// A class one of whose shared pages turned out personal.
 const QUARANTINE_MS: u64 = 3_600_000;
-/// So often, and so soon after each other, fetching pages of a class must change something
-/// for the class to be left to its visitors.
-const WROTE_MIN: u32 = 3;
-const WROTE_WITHIN_MS: u64 = 600_000;
 /// A class whose pages would be fresh for longer is like any other.
 const FRESH_MS_MAX: u64 = 3_600_000;
 /// Pages that were refused, and none shared, until the class is.
@@ -63,8 +59,8 @@ struct Class {
     needs_no_session: Option<bool>,
     /// How long its pages are fresh at most: they change without a change that is told of.
     fresh_ms: Option<u64>,
-    /// How often, and when last, fetching one changed something that others see.
-    wrote: (u32, u64),
+    /// A table that fetching one of its pages was seen to change.
+    wrote: Option<String>,
 }
 
 /// What a class of addresses answers with for things that don't exist.
@@ -157,21 +153,15 @@ impl Classes {
         class.fresh_ms = class.fresh_ms.map(|known| known * 2).filter(|&more| more < FRESH_MS_MAX);
     }
 
-    /// Fetching a page of this class changed a row of `table` that is no reader's. Once may
-    /// be chance: something was due, and whoever comes first does it.
-    pub(crate) fn note_wrote(&self, target: &str, table: &str, ticks_ms: u64) {
-        let name = shape(target);
-        let mut inner = self.inner.lock();
-        let class = inner.class(target);
-        let (times, last) = class.wrote;
-        let times = if ticks_ms < last + WROTE_WITHIN_MS { times + 1 } else { 1 };
-        class.wrote = (times, ticks_ms);
-        if times >= WROTE_MIN {
-            let before = class.refused.as_ref().map_or(0, |refused| refused.times);
-            let refusal = Refusal::Class(Box::new(Refusal::Writes(table.to_owned())), name);
-            class.refused = Some(Refused::after(before, Arc::new(refusal), ticks_ms));
-            class.shared = 0;
-        }
+    /// Fetching a page of this class changed a row of `table`, and nobody knows yet whether
+    /// that is what every reading does.
+    pub(crate) fn note_wrote(&self, target: &str, table: &str) {
+        self.inner.lock().class(target).wrote.get_or_insert_with(|| table.to_owned());
+    }
+
+    /// The table that fetching a page of this class was seen to change.
+    pub(crate) fn wrote(&self, target: &str) -> Option<String> {
+        self.inner.lock().classes.get(&shape(target)).and_then(|class| class.wrote.clone())
     }
 
     /// A shared page turned out personal: the class is not shared for a while.
@@ -328,22 +318,6 @@ mod tests {
         classes.note_tracking("/post/1?utm_source=mail", true);
         assert_eq!(classes.ignores_tracking("/post/2?utm_source=paper"), Some(false));
         assert_eq!(classes.ignores_tracking("/other?utm_source=mail"), None);
-    }
-
-    #[test]
-    fn a_class_that_writes_when_it_is_fetched_is_left_to_its_visitors() {
-        let classes = Classes::default();
-        classes.note_shared("/like?id=1", 1);
-        for (at, is_refused) in [(0, false), (1, false), (WROTE_WITHIN_MS + 1, false)] {
-            classes.note_wrote("/like?id=1", "likes", at);
-            assert_eq!(classes.refusal("/like?id=2", 2, at).is_some(), is_refused, "at {at}");
-        }
-        classes.note_wrote("/like?id=1", "likes", WROTE_WITHIN_MS + 2);
-        classes.note_wrote("/like?id=3", "likes", WROTE_WITHIN_MS + 3);
-        let refusal = classes.refusal("/like?id=2", 2, WROTE_WITHIN_MS + 3).expect("a refusal");
-        assert!(refusal.to_string().contains("changes the table likes"), "{refusal}");
-        assert!(!classes.is_shared("/like?id=1"));
-        assert!(classes.refusal("/topic/1", 3, WROTE_WITHIN_MS + 3).is_none());
     }
 
     #[test]

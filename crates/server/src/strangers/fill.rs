@@ -79,16 +79,21 @@ impl Order {
         pipeline::hash(&self.brief.page())
     }
 
+    /// Whether nothing of the site was written or changed since then.
+    fn is_untouched_since(&self, began: Moment) -> bool {
+        self.brief.site.generations.content() == began.content
+    }
+
     fn ticks_ms(&self) -> u64 {
         self.brief.server.clock.now().ticks_ms
     }
 }
 
+/// The copy of whoever asked first, and the moment before it was asked for.
+pub(crate) type Asker = (Arc<Document>, Moment);
+
 /// Makes the page for everybody like this reader, or learns why that can't be.
-pub(crate) async fn fill(
-    order: &Order,
-    asker: Option<Arc<Document>>,
-) -> Result<Arc<Page>, Arc<Refusal>> {
+pub(crate) async fn fill(order: &Order, asker: Option<Asker>) -> Result<Arc<Page>, Arc<Refusal>> {
     let Some(strangers) = order.brief.strangers() else {
         return Err(Arc::new(Refusal::Forbidden));
     };
@@ -96,6 +101,7 @@ pub(crate) async fn fill(
         return Err(Arc::new(Refusal::Busy));
     };
     let (began, asked_ticks_ms) = (order.brief.site.generations.moment(), order.ticks_ms());
+    let (asker, since) = asker.map_or((None, began), |(copy, moment)| (Some(copy), moment));
     match verify(&order.brief, asker).await {
         Ok(verified) => {
             strangers.counts.shared.bump();
@@ -104,8 +110,11 @@ pub(crate) async fn fill(
         }
         Err(refusal) => {
             strangers.counts.refused.bump();
-            let (target, page) = (&order.brief.target, order.page_hash());
-            strangers.note_refused(target, page, refusal.clone(), order.ticks_ms());
+            // An edit between two copies says nothing about the page.
+            if order.is_untouched_since(since) {
+                let (target, page) = (&order.brief.target, order.page_hash());
+                strangers.note_refused(target, page, refusal.clone(), order.ticks_ms());
+            }
             Err(Arc::new(refusal))
         }
     }
@@ -139,6 +148,7 @@ pub(crate) async fn remake(order: &Order, old: &Page) -> Made {
         Ok(verified) if is_doubtful(strangers, order, &verified, old).await => Made::NotShared,
         Ok(verified) => Made::Page(store(strangers, order, verified, began, asked_ticks_ms)),
         Err(Refusal::Origin(_) | Refusal::Status(500..)) => Made::Failed,
+        Err(_) if !order.is_untouched_since(began) => Made::NotShared,
         Err(refusal) => {
             withdraw(strangers, order, &refusal);
             Made::NotShared

@@ -119,11 +119,11 @@ impl Strangers {
         crate::pipeline::hash(&throw.to_le_bytes())
     }
 
-    /// An address that belongs to nobody (RFC 5737), for a persona.
+    /// An address that belongs to nobody, for a persona: of those for measuring networks
+    /// (RFC 2544). They are many, since to an app that keeps a row for each address an
+    /// address that came before is no new visitor.
     pub(crate) fn persona_address(&self) -> IpAddr {
-        const NETWORKS: [[u8; 3]; 3] = [[192, 0, 2], [198, 51, 100], [203, 0, 113]];
-        let throw = self.throw();
-        let [a, b, c] = NETWORKS[(throw % 3) as usize];
-        IpAddr::V4(Ipv4Addr::new(a, b, c, 1 + (throw >> 8) as u8 % 254))
+        let [second, c, d, ..] = self.throw().to_le_bytes();
+        IpAddr::V4(Ipv4Addr::new(198, 18 + (second & 1), c, d.clamp(1, 254)))
     }
 }

@@ -61,9 +61,6 @@ pub(crate) enum Refusal {
     /// The same page is answered for addresses that can't exist.
     #[error("it is the page that the site answers with for addresses that don't exist")]
     Error,
-    /// Fetching such pages writes what is no reader's own.
-    #[error("fetching it changes the table {0}, and not only what every reading changes")]
-    Writes(String),
     /// The class was refused before.
     #[error("{0} (pages of this kind: {1})")]
     Class(Box<Refusal>, String),

@@ -98,8 +98,9 @@ pub(crate) async fn welcome(
     let copy = withheld.then(|| keep(&strangers, &order, &sample)).flatten();
     let asker = sample.document.clone().filter(|_| !is_redirect(sample.status));
     let panics = journey.server.counters.panics.clone();
+    let began = fetch.began;
     task::spawn_counted(&panics, async move {
-        let outcome = fill(&order, asker.clone()).await;
+        let outcome = fill(&order, asker.clone().map(|asker| (asker, began))).await;
         if let (Some(copy), Some(asker), Ok(page)) = (copy, asker, &outcome) {
             recognise(&strangers, &copy, asker, page).await;
         }
