@@ -80,6 +80,11 @@ impl Burst {
         !self.is_running && at > self.ended_at.saturating_add(TAIL)
     }
 
+    /// Whether no probe is under way.
+    pub(super) fn is_resting(&self) -> bool {
+        !self.is_running
+    }
+
     /// Whether it proves something.
     pub(super) fn counts(&self) -> bool {
         self.is_alone && !self.is_running && self.probes.len() >= PROBES_MIN

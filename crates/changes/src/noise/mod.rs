@@ -29,7 +29,7 @@ use crate::{Column, Operation, Rows, Signature};
 
 /// What was written so long after a request may still be its doing: apps tidy up when
 /// the answer is out.
-pub const TAIL: u64 = 1_000;
+pub const TAIL: u64 = 500;
 /// The most kinds of change that are remembered in one list; others sweep.
 const SIGNATURES_MAX: usize = 4096;
 /// So many kinds of change that were never seen before…
@@ -141,10 +141,9 @@ impl Learner {
     }
 
     /// Somebody else's request goes to the origin.
-    pub fn foreign_began(&mut self, foreign: Foreign, at: u64) {
-        self.settle(at);
-        // A burst that is not over yet can't tell any more who did what.
-        self.burst = None;
+    pub fn foreign_began(&mut self, foreign: Foreign) {
+        // What was seen up to here is the probes' doing; from here on nobody could tell.
+        self.end_burst();
         self.traffic(foreign).in_flight += 1;
     }
 
@@ -155,7 +154,7 @@ impl Learner {
 
     /// Somebody else's request that began and ended at once.
     pub fn foreign_request(&mut self, foreign: Foreign, at: u64) {
-        self.foreign_began(foreign, at);
+        self.foreign_began(foreign);
         self.foreign_ended(foreign, at);
     }
 
@@ -186,6 +185,15 @@ impl Learner {
     pub fn settle(&mut self, at: u64) {
         if self.burst.as_ref().is_some_and(|burst| burst.is_over(at)) {
             self.close_burst();
+        }
+    }
+
+    /// Takes a burst into account as far as it came. One whose probe is still under way
+    /// tells nothing.
+    pub fn end_burst(&mut self) {
+        match self.burst.as_ref().is_some_and(Burst::is_resting) {
+            true => self.close_burst(),
+            false => self.burst = None,
         }
     }
 

@@ -28,6 +28,12 @@ impl Gate {
         Shut(self)
     }
 
+    /// Opens it at once: somebody shall not wait, whatever it was shut for.
+    pub(crate) fn open(&self) {
+        self.is_shut.store(false, Ordering::SeqCst);
+        self.opened.notify_waiters();
+    }
+
     pub(crate) fn is_shut(&self) -> bool {
         self.is_shut.load(Ordering::SeqCst)
     }
@@ -53,8 +59,7 @@ impl Gate {
 
 impl Drop for Shut<'_> {
     fn drop(&mut self) {
-        self.0.is_shut.store(false, Ordering::SeqCst);
-        self.0.opened.notify_waiters();
+        self.0.open();
     }
 }
 
@@ -75,5 +80,8 @@ mod tests {
         assert!(waiting.now_or_never().is_some());
         let _shut = gate.shut();
         gate.pass().await;
+        assert!(gate.is_shut());
+        gate.open();
+        assert!(gate.pass().now_or_never().is_some());
     }
 }

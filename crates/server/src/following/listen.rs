@@ -140,6 +140,10 @@ impl Listener {
             following.counts.noise.bump();
             return;
         }
+        if following.gate.is_shut() && !following.suspects.lock().knows(&signature) {
+            // It looks like an edit: nobody shall wait for that because of what is looked for.
+            following.gate.open();
+        }
         let lone_persona = {
             let traffic = following.traffic.lock();
             if !traffic.has_writer() {

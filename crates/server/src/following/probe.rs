@@ -54,7 +54,7 @@ pub(super) async fn learn(server: Arc<Server>, site: Arc<Site>, following: Arc<F
         let since = *wanted_since.get_or_insert(now);
         let probing = Probing { server: &server, site: &site, following: &following };
         if probing.is_quiet() {
-            probing.series(&orders, false).await;
+            probing.series(&orders).await;
         } else if now > since + PATIENCE && now > peace_until {
             peace_until = now + PEACE;
             probing.behind_the_gate(&orders).await;
@@ -106,30 +106,40 @@ impl Probing<'_> {
         let shut = self.following.gate.shut();
         let until = Instant::now() + CLEAR_MAX;
         while !self.is_quiet() {
-            if Instant::now() > until {
+            if Instant::now() > until || !self.following.gate.is_shut() {
                 return;
             }
             sleep(LOOK_EVERY / 4).await;
         }
-        self.series(orders, true).await;
+        self.bursts(orders).await;
+        self.conclude();
         drop(shut);
     }
 
-    /// One burst after the other, and the time in which what they caused may come.
-    async fn series(&self, orders: &[Order], is_gated: bool) {
+    /// In a quiet moment; who comes meanwhile waits for the end of a burst.
+    async fn series(&self, orders: &[Order]) {
+        let shut = self.following.gate.shut();
+        self.bursts(orders).await;
+        drop(shut);
+        // What they caused may still come, if nobody else does.
+        sleep(Duration::from_millis(TAIL_MS + 50)).await;
+        self.conclude();
+    }
+
+    /// One burst after the other, until somebody asks for something.
+    async fn bursts(&self, orders: &[Order]) {
         let before = self.following.traffic.lock().begun();
         for order in orders {
-            let shut = (!is_gated).then(|| self.following.gate.shut());
             self.burst(order).await;
-            drop(shut);
             if self.following.traffic.lock().begun() != before {
                 break;
             }
         }
-        sleep(Duration::from_millis(TAIL_MS + 50)).await;
-        let ticks_ms = self.ticks_ms();
+    }
+
+    fn conclude(&self) {
         let mut learner = self.following.learner.lock();
-        learner.settle(ticks_ms);
+        learner.end_burst();
         self.following.suspects.lock().settle(&learner);
         drop(learner);
         self.following.note_learned();

@@ -71,6 +71,11 @@ impl Suspects {
         targets
     }
 
+    /// Whether this kind was noted before.
+    pub(crate) fn knows(&self, signature: &Signature) -> bool {
+        self.all.contains_key(signature)
+    }
+
     /// Whether probes have shown nothing about any of these, so that they are rare.
     pub(crate) fn were_probed(&self, signatures: &[Signature]) -> bool {
         let was_probed = |one| self.all.get(one).is_some_and(|suspect| suspect.tries > 0);

@@ -66,9 +66,8 @@ impl Visit {
             Asker::Writer => Foreign::Write,
             _ => Foreign::Read,
         };
-        let ticks_ms = clock.now().ticks_ms;
         let number = following.traffic.lock().begin(asker, target);
-        following.learner.lock().foreign_began(foreign, ticks_ms);
+        following.learner.lock().foreign_began(foreign);
         Self { following: following.clone(), clock: clock.clone(), foreign, number }
     }
 }
