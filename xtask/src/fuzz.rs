@@ -15,7 +15,7 @@ use std::thread::available_parallelism;
 
 use crate::steps::{execute, root};
 
-const SECONDS: u32 = 60;
+const SECONDS: u32 = 30;
 const INPUT_BYTES_MAX: u32 = 16 << 10;
 const HANG_SECONDS: u32 = 10;
 const MEMORY_MEBIBYTES_MAX: u32 = 1024;
