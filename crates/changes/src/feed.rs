@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tokio::task::JoinHandle;
 
 use crate::queue::{Inlet, Outlet, queue};
+use crate::tap::{self, Tap};
 use crate::{Address, Event, binlog, files, poll, postgres, sqlite};
 
 /// What changes in one source. Dropping it ends the watching.
@@ -60,6 +61,22 @@ impl Feed {
     pub fn poll_postgres(address: Address) -> Self {
         let (inlet, outlet) = queue();
         Self { outlet, task: Some(tokio::spawn(postgres::poll(address, inlet))) }
+    }
+
+    /// Hears what an app writes through `tap`, row by row, and nothing of what anybody else
+    /// does: for where nobody else writes, and nothing writes by triggers or cascades.
+    #[must_use]
+    pub fn tap(tap: &Tap) -> Self {
+        let (inlet, outlet) = queue();
+        Self { outlet, task: Some(tokio::spawn(tap::follow(tap.shared(), inlet))) }
+    }
+
+    /// Hears what an app writes through `tap`, row by row, and asks the server which tables
+    /// others changed: those are told as wholes. What it misses stands in `tap/together.rs`.
+    #[must_use]
+    pub fn tap_and_poll(tap: &Tap) -> Self {
+        let (inlet, outlet) = queue();
+        Self { outlet, task: Some(tokio::spawn(tap::follow_together(tap.shared(), inlet))) }
     }
 
     /// Watches a file of SQLite: each change is of unknown tables.

@@ -9,7 +9,8 @@
 //!    make it better.
 //! 2. [`Feed::binlog`], [`Feed::postgres`], [`Feed::poll`], [`Feed::poll_postgres`],
 //!    [`Feed::sqlite`] or [`Feed::files`] begins to tell [`Event`]s, for each of
-//!    [`Found::sources`].
+//!    [`Found::sources`]; or, where a [`Tap`] stands between an app and its database,
+//!    [`Feed::tap_and_poll`].
 //! 3. [`Signature`] is what two changes of one kind have in common; the learner takes it.
 //!
 //! What a listener owes, for pages to be right:
@@ -89,6 +90,7 @@ mod signature;
 mod source;
 mod sqlite;
 mod statement;
+pub mod tap;
 
 use std::time::Duration;
 
@@ -105,6 +107,7 @@ pub use secret::Secret;
 pub use settings::{Found, find_settings};
 pub use signature::{Rows, Signature};
 pub use source::{Source, SourceError};
+pub use tap::Tap;
 
 /// How long after a change was heard an answer may still be made of what was before it.
 /// MariaDB 10.11 wrote to its log up to 2.4 ms before others could read.

@@ -17,7 +17,7 @@ use crate::repeat::repeat;
 use crate::{Address, Change, Event, Lost, Operation};
 
 /// How often it asks; an answer costs a server of hundreds of tables less than a millisecond.
-const EVERY: Duration = Duration::from_millis(200);
+pub(crate) const EVERY: Duration = Duration::from_millis(200);
 /// After so long without an answer the connection is taken for dead.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
@@ -62,7 +62,7 @@ async fn watch(address: &Address, inlet: &Inlet) -> Result<std::convert::Infalli
     }
 }
 
-async fn tables(connection: &mut Conn, address: &Address) -> Result<Tables, Lost> {
+pub(crate) async fn tables(connection: &mut Conn, address: &Address) -> Result<Tables, Lost> {
     let asked = connection.exec(TABLES, (&address.database, &address.database));
     let lines: Vec<Line> = match timeout(SILENCE_MAX, asked).await {
         Ok(answer) => answer.map_err(|error| lost(&error))?,
@@ -74,10 +74,11 @@ async fn tables(connection: &mut Conn, address: &Address) -> Result<Tables, Lost
     Ok(lines.into_iter().map(table).collect())
 }
 
-type Tables = BTreeMap<(String, String), Table>;
+/// Tables by database and name, as they stood at one asking.
+pub(crate) type Tables = BTreeMap<(String, String), Table>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Table {
+pub(crate) struct Table {
     made: Option<String>,
     changed: Option<String>,
     /// Changed within this second or the one before it.
@@ -85,7 +86,7 @@ struct Table {
 }
 
 /// What may have changed between two answers.
-fn compare(before: &Tables, now: &Tables) -> Vec<Change> {
+pub(crate) fn compare(before: &Tables, now: &Tables) -> Vec<Change> {
     let mut changes = Vec::new();
     let gone = before.keys().filter(|name| !now.contains_key(*name));
     changes.extend(gone.map(|(database, table)| Change::of(database, table, Operation::Schema)));

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use mysql_async::Conn;
-use mysql_async::prelude::Queryable;
+use mysql_async::prelude::{FromRow, Queryable};
 use tokio::time::{Instant, timeout};
 
 use crate::connect::connect;
@@ -32,7 +32,7 @@ const LINES: &str = "\
     WHERE c.TABLE_SCHEMA = ? AND c.TABLE_NAME = ?";
 
 /// What is known of the tables of a server.
-pub(super) struct Lookup {
+pub(crate) struct Lookup {
     address: Address,
     connection: Option<Conn>,
     closed_until: Option<Instant>,
@@ -42,17 +42,17 @@ pub(super) struct Lookup {
 type Line = (String, u32, String, Option<String>, u8, u32);
 
 impl Lookup {
-    pub(super) fn new(address: Address) -> Self {
+    pub(crate) fn new(address: Address) -> Self {
         Self { address, connection: None, closed_until: None, tables: HashMap::new() }
     }
 
     /// Forgets everything: a definition changed.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.tables.clear();
     }
 
     /// The keys of one table, or that they aren't known.
-    pub(super) async fn keys(&mut self, database: &str, table: &str) -> TableKeys {
+    pub(crate) async fn keys(&mut self, database: &str, table: &str) -> TableKeys {
         let name = (database.into(), table.into());
         if let Some((keys, asked)) = self.tables.get(&name)
             && (keys.is_known() || asked.elapsed() < AGAIN)
@@ -68,7 +68,7 @@ impl Lookup {
     }
 
     /// Where the log of a MariaDB ends.
-    pub(super) async fn end(&mut self) -> Option<Vec<Gtid>> {
+    pub(crate) async fn end(&mut self) -> Option<Vec<Gtid>> {
         let mut connection = self.connection().await?;
         let asked = timeout(WAIT, connection.query_first("SELECT @@global.gtid_binlog_pos"));
         let place: Option<String> = asked.await.ok()?.ok()?;
@@ -76,11 +76,22 @@ impl Lookup {
         Gtid::list(&place.unwrap_or_default())
     }
 
-    async fn ask(&mut self, database: &str, table: &str) -> Option<TableKeys> {
+    /// What the server says to a question about one table.
+    pub(crate) async fn about<T: FromRow + Send + 'static>(
+        &mut self,
+        question: &str,
+        database: &str,
+        table: &str,
+    ) -> Option<Vec<T>> {
         let mut connection = self.connection().await?;
-        let asked = timeout(WAIT, connection.exec(LINES, (database, table)));
-        let lines: Vec<Line> = asked.await.ok()?.ok()?;
+        let asked = timeout(WAIT, connection.exec(question, (database, table)));
+        let lines: Vec<T> = asked.await.ok()?.ok()?;
         self.connection = Some(connection);
+        Some(lines)
+    }
+
+    async fn ask(&mut self, database: &str, table: &str) -> Option<TableKeys> {
+        let lines: Vec<Line> = self.about(LINES, database, table).await?;
         let lines: Vec<IndexLine> = lines.into_iter().map(line).collect();
         TableKeys::from_lines(&lines)
     }

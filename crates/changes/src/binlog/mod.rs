@@ -7,9 +7,9 @@
 //! swept when [`Event::Recovered`](crate::Event::Recovered) is told, so nothing is
 //! gained by hearing it late, and a log that is gone or starts anew is no trouble.
 
-mod bytes;
+pub(crate) mod bytes;
 mod inflate;
-mod lookup;
+pub(crate) mod lookup;
 mod query;
 mod reader;
 mod rows;
