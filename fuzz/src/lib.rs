@@ -33,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "scene", body: targets::scene::run },
     Target { name: "statement", body: targets::statement::run },
     Target { name: "strangers", body: targets::strangers::run },
+    Target { name: "tap", body: targets::tap::run },
     Target { name: "targeted", body: targets::targeted::run },
     Target { name: "vary", body: targets::vary::run },
 ];

@@ -12,5 +12,6 @@ pub(crate) mod scene;
 pub(crate) mod settings;
 pub(crate) mod statement;
 pub(crate) mod strangers;
+pub(crate) mod tap;
 pub(crate) mod targeted;
 pub(crate) mod vary;
