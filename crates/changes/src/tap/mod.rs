@@ -36,6 +36,8 @@ mod act;
 mod alone;
 mod answer;
 mod conversation;
+#[cfg(test)]
+mod conversation_tests;
 mod door;
 mod greeting;
 mod hearers;
