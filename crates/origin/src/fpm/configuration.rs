@@ -26,6 +26,7 @@ pub(crate) struct Plan {
     pub(crate) user: Option<String>,
     pub(crate) children: usize,
     pub(crate) environment: Vec<(String, String)>,
+    pub(crate) database_socket: Option<PathBuf>,
     pub(crate) facts: Facts,
 }
 
@@ -114,16 +115,27 @@ impl Plan {
         for (name, value) in &self.environment {
             let is_name =
                 !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            let is_value = !value.contains(['"', '\n', '\r', '\0', '$', '\\']);
-            if !is_name || !is_value {
+            if !is_name || !is_value(value) {
                 return Err(FpmError::Variable(name.clone()));
             }
             let _ = writeln!(text, "env[{name}] = \"{value}\"");
+        }
+        if let Some(socket) = &self.database_socket {
+            for setting in ["mysqli.default_socket", "pdo_mysql.default_socket"] {
+                let socket = socket.to_str().filter(|socket| is_value(socket));
+                let socket = socket.ok_or_else(|| FpmError::Variable(setting.to_owned()))?;
+                let _ = writeln!(text, "php_admin_value[{setting}] = \"{socket}\"");
+            }
         }
         // What scripts complain of comes over their connection, with their request.
         text.push_str("php_admin_flag[log_errors] = on\nphp_admin_value[error_log] =\n");
         Ok(text)
     }
+}
+
+/// Whether a value stays one within double quotes.
+fn is_value(value: &str) -> bool {
+    !value.contains(['"', '\n', '\r', '\0', '$', '\\'])
 }
 
 /// The configuration file's place, by which a left-over master is known as ours.
@@ -239,6 +251,7 @@ mod tests {
             user: Some("ann".into()),
             children: 7,
             environment: environment.iter().map(own).collect(),
+            database_socket: None,
             facts: Facts::parse(facts),
         }
     }
@@ -256,6 +269,18 @@ mod tests {
         assert!(arguments.contains("-d opcache.enable=1"), "{arguments}");
         assert!(!arguments.contains("memory_consumption"), "{arguments}");
         assert!(!plan("a => b => c\n", &[]).arguments().join(" ").contains("opcache"));
+    }
+
+    #[test]
+    fn localhost_leads_to_another_socket_where_one_is_named() {
+        let at = |socket: &str| Plan { database_socket: Some(socket.into()), ..plan("", &[]) };
+        let text = at("/run/wick/tap").text().expect("a harmless path is accepted");
+        for line in ["mysqli", "pdo_mysql"] {
+            let line = format!("php_admin_value[{line}.default_socket] = \"/run/wick/tap\"\n");
+            assert!(text.contains(&line), "{text}");
+        }
+        assert!(at("/run/\"\nuser = root").text().is_err());
+        assert!(!plan("", &[]).text().expect("as ever").contains("default_socket"));
     }
 
     #[test]

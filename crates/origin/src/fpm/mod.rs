@@ -33,6 +33,9 @@ pub struct FpmOptions {
     pub program: Option<PathBuf>,
     /// Variables that scripts find in their environment.
     pub environment: Vec<(String, String)>,
+    /// The socket that an app finds its MariaDB or MySQL at where it says `localhost` and names
+    /// none; none: the one of php.ini.
+    pub database_socket: Option<PathBuf>,
     /// Where its messages go.
     pub log: LogSink,
 }
@@ -47,6 +50,7 @@ impl FpmOptions {
             children: None,
             program: None,
             environment: Vec::new(),
+            database_socket: None,
             log: Log::standard_error(),
         }
     }
@@ -116,6 +120,7 @@ impl Fpm {
             user: user.clone(),
             children,
             environment: options.environment,
+            database_socket: options.database_socket,
             facts,
         };
         plan.write()?;

@@ -32,6 +32,11 @@ switch ($_SERVER['PATH_INFO'] ?? '') {
         break;
     case '/status': http_response_code(404); header('X-A: 1'); header('X-A: 2', false); echo 'no'; break;
     case '/user': echo posix_getpwuid(posix_geteuid())['name'], ' ', getenv('BOARD_DATA'); break;
+    case '/database':
+        foreach (['mysqli', 'pdo_mysql'] as $name) {
+            echo extension_loaded($name) ? ini_get("$name.default_socket") : '/run/database', ' ';
+        }
+        break;
     case '/ini':
         $cache = opcache_get_status(false);
         echo $cache['opcache_enabled'] ? 'on ' : 'off ', ini_get('opcache.memory_consumption'), ' ',
@@ -67,6 +72,7 @@ impl Site {
         FpmOptions {
             children: Some(2),
             environment: vec![("BOARD_DATA".to_owned(), "/var/lib/board".to_owned())],
+            database_socket: Some("/run/database".into()),
             log: Arc::new(move |line: &str| log.lock().push(line.to_owned())),
             ..FpmOptions::new(self.folder.path(), self.run.path())
         }
@@ -161,6 +167,8 @@ async fn scripts_run_and_find_what_they_expect() {
     let settings = ask(&origin, "GET /index.php/ini").await;
     assert!(settings.starts_with("200 on 1") || settings.starts_with("200 on 2"), "{settings}");
     assert!(settings.ends_with(" 64M 65M"), "{settings}");
+    let sockets = ask(&origin, "GET /index.php/database").await;
+    assert_eq!(sockets.trim_end(), "200 /run/database /run/database");
     origin.retire();
     fpm.stop().await;
 }
