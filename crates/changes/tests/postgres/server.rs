@@ -58,6 +58,12 @@ impl Server {
         Some(server)
     }
 
+    /// Where its socket lies.
+    #[allow(dead_code, reason = "for apps that are put before it")]
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The address of the site for `user`.
     pub(crate) fn address(&self, user: &str, password: &str) -> Address {
         Address {

@@ -18,10 +18,11 @@ use crate::mediawiki_install::{self, Content};
 use crate::served::Served;
 use crate::site::{LOG, address, explain, settings_of};
 use crate::stranger::Stranger;
-use crate::{amount, trial};
+use crate::{amount, postgres, trial};
 
 const TITLE: &str = "Edit to seen";
-const COLUMNS: &[&str] = &["app", "edits", "p50", "p99", "max", "older answers after the edit"];
+pub(crate) const COLUMNS: &[&str] =
+    &["app", "edits", "p50", "p99", "max", "older answers after the edit"];
 /// Edits of each app.
 const EDITS: usize = 100;
 /// What does WordPress's edits.
@@ -32,6 +33,9 @@ pub(crate) fn trials(figures: &Arc<Figures>) -> Vec<Trial> {
     vec![
         trial(figures, "edit_to_seen::wordpress".to_owned(), wordpress),
         trial(figures, "edit_to_seen::mediawiki".to_owned(), mediawiki),
+        trial(figures, "edit_to_seen::postgres".to_owned(), |figures| {
+            postgres::edit_to_seen(figures, amount("FRESHNESS_EDITS", EDITS).min(30), TITLE)
+        }),
     ]
 }
 

@@ -37,6 +37,10 @@ mod own_writes;
 #[allow(dead_code, reason = "the tests of strangers compare pages with it")]
 #[path = "../strangers/page.rs"]
 mod page;
+mod postgres;
+#[allow(dead_code, reason = "the tests of feeds need more of it")]
+#[path = "../../../changes/tests/postgres/server.rs"]
+mod postgres_server;
 mod scheduled;
 #[allow(dead_code, reason = "the tests of strangers serve in more manners")]
 #[path = "../strangers/served.rs"]
