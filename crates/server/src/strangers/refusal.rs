@@ -1,5 +1,6 @@
 //! Why a page is not shared with strangers.
 
+use policy::NoStore;
 use policy::strangers::Wish;
 
 /// Why not; the words are for the owner who asks.
@@ -14,6 +15,9 @@ pub(crate) enum Refusal {
     /// The address names a session.
     #[error("its address names a session")]
     Session,
+    /// What the law forbids for other reasons than privacy.
+    #[error("nobody may keep its last answer: {}", .0.reason())]
+    Law(NoStore),
     /// The owner said so.
     #[error("the settings keep it from being shared")]
     Forbidden,
@@ -74,7 +78,10 @@ impl Refusal {
 
     /// Whether it says little: the next attempt may go well.
     pub(crate) fn is_passing(&self) -> bool {
-        matches!(self, Self::Busy | Self::Origin(_) | Self::Statuses(..) | Self::Status(500..))
+        matches!(
+            self,
+            Self::Busy | Self::Law(_) | Self::Origin(_) | Self::Statuses(..) | Self::Status(500..)
+        )
     }
 
     pub(crate) fn of_wish(wish: Wish) -> Self {

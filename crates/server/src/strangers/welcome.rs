@@ -60,8 +60,16 @@ pub(crate) async fn welcome(
     if journey.reader.visitor != Visitor::Stranger
         || journey.reader.errand.is_none()
         || answer.file.is_some()
-        || !is_about_privacy(reason)
     {
+        return not_here(journey, lead, answer);
+    }
+    if !is_about_privacy(reason) {
+        if reason.is_of_the_response() {
+            let refusal = Refusal::Law(reason);
+            let page = page_hash(&journey);
+            let ticks_ms = journey.now().ticks_ms;
+            strangers.classes.note_refused(&journey.head.target, page, refusal, ticks_ms);
+        }
         return not_here(journey, lead, answer);
     }
     if !may_be_page(answer.head.status, &answer.head.fields) {
@@ -153,6 +161,8 @@ fn is_about_privacy(reason: NoStore) -> bool {
             | NoStore::NoFreshness
             | NoStore::Expired
             | NoStore::Status
+            // The account under a picture's name is a holder's: personas see what strangers do.
+            | NoStore::TypeMismatch
     )
 }
 
