@@ -160,18 +160,22 @@ mod tests {
             "<input type=hidden name=csrf id=x value=\"60303ae22b998861\">",
             &["Strong csrf: 9f86d081884c7d65 -> 60303ae22b998861"],
         );
-        check("<input name=a value=1>", "<input name=a value=2>", &["Weak a: 1 -> 2"]);
+        check(
+            "<input name=a value=1>",
+            "<input name=a value=2>",
+            &["Counter value: 1 -> 2", "Weak a: 1 -> 2"],
+        );
         check("<input name=f1a value=1>", "<input name=f2b value=1>", &["FieldName : f1a -> f2b"]);
         check("<label for=f1a>X", "<label for=f2b>X", &["FieldName : f1a -> f2b"]);
         check(
-            "<input name=t value=1700000000>",
-            "<input name=t value=1700000009>",
+            "<input type=hidden name=t value=1700000000>",
+            "<input type=hidden name=t value=1700000009>",
             &["Clock t: 1700000000 -> 1700000009"],
         );
         check(
             "<input name=a value='x y'>",
             "<input name=a value='x z'>",
-            &["Weak a: x y -> x z", "Weak a: y -> z"],
+            &["Visible value: x y -> x z", "Weak a: x y -> x z", "Weak a: y -> z"],
         );
     }
 

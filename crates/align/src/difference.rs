@@ -107,6 +107,10 @@ impl<'a> Differences<'a> {
         if is_read_by_people(&x) || x.is("value") && element.is_button {
             return self.push(x.name, &old, &new, places, class::of_text(&old, &new));
         }
+        if x.is("value") && element.is_filled_in {
+            // It is sent as well: besides being judged as a text it is translated as a value.
+            self.push(x.name, &old, &new, places, class::of_text(&old, &new));
+        }
         if x.is("name") || !reads_differently && (x.is("id") || x.is("for")) {
             return self.push(b"", &old, &new, places, Class::FieldName);
         }
@@ -239,6 +243,8 @@ struct Element {
     field: Vec<u8>,
     /// Its value is its inscription.
     is_button: bool,
+    /// A person reads its value, and may write another.
+    is_filled_in: bool,
 }
 
 impl Element {
@@ -248,11 +254,33 @@ impl Element {
         let field = ["name", "property", "http-equiv", "id"].iter().find_map(|n| value_of(n));
         let field = field.map(|attribute| entity::decode(attribute.value).into_owned());
         let kind = value_of("type").map_or(&b""[..], |attribute| attribute.value);
-        let is_button = ["submit", "button", "reset"]
-            .iter()
-            .any(|word| kind.eq_ignore_ascii_case(word.as_bytes()));
-        Self { field: field.unwrap_or_default(), is_button }
+        let is_one =
+            |words: &[&str]| words.iter().any(|word| kind.eq_ignore_ascii_case(word.as_bytes()));
+        Self {
+            field: field.unwrap_or_default(),
+            is_button: is_one(&["submit", "button", "reset"]),
+            is_filled_in: tag::name(bytes).eq_ignore_ascii_case(b"input")
+                && !is_one(&UNREAD_INPUTS)
+                && !is_hidden(bytes),
+        }
     }
+}
+
+/// Inputs whose value nobody reads; a type that nobody knows is a line of text.
+const UNREAD_INPUTS: [&str; 9] =
+    ["hidden", "password", "checkbox", "radio", "file", "image", "submit", "button", "reset"];
+
+/// Whether a tag says of itself that nobody sees it, as that of a trap for robots does.
+fn is_hidden(bytes: &[u8]) -> bool {
+    tag::attributes(bytes).any(|attribute| {
+        attribute.is("hidden")
+            || attribute.is("style") && {
+                let style = attribute.value.to_ascii_lowercase();
+                let style: Vec<u8> =
+                    style.into_iter().filter(|b| !b.is_ascii_whitespace()).collect();
+                memchr::memmem::find(&style, b"display:none").is_some()
+            }
+    })
 }
 
 /// Whether two tags have one name and the same attributes, in any letter case.

@@ -192,9 +192,18 @@ impl Rest {
         let new_forms = new_chunks.iter().map(|&at| (at, form(other, at, None)));
         let (old_moved, new_moved) =
             moved(&old_forms.collect::<Vec<_>>(), &new_forms.collect::<Vec<_>>());
+        let in_fields: HashSet<&[u8]> = visible
+            .iter()
+            .map(|&at| &comparison.spans[at])
+            .filter(|span| is_in_field(first, span))
+            .map(|span| &span.new[..])
+            .collect();
         let stays = |at: &usize| {
-            let (a, b) = comparison.spans[*at].chunks;
-            !(old_moved.contains(&a) && new_moved.contains(&b))
+            let span = &comparison.spans[*at];
+            let (a, b) = span.chunks;
+            let has_moved = old_moved.contains(&a) && new_moved.contains(&b);
+            // A token is exchanged wherever it stands, and nobody's own where it is read.
+            !has_moved || is_in_field(first, span) && !in_fields.contains(&span.old[..])
         };
         let left_old = comparison.left_old.iter().filter(|at| !old_moved.contains(at)).copied();
         let left_new = comparison.left_new.iter().filter(|(at, _)| !new_moved.contains(at));
@@ -205,6 +214,13 @@ impl Rest {
     fn count(&self) -> usize {
         self.visible.len() + self.left_at.len()
     }
+}
+
+/// Whether a difference in what a person reads stands in a field or on a button.
+fn is_in_field(first: &Document, span: &crate::Span) -> bool {
+    span.class == Class::Visible
+        && span.key.eq_ignore_ascii_case(b"value")
+        && first.chunks()[span.chunks.0 as usize].kind == ChunkKind::Tag
 }
 
 fn distinct(chunks: impl Iterator<Item = u32>) -> Vec<u32> {
@@ -251,14 +267,20 @@ fn form(document: &Document, at: u32, binding: Option<&Binding>) -> Vec<u8> {
 }
 
 /// Where a value of the stranger's own (`personal`: cookie values, address) stands in
-/// `first` outside what `comparison`, of it with another copy, says is translated.
+/// `first` outside what `comparison`, of it with another copy, says is translated and
+/// nobody reads.
 #[must_use]
 pub fn exposes(first: &Document, comparison: &Comparison, personal: &[&[u8]]) -> Option<usize> {
+    let place = |span: &crate::Span| (span.old_place.start as usize, span.old_place.end as usize);
+    let is_read = |span: &&crate::Span| matches!(span.class, Class::Counter | Class::Visible);
+    let read: HashSet<(usize, usize)> =
+        comparison.spans.iter().filter(is_read).map(place).collect();
     let mut places: Vec<(usize, usize)> = comparison
         .spans
         .iter()
         .filter(|span| span.class.is_translated())
-        .map(|span| (span.old_place.start as usize, span.old_place.end as usize))
+        .map(place)
+        .filter(|place| !read.contains(place))
         .collect();
     places.sort_unstable();
     places.dedup();
@@ -316,7 +338,7 @@ mod tests {
     #[test]
     fn tokens_counters_and_times_do_not_matter() {
         let page = |token: &str, views: &str| {
-            format!("<p>{views} views at 10:{views}<input name=t value={token}>")
+            format!("<p>{views} views at 10:{views}<input type=hidden name=t value={token}>")
         };
         check(&page("9f86d081", "1"), &[&page("9f86d081", "2")], &page("60303ae2", "3"), "shared");
         check("<p>same", &["<p>same"], "<p>same", "shared");
@@ -328,6 +350,26 @@ mod tests {
         check("<p>a<b>Hi Ann1", &["<p>a<b>Hi Ann1"], "<p>a<b>Hi Bob2", TEXTS);
         check("<p>a<b>x", &["<p>a<b>x"], "<p>a", "parts that only one of two strangers has: 1");
         check("<p>a", &["<p>a"], "<p>a<b>x", "parts that only one of two strangers has: 1");
+    }
+
+    #[test]
+    fn what_stands_in_a_field_is_read_and_what_stands_in_a_hidden_one_is_not() {
+        let page = |tag: &str, value: &str| format!("<p>x<input {tag} name=a value=\"{value}\">");
+        for tag in ["type=text", "", "type=email readonly", "type=colour", "TYPE='Search'"] {
+            check(&page(tag, "Ann"), &[&page(tag, "Ann")], &page(tag, "Bob"), TEXTS);
+            check(&page(tag, "b1946ac92492d234"), &[], &page(tag, "7c6235b52b3ad1f1"), TEXTS);
+            check(&page(tag, "12"), &[&page(tag, "12")], &page(tag, "13"), "shared");
+            check(&page(tag, "Ann"), &[&page(tag, "Bob")], &page(tag, "Cay"), "shared");
+        }
+        let rows = |one: &str, two: &str| page("", one) + &page("", two);
+        check(&rows("Ann", "Bob"), &[&rows("Ann", "Bob")], &rows("Bob", "Ann"), "shared");
+        for tag in ["type=hidden", "type=checkbox", "type=text hidden", "style='display: none'"] {
+            check(&page(tag, "b1946ac92492d234"), &[], &page(tag, "7c6235b52b3ad1f1"), "shared");
+        }
+        let address = page("type=text", "192.0.2.44");
+        let other = page("type=text", "203.0.113.8");
+        let exposed = "a stranger's own value stands in the page, at byte 35";
+        check_personal(&address, &[&address], &other, &["192.0.2.44"], exposed);
     }
 
     #[test]
@@ -373,7 +415,7 @@ mod tests {
         let page = |ids: &[&str], token: &str| -> String {
             let rows: String =
                 ids.iter().map(|id| format!("<a href='/{id}?k={token}'>Post {id}\n")).collect();
-            format!("<input name=k value={token}>{rows}")
+            format!("<input type=hidden name=k value={token}>{rows}")
         };
         let first = page(&["x1y1", "x2y2", "x3y3"], "9f86d081");
         check(&first, &[&first], &page(&["x3y3", "x1y1", "x2y2"], "60303ae2"), "shared");
@@ -392,7 +434,12 @@ mod tests {
         check("<p>a<p>b<p>c", "<p>c<p>a<p>x", 2, 0);
         check("<body class=light><p>a", "<body class=dark><p>a", 0, 1);
         check("<a href=/1>One x<a href=/2>Two y", "<a href=/2>Two y<a href=/1>One x", 0, 0);
-        check("<input value=9f86d081884c7d65>", "<input value=60303ae22b998861>", 0, 0);
+        check(
+            "<input type=hidden value=9f86d081884c7d65>",
+            "<input type=hidden value=60303ae22b998861>",
+            0,
+            0,
+        );
         check("<p>12 views", "<p>13 views", 0, 0);
     }
 
@@ -421,7 +468,7 @@ mod tests {
         check("<i>x", "shared");
         check("<i>you: 10.0.0.17", "a stranger's own value stands in the page, at byte 38");
         check("<!-- 9f86d081 -->", "a stranger's own value stands in the page, at byte 35");
-        check("<input name=ip value=10.0.0.17>", "shared");
+        check("<input type=hidden name=ip value=10.0.0.17>", "shared");
     }
 
     #[test]

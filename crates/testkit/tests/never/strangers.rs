@@ -198,7 +198,7 @@ fn page(
             let body = format!(
                 "<title>{path}</title><h1>News</h1><p>Hello, {words}<p>Read {count} times\
                  <ul><li>one<li>two<li>three</ul><form method=post action=/save>\
-                 <input name=key value={token}><input name=own value='{own}'></form>\
+                 <input type=hidden name=key value={token}><input type=hidden name=own value='{own}'></form>\
                  <script>var me = {{own: '{own}'}};</script>"
             );
             (status, body)
