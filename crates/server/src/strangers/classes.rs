@@ -25,6 +25,8 @@ const REFUSED_MS_MAX: u64 = 3_600_000;
 const PASSING_MS: u64 = 5_000;
 /// A class one of whose shared pages turned out personal.
 const QUARANTINE_MS: u64 = 3_600_000;
+/// Two pages of a class must be unlike what their first askers were given within so long.
+const UNLIKE_WITHIN_MS: u64 = 600_000;
 /// A class whose pages would be fresh for longer is like any other.
 const FRESH_MS_MAX: u64 = 3_600_000;
 /// Pages that were refused, and none shared, until the class is.
@@ -51,6 +53,8 @@ struct Class {
     shared: u64,
     refused: Option<Refused>,
     refused_pages: HashSet<u64>,
+    /// The page whose first asker was last given something else than the personas, and when.
+    unlike: Option<(u64, u64)>,
     /// By two tastes, the smaller first: pages that were the same, or none if one differed.
     tastes: HashMap<(u64, u64), Option<HashSet<u64>>>,
     ignores_tracking: Option<bool>,
@@ -126,7 +130,7 @@ impl Classes {
         let class = inner.class(target);
         class.refused_pages.insert(page);
         let all_refused = class.shared == 0 && class.refused_pages.len() >= REFUSED_PAGES;
-        if all_refused || refusal.is_of_class() {
+        if all_refused || refusal.is_of_class() || class.is_unlike(&refusal, page, ticks_ms) {
             let times = class.refused.as_ref().map_or(0, |refused| refused.times);
             let of_class = Arc::new(Refusal::Class(Box::new((*refusal).clone()), name));
             class.refused = Some(Refused::after(times, of_class, ticks_ms));
@@ -282,6 +286,21 @@ impl Inner {
     }
 }
 
+impl Class {
+    /// Whether askers of the class, and not of one page alone, are given something else than
+    /// personas. A page may have changed just then; where none of the class was shared yet, or
+    /// two pages are unlike within a while, it is the class.
+    fn is_unlike(&mut self, refusal: &Refusal, page: u64, ticks_ms: u64) -> bool {
+        if *refusal != Refusal::Asker {
+            return false;
+        }
+        let last = self.unlike.replace((page, ticks_ms));
+        let is_second =
+            last.is_some_and(|(other, at)| other != page && ticks_ms < at + UNLIKE_WITHIN_MS);
+        self.shared == 0 || is_second
+    }
+}
+
 impl Refused {
     fn after(times: u32, refusal: Arc<Refusal>, ticks_ms: u64) -> Self {
         let wait_ms = match refusal.is_passing() {
@@ -318,6 +337,24 @@ mod tests {
         classes.note_tracking("/post/1?utm_source=mail", true);
         assert_eq!(classes.ignores_tracking("/post/2?utm_source=paper"), Some(false));
         assert_eq!(classes.ignores_tracking("/other?utm_source=mail"), None);
+    }
+
+    #[test]
+    fn one_asker_who_was_given_another_page_speaks_for_a_class_of_which_none_was_shared() {
+        let is_refused = |shared: u64, unlike: &[(u64, u64)]| {
+            let classes = Classes::default();
+            (0..shared).for_each(|page| classes.note_shared("/topic/1", page));
+            for &(page, at) in unlike {
+                classes.note_refused("/topic/2", page, Refusal::Asker, at);
+            }
+            assert!(classes.refusal("/topic/2", unlike[0].0, unlike[0].1).is_some(), "the page");
+            classes.refusal("/topic/3", 99, unlike[unlike.len() - 1].1).is_some()
+        };
+        assert!(is_refused(0, &[(7, 0)]));
+        assert!(!is_refused(1, &[(7, 0)]));
+        assert!(!is_refused(1, &[(7, 0), (7, 1)]));
+        assert!(is_refused(1, &[(7, 0), (8, 1)]));
+        assert!(!is_refused(1, &[(7, 0), (8, UNLIKE_WITHIN_MS)]));
     }
 
     #[test]

@@ -89,11 +89,15 @@ impl Order {
     }
 }
 
-/// The copy of whoever asked first, and the moment before it was asked for.
-pub(crate) type Asker = (Arc<Document>, Moment);
+/// Who asked for a page first: what they were given, and when it was asked for.
+#[derive(Clone)]
+pub(crate) struct First {
+    pub(crate) document: Arc<Document>,
+    pub(crate) began: Moment,
+}
 
 /// Makes the page for everybody like this reader, or learns why that can't be.
-pub(crate) async fn fill(order: &Order, asker: Option<Asker>) -> Result<Arc<Page>, Arc<Refusal>> {
+pub(crate) async fn fill(order: &Order, asker: Option<First>) -> Result<Arc<Page>, Arc<Refusal>> {
     let Some(strangers) = order.brief.strangers() else {
         return Err(Arc::new(Refusal::Forbidden));
     };
@@ -101,8 +105,8 @@ pub(crate) async fn fill(order: &Order, asker: Option<Asker>) -> Result<Arc<Page
         return Err(Arc::new(Refusal::Busy));
     };
     let (began, asked_ticks_ms) = (order.brief.site.generations.moment(), order.ticks_ms());
-    let (asker, since) = asker.map_or((None, began), |(copy, moment)| (Some(copy), moment));
-    match verify(&order.brief, asker).await {
+    let since = asker.as_ref().map_or(began, |first| first.began);
+    match verify(&order.brief, asker.map(|first| first.document)).await {
         Ok(verified) => {
             strangers.counts.shared.bump();
             strangers.note_shared(&order.brief.target, order.page_hash());

@@ -73,7 +73,7 @@ pub(crate) enum Refusal {
 impl Refusal {
     /// Whether it says something about all addresses of this shape.
     pub(crate) fn is_of_class(&self) -> bool {
-        matches!(self, Self::Preference { .. } | Self::ScriptCookie(_) | Self::Asker)
+        matches!(self, Self::Preference { .. } | Self::ScriptCookie(_))
     }
 
     /// Whether it says little: the next attempt may go well.

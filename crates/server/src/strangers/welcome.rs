@@ -31,7 +31,7 @@ use super::Strangers;
 use super::bind;
 use super::brief::Brief;
 use super::copies::Copy;
-use super::fill::{Order, fill, untried};
+use super::fill::{First, Order, fill, untried};
 use super::persona::{PAGE_BYTES_MAX, Persona, Sample, document_of, is_redirect};
 use super::refusal::Refusal;
 use super::tracking;
@@ -106,9 +106,9 @@ pub(crate) async fn welcome(
     let copy = withheld.then(|| keep(&strangers, &order, &sample)).flatten();
     let asker = sample.document.clone().filter(|_| !is_redirect(sample.status));
     let panics = journey.server.counters.panics.clone();
-    let began = fetch.began;
+    let first = asker.clone().map(|document| First { document, began: fetch.began });
     task::spawn_counted(&panics, async move {
-        let outcome = fill(&order, asker.clone().map(|asker| (asker, began))).await;
+        let outcome = fill(&order, first).await;
         if let (Some(copy), Some(asker), Ok(page)) = (copy, asker, &outcome) {
             recognise(&strangers, &copy, asker, page).await;
         }
