@@ -65,6 +65,8 @@ pub(crate) struct Following {
     pub(crate) status: Mutex<Status>,
     pub(crate) counts: Counts,
     keeping: Keeping,
+    /// What was last noted for the next start.
+    noted: Mutex<noise::State>,
 }
 
 /// What happened around changes since the start.
@@ -122,6 +124,7 @@ impl Following {
             own: OwnChanges::default(),
             counts: Counts::default(),
             keeping,
+            noted: Mutex::default(),
         }))
     }
 
@@ -150,7 +153,11 @@ impl Following {
     /// Keeps what was learned about noise for the next start.
     pub(crate) fn note_learned(&self) {
         let state: noise::State = self.learner.lock().state();
-        self.keeping.note_noise(&state);
+        let mut noted = self.noted.lock();
+        if *noted != state {
+            self.keeping.note_noise(&state);
+            *noted = state;
+        }
     }
 }
 
