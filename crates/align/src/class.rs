@@ -15,8 +15,8 @@ pub enum Class {
     Clock,
     /// The name of a field, or what refers to one.
     FieldName,
-    /// An attribute of something that also reads differently: other content, as when rows
-    /// stand in another order. Never translated.
+    /// An attribute of something that also reads differently, or a name that both copies have:
+    /// other content, as when rows stand in another order. Never translated.
     Content,
     /// A number or a time in what a person reads.
     Counter,

@@ -5,6 +5,7 @@
 //! Invariants: 1. a copy compared with itself has no spans and nothing left. 2. what the
 //! copies differ in is a span, is left, or stands in a comment.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::binding::STRONG_VALUES_MAX;
@@ -12,8 +13,10 @@ use crate::chunk::ChunkKind;
 use crate::class::Class;
 use crate::difference::{Build, Differences};
 use crate::document::Document;
+use crate::escape::entity;
 use crate::pairing;
 use crate::span::Span;
+use crate::tag;
 
 /// The copies were given up: pairing them takes over four million steps, or they differ in
 /// over twenty thousand places.
@@ -74,7 +77,34 @@ pub fn compare(old: &Document, new: &Document) -> Result<Comparison, TooDifferen
     left_old.sort_unstable();
     left_new.sort_unstable();
     let chunks = old.chunk_count();
-    Ok(Comparison { spans: differences.spans, left, chunks, left_old, left_new })
+    let mut spans = differences.spans;
+    part_names(old, new, &mut spans);
+    Ok(Comparison { spans, left, chunks, left_old, left_new })
+}
+
+/// Two fields that were paired though one copy has the name of either are two fields, and not
+/// one that is called by another name in each session: a name that both copies have is
+/// nobody's own.
+fn part_names(old: &Document, new: &Document, spans: &mut [Span]) {
+    let is_name = |span: &Span| span.class == Class::FieldName;
+    if !spans.iter().any(is_name) {
+        return;
+    }
+    let (old_names, new_names) = (names(old), names(new));
+    for span in spans.iter_mut().filter(|span| is_name(span)) {
+        if new_names.contains(&span.old[..]) || old_names.contains(&span.new[..]) {
+            span.class = Class::Content;
+        }
+    }
+}
+
+/// All names that fields have in a copy, or refer to one by.
+fn names(document: &Document) -> HashSet<Cow<'_, [u8]>> {
+    let tags = document.chunks().iter().filter(|chunk| chunk.kind == ChunkKind::Tag);
+    tags.flat_map(|chunk| tag::attributes(document.bytes(*chunk)))
+        .filter(|attribute| ["name", "id", "for"].iter().any(|name| attribute.is(name)))
+        .map(|attribute| entity::decode(attribute.value))
+        .collect()
 }
 
 impl Comparison {
@@ -177,6 +207,21 @@ mod tests {
             "<input name=a value='x z'>",
             &["Visible value: x y -> x z", "Weak a: x y -> x z", "Weak a: y -> z"],
         );
+    }
+
+    #[test]
+    fn names_that_both_copies_have_are_nobodys_own() {
+        check(
+            "<input type=hidden name=lang value=en><select name=lang>",
+            "<input type=hidden name=token value=en><select name=lang>",
+            &["Content : lang -> token"],
+        );
+        check(
+            "<input type=hidden name=lang value=en><input type=hidden name=token value=x>",
+            "<input type=hidden name=f1a value=en><input type=hidden name=lang value=x>",
+            &["Content : lang -> f1a", "Content : token -> lang"],
+        );
+        check("<b id=f1a><i>", "<b id=f2b><i>", &["FieldName : f1a -> f2b"]);
     }
 
     #[test]
