@@ -1,15 +1,24 @@
-//! Several sources of one site: none cuts short what another has to settle.
+//! Several sources of one site: none cuts short what another has to settle. And what follows
+//! from a change while a persona asks.
 
 use base::Clock;
-use changes::{Change, Source};
+use changes::{Change, KeyClass, Operation, Source, noise};
 use origin::{FilesOrigin, Origin};
 
 use super::*;
-use crate::{ServerConfig, SiteConfig};
+use crate::following::traffic::Asker;
+use crate::{ServerConfig, SiteConfig, StrangerRules};
+
+/// A kind of change whose rows can be told apart.
+fn vote() -> Change {
+    let key = KeyClass::Plain;
+    Change { operation: Operation::Insert, key, ..Change::anything("site", "votes") }
+}
 
 /// A listener to two sources that are heard by these means, with nothing to settle.
 fn listener(means: [Means; 2]) -> Listener {
     let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
+    site.strangers = Some(StrangerRules::default());
     site.changes = vec![Source::Other("told".into()); means.len()];
     let config = ServerConfig { sites: vec![site], ..ServerConfig::default() };
     let server = Server::new(config, Clock::manual(0));
@@ -68,4 +77,32 @@ async fn a_source_that_turns_restless_doesnt_end_what_another_has_to_settle() {
     assert!(listener.due().is_some() && listener.site.generations.is_settling());
     listener.settle();
     assert!(listener.due().is_none() && !listener.site.generations.is_settling());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_whose_fetch_writes_is_fetched_by_nobody_unasked_until_it_was_probed() {
+    let mut listener = listener([Means::Log, Means::Log]);
+    let (site, following) = (listener.site.clone(), listener.following.clone());
+    let may_ask = |target: &str| following.may_ask_unasked(&site, target);
+    let told = || Heard::Event(Event::Change(vote()));
+    // While a visitor asks as well it may be the visitor's doing.
+    let persona = following.traffic.lock().begin(Asker::Persona, "/like?id=1");
+    let visitor = following.traffic.lock().begin(Asker::Reader, "/");
+    listener.take(0, told());
+    assert!(may_ask("/like?id=1"));
+    following.traffic.lock().end(visitor, 1);
+    listener.take(0, told());
+    assert!(!may_ask("/like?id=1") && !may_ask("/like?id=2"), "the whole class");
+    assert!(may_ask("/topic?id=1"));
+    following.traffic.lock().end(persona, 2);
+    // Probes that find nothing are an answer too.
+    let mut at = 10_000;
+    for persona in [noise::Persona::Fresh, noise::Persona::Returning, noise::Persona::Fresh] {
+        let mut learner = following.learner.lock();
+        learner.probe_began("/like?id=1", &shape("/like?id=1"), persona, at);
+        learner.probe_ended(at + 1);
+        at += 10;
+    }
+    following.learner.lock().end_burst();
+    assert!(may_ask("/like?id=1"));
 }
