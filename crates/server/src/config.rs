@@ -2,10 +2,10 @@
 //!
 //! What the owner wrote is read elsewhere (the `wick` crate); this is what became of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use changes::Source;
+use changes::{Source, Tap};
 use origin::Origin;
 use policy::Rules;
 
@@ -54,6 +54,9 @@ pub struct SiteConfig {
     pub purge_token: Option<PurgeToken>,
     /// Where changes of its content are heard of.
     pub changes: Vec<Source>,
+    /// What stands between its app and the MariaDB or MySQL among them, if anything does: that
+    /// one is heard by it. Whoever started the app keeps it.
+    pub tap: Option<Weak<Tap>>,
     /// What follows from them.
     pub changes_rules: FollowRules,
 }
@@ -71,6 +74,7 @@ impl SiteConfig {
             strangers: None,
             purge_token: None,
             changes: Vec::new(),
+            tap: None,
             changes_rules: FollowRules::default(),
         }
     }

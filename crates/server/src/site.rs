@@ -1,8 +1,9 @@
 //! The sites of a server, found by host.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use changes::Tap;
 use origin::Origin;
 use policy::Rules;
 
@@ -28,6 +29,8 @@ pub(crate) struct Site {
     pub(crate) purgers: Purgers,
     /// How its changes are heard of; none where they aren't.
     pub(crate) following: Option<Arc<Following>>,
+    /// What stands before its MariaDB or MySQL, if anything does.
+    pub(crate) tap: Option<Weak<Tap>>,
 }
 
 /// Which site answers for which host.
@@ -54,6 +57,7 @@ impl Sites {
                 generations: Generations::default(),
                 purgers: Purgers::new(config.purge_token),
                 following: Following::new(sources, config.changes_rules, following_notes),
+                tap: config.tap,
             });
             if config.hosts.is_empty() {
                 sites.any.get_or_insert_with(|| site.clone());

@@ -5,10 +5,12 @@
 //! ones again now and then.
 
 use std::future::Future;
+use std::sync::Weak;
 use std::time::Duration;
 
-use changes::{Event, Feed, Lost, Rung, Source, standing_of};
+use changes::{Event, Feed, Lost, Rung, Source, Tap, standing_of};
 use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 
 /// After so long a better rung is looked for.
@@ -24,6 +26,8 @@ pub(crate) enum Heard {
     Event(Event),
     /// From here on it is heard by this means.
     By(Means),
+    /// It asks for what stands before its source: the listener knows the site.
+    AsksForTap(oneshot::Sender<Option<Weak<Tap>>>),
 }
 
 /// By what a source is heard.
@@ -33,6 +37,8 @@ pub(crate) enum Means {
     Log,
     /// Asking several times a second; counters may move before others can read.
     Poll,
+    /// The app's own statements as they pass, and asking for what others changed.
+    Tap,
     /// The file's own counter.
     Counter,
     /// The system's word about files.
@@ -59,10 +65,11 @@ impl Ear {
 
     /// Hears for ever, and tells it on with the ear's number.
     pub(crate) async fn hear(mut self, index: usize, sender: Sender<(usize, Heard)>) {
+        let tap = self.tap(index, &sender).await;
         loop {
             let (mut feed, means) = match self.feed.take() {
                 Some(feed) => feed,
-                None => match open(self.source.as_ref()).await {
+                None => match open(self.source.as_ref(), tap.as_ref()).await {
                     Ok(feed) => feed,
                     Err(lost) => {
                         let told = Heard::Event(Event::Lost(lost));
@@ -85,6 +92,14 @@ impl Ear {
                 return;
             }
         }
+    }
+
+    /// What stands before its source, if anything does.
+    async fn tap(&self, index: usize, sender: &Sender<(usize, Heard)>) -> Option<Weak<Tap>> {
+        let Some(Source::MySql(_)) = self.source else { return None };
+        let (asks, answer) = oneshot::channel();
+        sender.send((index, Heard::AsksForTap(asks))).await.ok()?;
+        answer.await.ok().flatten()
     }
 
     /// Tells what a feed tells until another means is worth trying; false: nobody listens.
@@ -127,7 +142,7 @@ impl Ear {
 }
 
 /// The best feed that there are rights for.
-async fn open(source: Option<&Source>) -> Result<(Feed, Means), Lost> {
+async fn open(source: Option<&Source>, tap: Option<&Weak<Tap>>) -> Result<(Feed, Means), Lost> {
     let impossible = |why: &str| Err(Lost::Impossible(why.to_owned()));
     let Some(source) = source else { return impossible("its feed has ended") };
     let rung = rung(source).await?;
@@ -135,6 +150,13 @@ async fn open(source: Option<&Source>) -> Result<(Feed, Means), Lost> {
         return impossible(
             "the user may not see the site's tables; \"wick check\" says what it needs",
         );
+    }
+    if let (Source::MySql(_), Some(tap)) = (source, tap) {
+        // The site's owner wants no log to be read.
+        return match tap.upgrade() {
+            Some(tap) => Ok((Feed::tap_and_poll(&tap), Means::Tap)),
+            None => impossible("the tap between the app and its database is gone"),
+        };
     }
     let is_logged = rung == Rung::Log;
     match source {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::task;
-use changes::{Change, Event, FENCE, Lost, Signature};
+use changes::{Change, Event, FENCE, Lost, Operation, Signature};
 use policy::strangers::shape;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep_until};
@@ -26,6 +26,9 @@ use crate::strangers::fill::Order;
 
 /// Between two notes of what was learned.
 const NOTE_EVERY_MS: u64 = 10_000;
+
+/// Beside a tap tables are asked for so often; what it tells meanwhile is no answer of theirs.
+const ROUND: Duration = Duration::from_millis(200);
 
 /// Pages that are looked at to see whether a kind of change shows in any.
 const LOOKED_AT: usize = 3;
@@ -48,8 +51,10 @@ struct EarState {
     means: Option<Means>,
     is_heard: bool,
     calm: Calm,
-    /// Whether something was told since it was last asked.
+    /// Whether something was told since it was last asked that only a table is known of.
     has_changed: bool,
+    /// When it was last asked, as far as that says whether it is calm.
+    asked_at: Option<Instant>,
     /// Whether its counters moved, and have to stand still before all is settled.
     is_moving: bool,
 }
@@ -107,6 +112,8 @@ impl Listener {
                 self.ears[index].means = Some(means);
                 self.following.status.lock().by(index, means);
             }
+            // Who doesn't wait for it any more has ended.
+            Heard::AsksForTap(answer) => drop(answer.send(self.site.tap.clone())),
             Heard::Event(Event::Change(change)) => self.take_change(index, &change),
             Heard::Event(Event::Recovered) => self.recover(index),
             Heard::Event(Event::Lost(lost)) => self.lose(index, &lost),
@@ -158,8 +165,9 @@ impl Listener {
         {
             strangers.classes.note_wrote(&target, &signature.rows.table);
         }
-        self.ears[index].has_changed = true;
-        if self.ears[index].calm.is_restless() {
+        let ear = &mut self.ears[index];
+        ear.has_changed |= ear.means != Some(Means::Tap) || change.operation == Operation::Other;
+        if ear.calm.is_restless() {
             return;
         }
         following.status.lock().changed(&signature);
@@ -237,9 +245,18 @@ impl Listener {
     /// A source that has to be asked was asked. One that changes all the time is as good as
     /// none until it stands still again.
     fn note_asked(&mut self, index: usize) {
-        let ear = &mut self.ears[index];
+        let (ear, now) = (&mut self.ears[index], Instant::now());
+        let is_asked = match ear.means {
+            Some(Means::Poll) => true,
+            Some(Means::Tap) => ear.asked_at.is_none_or(|at| now >= at + ROUND),
+            _ => return,
+        };
+        if !is_asked {
+            return;
+        }
+        ear.asked_at = Some(now);
         let has_changed = std::mem::take(&mut ear.has_changed);
-        if ear.means != Some(Means::Poll) || !ear.calm.note(has_changed) {
+        if !ear.calm.note(has_changed) {
             return;
         }
         let is_restless = ear.calm.is_restless();

@@ -51,6 +51,33 @@ async fn a_source_that_stands_still_doesnt_speak_for_another_that_moves() {
     assert!(listener.due().is_some());
 }
 
+/// Whether a tap beside which only so much is told in each round is restless after many.
+async fn is_restless(changes: &[Change], pause: Duration) -> bool {
+    let mut listener = listener([Means::Tap, Means::Log]);
+    for _ in 0..100 {
+        for change in changes {
+            listener.take(0, Heard::Event(Event::Change(change.clone())));
+            listener.take(0, Heard::Event(Event::Commit(None)));
+            let is_restless = listener.ears[0].calm.is_restless();
+            assert!(listener.due().is_some() || is_restless, "they can be read at once");
+        }
+        tokio::time::advance(pause).await;
+        listener.settle();
+    }
+    listener.ears[0].calm.is_restless()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tap_is_restless_where_others_change_a_table_all_the_time() {
+    let anything = Change::anything("site", "posts");
+    let told = Change { operation: Operation::Insert, ..anything.clone() };
+    assert!(is_restless(std::slice::from_ref(&anything), ROUND).await);
+    let both = [told.clone(), told.clone(), anything.clone(), told.clone()];
+    assert!(is_restless(&both, ROUND).await, "what the app writes hides nothing");
+    assert!(!is_restless(&[told], ROUND).await, "those are told apart");
+    assert!(!is_restless(&[anything], ROUND / 100).await, "all at once");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_source_that_is_lost_is_waited_for_no_more() {
     let mut listener = listener([Means::Poll, Means::Log]);

@@ -85,7 +85,9 @@ impl OwnChanges {
 pub(super) async fn serve(following: Arc<Following>) {
     let own = &following.own;
     let Some(mut asked) = own.asked.lock().take() else { return };
-    let mut ends: Vec<LogEnd> = following.sources.iter().filter_map(LogEnd::of).collect();
+    let sources = following.sources.iter().enumerate();
+    let mut ends: Vec<(usize, LogEnd)> =
+        sources.filter_map(|(index, source)| Some((index, LogEnd::of(source)?))).collect();
     while let Some(first) = asked.recv().await {
         let mut waiters = vec![first];
         // Whoever waits by now has written before the end is read.
@@ -96,7 +98,11 @@ pub(super) async fn serve(following: Arc<Following>) {
             continue;
         }
         let until = Instant::now() + WAIT_MAX;
-        for end in &mut ends {
+        for (index, end) in &mut ends {
+            // Else it would be waited for in vain.
+            if !following.status.lock().tells_places(*index) {
+                continue;
+            }
             let Ok(place) = end.read().await else { continue };
             let reached = async {
                 loop {

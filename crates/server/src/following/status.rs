@@ -53,6 +53,12 @@ impl Status {
         }
     }
 
+    /// Whether a source is heard by what tells how far it is.
+    pub(super) fn tells_places(&self, index: usize) -> bool {
+        let means = self.sources.get(index).and_then(|source| source.means);
+        matches!(means, Some(Means::Log | Means::Told))
+    }
+
     pub(super) fn heard(&mut self, index: usize, ticks_ms: u64) {
         if let Some(source) = self.sources.get_mut(index) {
             (source.state, source.since_ticks_ms) = (State::Heard, ticks_ms);
@@ -132,6 +138,7 @@ impl SourceStatus {
         let means = match self.means {
             Some(Means::Log) => ", by its log",
             Some(Means::Poll) => ", by asking when its tables changed",
+            Some(Means::Tap) => ", by the app's own statements and by asking which tables changed",
             Some(Means::Counter) => ", by its counter of changes",
             Some(Means::Files) => ", by the system's word",
             Some(Means::Told) | None => "",
