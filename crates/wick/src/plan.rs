@@ -84,6 +84,12 @@ pub(crate) enum PlanError {
         "php-fpm is for a folder with PHP in it, and {0} is an origin of its own: leave --php (php = …) out"
     )]
     PhpForOrigin(String),
+    /// A tap, and PHP that nobody can lead to it.
+    #[error(
+        "changes = \"tap\" is only for PHP that Wick starts itself, and {0} is not: write \
+         changes = \"auto\", or name the site's folder as origin and leave php = … (--php) out"
+    )]
+    TapWithoutPhp(String),
     /// A token that anybody could try out.
     #[error(
         "the purge_token of site number {0} in the settings file is shorter than 8 characters: \
@@ -230,6 +236,10 @@ fn sites(serve: &Serve, written: &mut Vec<SiteSettings>) -> Result<Vec<SitePlan>
             return Err(PlanError::PhpForOrigin(source));
         }
         let plan = SitePlan::of(&source, site);
+        let is_tapped = matches!(plan.changes, ChangesPlan::Tap(_));
+        if is_tapped && (plan.php.is_some() || matches!(plan.source, Source::Http(_))) {
+            return Err(PlanError::TapWithoutPhp(plan.php.unwrap_or(source)));
+        }
         if site.purge_token.is_some() && plan.purge_token.is_none() {
             return Err(PlanError::ShortToken(at + 1));
         }
@@ -333,6 +343,10 @@ mod tests {
         assert!(told(both).contains("two sites answer for the host"));
         let php = "[[site]]\norigin = \"http://a\"\nphp = \"tcp:b:1\"\n";
         assert!(told(php).contains("http://a is an origin of its own"));
+        let tapped = "[[site]]\norigin = \"http://a\"\nchanges = \"tap\"\n";
+        assert!(told(tapped).contains("http://a is not: write changes = \"auto\""));
+        let tapped = "[[site]]\norigin = \"/a\"\nphp = \"tcp:b:1\"\nchanges = \"tap\"\n";
+        assert!(told(tapped).contains("tcp:b:1 is not: write"));
         let short = "[[site]]\norigin = \"/a\"\npurge_token = \"short\"\n";
         let said = told(short);
         assert!(said.contains("shorter than 8") && !said.contains("\"short\""), "{said}");

@@ -88,7 +88,11 @@ pub(crate) struct SiteSettings {
     pub(crate) strangers_sample: Option<u32>,
     /// Where changes are heard of that don't come through Wick: `"mysql://user:password@host/name"`,
     /// `"postgres://…"`, `"sqlite:/path/to/file"`, `"files:/path/to/folder"`, or a list of these;
-    /// `"auto"` means what the app's own settings name, `"off"` nothing. Default: `auto`.
+    /// `"auto"` means what the app's own settings name, `"off"` nothing. `"tap"` means the MariaDB
+    /// or MySQL that they name, heard by what PHP says to it as well: for PHP that Wick starts, and
+    /// apps that say `localhost` without a socket of their own; where the app's settings aren't
+    /// found, `"tap:mysql://user:password@localhost/name?socket=/path"`, to which PHP's `localhost`
+    /// leads then. Default: `auto`.
     pub(crate) changes: Option<ChangesPlan>,
     /// How long a page that is shared among strangers is fresh while changes are heard of.
     /// Default: `6h`.
@@ -338,8 +342,12 @@ mod tests {
             ("[\"files:/a\", \"mysql://hush\"]", "2:24: a database's address names a user"),
             ("[\"files:/a\", \"auto\"]", "2:24: write mysql://"),
             ("[]", "2:11: an empty list names nothing: write \"off\" to follow no changes"),
-            ("true", "2:11: invalid type: boolean `true`, expected \"auto\", \"off\", a source "),
-            ("{ a = \"hush\" }", "2:11: invalid type: map, expected \"auto\", \"off\", a source "),
+            ("true", "2:11: invalid type: boolean `true`, expected \"auto\", \"off\", \"tap\", "),
+            ("{ a = \"hush\" }", "2:11: invalid type: map, expected \"auto\", \"off\", \"tap\", "),
+            ("\"tap:mysql://u:hush@h/d\"", "2:11: a tap stands before a socket: write tap:mysql"),
+            ("\"tap:files:/hush\"", "2:11: a tap stands before a socket: write tap:mysql"),
+            ("\"tap:mysql://hush\"", "2:11: a database's address names a user"),
+            ("[\"tap\"]", "2:12: write mysql://"),
             ("mysql://u:hush@h/d", "2:"),
             ("\"mysql://u:hush@h/d", "2:"),
         ] {
@@ -356,6 +364,8 @@ mod tests {
         for (value, expected) in [
             ("\"auto\"", "Auto"),
             ("\"off\"", "Off"),
+            ("\"tap\"", "Tap(None)"),
+            ("\"tap:mysql://u:hush@h/d?socket=/s\"", "Tap(Some(u@/s/d))"),
             ("\"mysql://u:hush@h/d\"", "Given([MySql(u@h:3306/d)])"),
             ("[\"sqlite:/a\", \"files:/b\"]", "Given([Sqlite(\"/a\"), Files(\"/b\")])"),
         ] {

@@ -9,6 +9,7 @@ use origin::{
 };
 use server::SiteConfig;
 
+use crate::changes::tap::{self, TapError};
 use crate::plan::{SitePlan, Source};
 
 /// How deep PHP is looked for in a folder: apps keep an index.php at the top.
@@ -31,6 +32,9 @@ pub(crate) enum SiteError {
     /// php-fpm can't be started.
     #[error(transparent)]
     Fpm(#[from] FpmError),
+    /// The owner wants a tap, and none can stand.
+    #[error(transparent)]
+    Tap(#[from] TapError),
 }
 
 /// A site whose origin is ready.
@@ -39,6 +43,8 @@ pub(crate) struct Started {
     /// What was found, for the person at the terminal.
     pub(crate) found: Vec<String>,
     fpm: Option<Fpm>,
+    /// What its PHP goes to for its database. It goes last: PHP may ask until it has ended.
+    tap: Option<tap::Standing>,
 }
 
 /// What is in a folder.
@@ -55,6 +61,8 @@ impl Started {
         state: &Path,
         caches: bool,
     ) -> Result<Self, SiteError> {
+        let caches = caches && plan.caches;
+        let mut tap = None;
         let (origin, found, fpm) = match &plan.source {
             Source::Http(address) => {
                 let options = HttpOptions { timeouts: plan.timeouts, ..HttpOptions::default() };
@@ -64,11 +72,21 @@ impl Started {
             Source::Folder(folder) => {
                 let folder = readable(folder)?;
                 match look(&folder)? {
+                    Content::Plain if tap::address(plan) != Ok(None) => {
+                        return Err(TapError::NoPhp(folder).into());
+                    }
                     Content::Plain => {
                         let found = format!("files     {} (no PHP in it)", folder.display());
                         (Origin::Files(FilesOrigin::new(folder)), vec![found], None)
                     }
-                    Content::Php => php(plan, &folder, state).await?,
+                    Content::Php => {
+                        let told;
+                        (tap, told) = tap_before(plan, caches).await?;
+                        let (origin, mut found, fpm) =
+                            php(plan, &folder, state, tap.as_ref()).await?;
+                        found.extend(told);
+                        (origin, found, fpm)
+                    }
                 }
             }
         };
@@ -76,12 +94,13 @@ impl Started {
         config.name = name(plan);
         config.hosts = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         config.rules = plan.rules.clone();
-        config.caches = caches && plan.caches;
+        config.caches = caches;
         config.strangers = plan.strangers.clone();
         config.purge_token = plan.purge_token.clone();
         config.changes = crate::changes::sources(plan);
+        config.tap = tap.as_ref().map(tap::Standing::handle);
         config.changes_rules = plan.changes_rules.clone();
-        Ok(Self { config, found, fpm })
+        Ok(Self { config, found, fpm, tap })
     }
 
     /// The process group of the php-fpm that was started for the site, if any.
@@ -96,6 +115,7 @@ impl Started {
         if let Some(fpm) = self.fpm {
             fpm.stop().await;
         }
+        drop(self.tap);
     }
 }
 
@@ -117,11 +137,33 @@ fn name(plan: &SitePlan) -> String {
     if hosts.is_empty() { source } else { format!("{source} {}", hosts.join(",")) }
 }
 
+/// The tap that the owner wants, and what is to be said of it. One that can't stand is done
+/// without.
+async fn tap_before(
+    plan: &SitePlan,
+    caches: bool,
+) -> Result<(Option<tap::Standing>, Option<String>), TapError> {
+    let Some(address) = tap::address(plan)?.filter(|_| caches) else { return Ok((None, None)) };
+    let door = &address.door;
+    Ok(match tap::stand(&address).await {
+        Ok(standing) => {
+            let told = format!("tap       what PHP says to the database at {door} is heard");
+            (Some(standing), Some(told))
+        }
+        Err(error) => {
+            let told =
+                format!("tap       none stands before {door} ({error}): PHP goes there itself");
+            (None, Some(told))
+        }
+    })
+}
+
 /// A folder with PHP in it: by a php-fpm that is named, or by our own.
 async fn php(
     plan: &SitePlan,
     folder: &Path,
     state: &Path,
+    tap: Option<&tap::Standing>,
 ) -> Result<(Origin, Vec<String>, Option<Fpm>), SiteError> {
     let site = format!("php       {}", folder.display());
     if let Some(address) = &plan.php {
@@ -142,6 +184,7 @@ async fn php(
     let mut options = FpmOptions::new(folder, run_folder);
     options.children = plan.php_children.map(|children| children as usize);
     options.environment = plan.environment.clone();
+    options.database_socket = tap.map(|tap| tap.socket().to_owned());
     let fpm = Fpm::start(options).await?;
     let php = PhpOptions { timeouts: plan.timeouts, ..PhpOptions::for_children(fpm.children()) };
     let origin = PhpOrigin::new(folder, fpm.dial(), php);

@@ -14,6 +14,11 @@ use crate::plan::{self, SitePlan};
 pub(crate) async fn say(plan: &SitePlan, serve: &Serve, wrong: &mut Vec<String>) {
     let mut lines = Vec::new();
     let all = super::heard(plan);
+    if let Err(why) = super::tap::address(plan) {
+        lines.push(format!("changes   not followed: {why}"));
+        lines.iter().for_each(|line| print(&format!("  {line}\n")));
+        return;
+    }
     if all.is_empty() {
         lines.push(match plan.changes {
             ChangesPlan::Off => "changes   not followed: changes = \"off\"".to_owned(),
@@ -113,7 +118,7 @@ impl About<'_> {
     /// Where one stands, and what the next rung takes.
     fn standing(&self, standing: &Standing) -> Vec<String> {
         let is_mysql = matches!(self.heard.source, Source::MySql(_));
-        let mut lines = vec![indented(rung(standing.rung))];
+        let mut lines = vec![indented(rung(super::reached(standing.rung, self.plan)))];
         if standing.grants.is_empty() && standing.settings.is_empty() {
             return lines;
         }
@@ -136,7 +141,9 @@ impl About<'_> {
             lines.extend(standing.grants.iter().map(|line| indented(&format!("    {line}"))));
             lines.push(indented(&format!("  know that {WARNING}")));
         }
-        if is_mysql && !matches!(self.heard.whence, Whence::Given) {
+        // Who wants a tap has decided against the log.
+        let is_auto = self.plan.changes == ChangesPlan::Auto;
+        if is_mysql && is_auto {
             lines.push(indented("one command does it, with a user of its own, and asks first:"));
             lines.push(indented(&format!("    {}", self.command())));
         }

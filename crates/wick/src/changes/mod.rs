@@ -9,11 +9,12 @@ mod check;
 mod follow;
 mod login;
 mod setting;
+pub(crate) mod tap;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use changes::{Rung, Source};
+use changes::{Address, Rung, Source};
 
 pub(crate) use self::check::say as check;
 pub(crate) use self::follow::run as follow;
@@ -34,6 +35,8 @@ pub(crate) enum ChangesPlan {
     Off,
     /// Here, and nowhere else.
     Given(Vec<Source>),
+    /// From the app's own statements too: to the database that its settings name, or to this.
+    Tap(Option<Address>),
 }
 
 /// One source of a site's changes, and how it became one.
@@ -82,7 +85,7 @@ pub(crate) async fn found(plan: &SitePlan) -> Vec<String> {
     let mut lines = Vec::new();
     for Heard { source, whence } in heard(plan) {
         let how = match &source {
-            Source::MySql(_) | Source::PostgreSql(_) => rung_of(&source).await,
+            Source::MySql(_) | Source::PostgreSql(_) => rung_of(&source, plan).await,
             Source::Sqlite(_) | Source::Files(_) => "followed",
             Source::Other(_) => "which can't be followed",
         };
@@ -91,10 +94,18 @@ pub(crate) async fn found(plan: &SitePlan) -> Vec<String> {
     lines
 }
 
-async fn rung_of(source: &Source) -> &'static str {
+async fn rung_of(source: &Source, plan: &SitePlan) -> &'static str {
     match tokio::time::timeout(PATIENCE, changes::standing_of(source)).await {
-        Ok(Some(Ok(standing))) => rung(standing.rung),
+        Ok(Some(Ok(standing))) => rung(reached(standing.rung, plan)),
         _ => "which doesn't let us in (\"wick check\" says what to do)",
+    }
+}
+
+/// The rung that is used of those that are possible: beside a tap no log is read.
+fn reached(possible: Rung, plan: &SitePlan) -> Rung {
+    match plan.changes {
+        ChangesPlan::Tap(_) => possible.min(Rung::Poll),
+        _ => possible,
     }
 }
 
@@ -125,12 +136,16 @@ fn heard(plan: &SitePlan) -> Vec<Heard> {
             .iter()
             .map(|source| Heard { source: source.clone(), whence: Whence::Given })
             .collect(),
-        (ChangesPlan::Auto, plan::Source::Folder(folder)) => {
+        (ChangesPlan::Tap(Some(address)), _) => {
+            vec![Heard { source: Source::MySql(address.clone()), whence: Whence::Given }]
+        }
+        (ChangesPlan::Auto | ChangesPlan::Tap(None), plan::Source::Folder(folder)) => {
             let Some(found) = changes::find_settings(folder) else { return Vec::new() };
             let all = found.sources();
             all.into_iter().map(|source| with_login(plan, &found, source)).collect()
         }
-        (ChangesPlan::Auto, plan::Source::Http(_)) | (ChangesPlan::Off, _) => Vec::new(),
+        (ChangesPlan::Auto | ChangesPlan::Tap(None), plan::Source::Http(_))
+        | (ChangesPlan::Off, _) => Vec::new(),
     }
 }
 
@@ -138,6 +153,8 @@ fn heard(plan: &SitePlan) -> Vec<Heard> {
 fn with_login(plan: &SitePlan, found: &changes::Found, source: Source) -> Heard {
     let (app, file) = (found.app.clone(), found.file.clone());
     if let (Source::MySql(address), Some(state)) = (&source, &plan.logins)
+        // What passes a tap is the app's, and so is who asks beside it.
+        && plan.changes == ChangesPlan::Auto
         // One that we may not read is as good as none; `wick check` tells of it.
         && let Ok(Some(login)) = Login::read(state, address)
     {

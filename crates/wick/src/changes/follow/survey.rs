@@ -58,7 +58,7 @@ pub(super) enum User {
 fn database_of(plan: &SitePlan) -> Result<(String, Address), FollowError> {
     match (&plan.changes, &plan.source) {
         (ChangesPlan::Off, _) => return Err(FollowError::Off),
-        (ChangesPlan::Given(_), _) => return Err(FollowError::Given),
+        (ChangesPlan::Given(_) | ChangesPlan::Tap(_), _) => return Err(FollowError::Given),
         (ChangesPlan::Auto, plan::Source::Http(_)) => return Err(FollowError::NoSettings),
         (ChangesPlan::Auto, plan::Source::Folder(_)) => {}
     }
