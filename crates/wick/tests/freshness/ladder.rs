@@ -1,16 +1,21 @@
-//! The rungs below the log: the app's own user, who may only poll; and nothing at all.
+//! The rungs below the log: the app's own user, who may only poll; a tap beside that, where
+//! readings write all the time; and nothing at all.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
+use tempfile::TempDir;
 
 use crate::browser::Outcome;
 use crate::client::Answer;
 use crate::figures::{Figures, Times};
-use crate::site::{Followed, Site, explain};
+use crate::served::Served;
+use crate::server::Server;
+use crate::site::{Followed, Site, address, explain, settings_of, sweeps};
 use crate::stranger::{self, PATIENCE, Stranger};
-use crate::{amount, trial};
+use crate::{amount, specimen, trial};
 
 const TITLE: &str = "Without a log";
 const COLUMNS: &[&str] = &["rung", "edits", "p50", "p99", "max"];
@@ -20,6 +25,12 @@ const POLLED_MAX: Duration = Duration::from_secs(3);
 const SHORT_MAX: Duration = Duration::from_secs(10 + 2);
 /// Edits of each rung; of the lowest, each of which takes ten seconds, a tenth as many.
 const EDITS: usize = 20;
+/// What others write beside a tap, strangers see within this: that is promised.
+const TAPPED_MAX: Duration = Duration::from_secs(5);
+/// Readings that ask the app, after learning, none of which may sweep.
+const READS: usize = 200;
+/// Learning is over when so many of them in a row swept nothing.
+const QUIET_READS: usize = 20;
 
 pub(crate) fn trials(figures: &Arc<Figures>) -> Vec<Trial> {
     vec![
@@ -30,6 +41,14 @@ pub(crate) fn trials(figures: &Arc<Figures>) -> Vec<Trial> {
         trial(figures, "ladder::off".to_owned(), |figures| {
             let edits = amount("FRESHNESS_EDITS", EDITS).div_ceil(10);
             rung(figures, "off", Followed::Not, edits, SHORT_MAX)
+        }),
+        trial(figures, "ladder::tap".to_owned(), |figures| {
+            let site = Tapped::start("sessions-in-table")?;
+            let edits = amount("FRESHNESS_EDITS", EDITS);
+            tap(&site, figures, edits).map_err(|error| {
+                let said = explain(&site.wick, "/post/1");
+                format!("{error}\n{said}\nwick said:\n{}", site.wick.complaints())
+            })
         }),
     ]
 }
@@ -73,5 +92,109 @@ fn until_in_memory(stranger: &mut Stranger, followed: Followed) -> Outcome<()> {
     match hit.ok_or("it never came from memory")? {
         Some(ttl) if Duration::from_secs(ttl.unsigned_abs()) <= SHORT_MAX => Ok(()),
         ttl => Err(format!("a page of a site that isn't followed is fresh for {ttl:?} s")),
+    }
+}
+
+/// A specimen whose every reading writes, with a tap before its database, which keeps no log.
+struct Tapped {
+    wick: Served,
+    database: Server,
+    _folder: TempDir,
+}
+
+impl Tapped {
+    fn start(name: &str) -> Outcome<Self> {
+        let database = Server::start(&[]).ok_or("there is no MariaDB")?;
+        let folder = TempDir::new().map_err(|error| error.to_string())?;
+        let variables = [
+            ("SPECIMEN_DB_SOCKET", "localhost"),
+            ("SPECIMEN_DB_NAME", "site"),
+            ("SPECIMEN_DB_USER", "app"),
+            ("SPECIMEN_DB_PASSWORD", "app"),
+        ];
+        specimen::copy(name, folder.path(), &variables).map_err(|error| error.to_string())?;
+        leave_the_socket_to_php(&folder.path().join("lib/data.php"))?;
+        let socket = database.socket().display().to_string();
+        let changes = format!("tap:{}", address("app", "app", &socket));
+        let wick = Served::with(&folder.path().join(name), &settings_of(&changes), &[])?;
+        Ok(Self { wick, database, _folder: folder })
+    }
+}
+
+/// Specimens name a socket; most apps say `localhost`.
+fn leave_the_socket_to_php(script: &Path) -> Outcome<()> {
+    let text = std::fs::read_to_string(script).map_err(|error| error.to_string())?;
+    let changed = text.replace(
+        "unix_socket=' . self::told('SPECIMEN_DB_SOCKET')",
+        "host=' . self::told('SPECIMEN_DB_SOCKET')",
+    );
+    if changed == text {
+        return Err("the specimens' way to a database is written otherwise".to_owned());
+    }
+    std::fs::write(script, changed).map_err(|error| error.to_string())
+}
+
+/// Readings sweep nothing once they are known, and edits that don't pass the tap are seen
+/// while they go on.
+fn tap(site: &Tapped, figures: &Figures, edits: usize) -> Outcome<()> {
+    let mut reader = Reader { stranger: Stranger::new(site.wick.port), words: 0 };
+    reader.learn(&site.wick)?;
+    if !explain(&site.wick, "/").contains("by the app's own statements") {
+        return Err("it isn't heard by a tap".to_owned());
+    }
+    let (mut times, before) = (Times::default(), sweeps(&site.wick)?);
+    for _ in 0..READS {
+        reader.ask_the_app()?;
+    }
+    let swept = sweeps(&site.wick)? - before;
+    if swept > 0 {
+        return Err(format!("{READS} readings swept {swept} times"));
+    }
+    for number in 0..edits {
+        reader.ask_the_app()?;
+        reader.stranger.until_kept("/post/1")?;
+        let edit = format!("UPDATE posts SET body = 'Edited {number}.' WHERE id = 1");
+        site.database.ask(&format!("USE site; {edit}"));
+        let shows = |answer: &Answer| answer.body.contains(&format!("Edited {number}."));
+        let seen = reader.stranger.until("/post/1", Instant::now(), PATIENCE, shows)?;
+        times.add(seen.after);
+    }
+    let mut row = vec!["tap and poll, readings that write".to_owned(), times.len().to_string()];
+    row.extend(times.cells());
+    figures.add(TITLE, COLUMNS, row);
+    match times.max() <= TAPPED_MAX {
+        true => Ok(()),
+        false => Err(format!("an edit was seen only after {:?}", times.max())),
+    }
+}
+
+/// A stranger who searches for words that nobody searched for, so that the app is asked.
+struct Reader {
+    stranger: Stranger,
+    words: usize,
+}
+
+impl Reader {
+    fn ask_the_app(&mut self) -> Outcome<()> {
+        self.words += 1;
+        let answer = self.stranger.read(&format!("/search?q=word{}", self.words))?;
+        match answer.is_from_memory() {
+            false => Ok(()),
+            true => Err(format!("a first search was served from memory: {}", answer.head)),
+        }
+    }
+
+    /// Reads until readings sweep no more.
+    fn learn(&mut self, wick: &Served) -> Outcome<()> {
+        let (mut quiet, mut swept) = (0, sweeps(wick)?);
+        let learned = stranger::each(PATIENCE, || {
+            self.stranger.until_kept("/post/1")?;
+            self.ask_the_app()?;
+            let now = sweeps(wick)?;
+            quiet = if now == swept { quiet + 1 } else { 0 };
+            swept = now;
+            Ok((quiet >= QUIET_READS).then_some(()))
+        })?;
+        learned.ok_or_else(|| "readings sweep and sweep".to_owned())
     }
 }
