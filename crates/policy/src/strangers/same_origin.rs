@@ -4,9 +4,10 @@
 //! [`Origin`], and the page that a same-origin `Referer` names. The tokens in pages that
 //! strangers share are known to everybody, so a request is only ever translated when the
 //! browser itself vouches that no other site made it.
-//! Law: RFC 6454 §7; Fetch Metadata (`Sec-Fetch-Site`); RFC 9110 §10.1.3 (`Referer`).
+//! Law: RFC 6454 §7; Fetch §3.2 (`Origin`); Fetch Metadata (`Sec-Fetch-Site`); RFC 9110
+//! §10.1.3 (`Referer`).
 //! Invariants: 1. a field that stands there twice proves nothing good. 2. two proofs that
-//! contradict each other are [`Origin::Cross`]. 3. without a host nothing is the same.
+//! contradict each other are [`Origin::Cross`]; a hidden origin contradicts nothing. 3. without a host nothing is the same.
 
 use wire::{Fields, Name};
 
@@ -29,7 +30,11 @@ pub fn origin_of(fields: &Fields, scheme: &str, host: &str) -> Origin {
     else {
         return Origin::Cross;
     };
-    if origin.is_some_and(|origin| !is_origin(origin, scheme, host)) {
+    // A page with `Referrer-Policy: no-referrer` sends its forms so, to its own site as well.
+    // What is hidden from elsewhere (a sandbox, a redirect over another site, a `data:` URL)
+    // is cross-site to the browser, which sets the field from the origin that it hides.
+    let is_hidden = origin == Some(b"null") && site == Some(b"same-origin");
+    if !is_hidden && origin.is_some_and(|origin| !is_origin(origin, scheme, host)) {
         return Origin::Cross;
     }
     match (site, origin) {
@@ -110,7 +115,12 @@ mod tests {
             ("sec-fetch-site: same-site", Origin::Cross),
             ("sec-fetch-site: cross-site\norigin: http://a.test", Origin::Cross),
             ("sec-fetch-site: same-origin\norigin: http://evil.test", Origin::Cross),
-            ("sec-fetch-site: same-origin\norigin: null", Origin::Cross),
+            ("sec-fetch-site: same-origin\norigin: null", Origin::Same),
+            ("sec-fetch-site: same-site\norigin: null", Origin::Cross),
+            ("sec-fetch-site: cross-site\norigin: null", Origin::Cross),
+            ("sec-fetch-site: none\norigin: null", Origin::Cross),
+            ("sec-fetch-site: same-origin\norigin: NULL", Origin::Cross),
+            ("sec-fetch-site: same-origin\norigin: null\norigin: null", Origin::Cross),
             ("sec-fetch-site: Same-Origin", Origin::Cross),
             ("sec-fetch-site:", Origin::Cross),
             ("sec-fetch-site: same-origin, same-origin", Origin::Cross),
