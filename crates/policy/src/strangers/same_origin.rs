@@ -7,7 +7,8 @@
 //! Law: RFC 6454 §7; Fetch §3.2 (`Origin`); Fetch Metadata (`Sec-Fetch-Site`); RFC 9110
 //! §10.1.3 (`Referer`).
 //! Invariants: 1. a field that stands there twice proves nothing good. 2. two proofs that
-//! contradict each other are [`Origin::Cross`]; a hidden origin contradicts nothing. 3. without a host nothing is the same.
+//! contradict each other are [`Origin::Cross`]; a hidden origin contradicts nothing. 3. without
+//! a host nothing is the same.
 
 use wire::{Fields, Name};
 
