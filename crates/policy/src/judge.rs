@@ -46,17 +46,8 @@ pub enum Judgement {
 /// Judges a stored response that the request selects.
 #[must_use]
 pub fn judge(terms: &Terms, request: &Fields, ticks_ms: u64, rules: &Rules) -> Judgement {
-    // By the letter of the law both could be served; but a page that doesn't say that it is
-    // for everybody was made for a stranger, and this visitor isn't one.
-    let withheld = if request.has(Name::Authorization) && !terms.shared_with_authorization {
-        Some(PassReason::Authorization)
-    } else if request.has(Name::Cookie) && !terms.explicit {
-        Some(PassReason::Cookie)
-    } else {
-        None
-    };
     let asked = RequestDirectives::of(request);
-    let judgement = match withheld {
+    let judgement = match withheld(terms, request) {
         Some(reason) => Judgement::Pass(reason),
         None => judge_freshness(terms, &asked, ticks_ms, rules),
     };
@@ -65,6 +56,21 @@ pub fn judge(terms: &Terms, request: &Fields, ticks_ms: u64, rules: &Rules) -> J
             Judgement::OnlyIfCached
         }
         judgement => judgement,
+    }
+}
+
+/// Why a response must be kept from whoever sends these fields, however fresh it is.
+///
+/// By the letter of the law it could be served; but a page that doesn't say that it is for
+/// everybody was made for a stranger, and this visitor isn't one.
+#[must_use]
+pub fn withheld(terms: &Terms, request: &Fields) -> Option<PassReason> {
+    if request.has(Name::Authorization) && !terms.shared_with_authorization {
+        Some(PassReason::Authorization)
+    } else if request.has(Name::Cookie) && !terms.explicit {
+        Some(PassReason::Cookie)
+    } else {
+        None
     }
 }
 

@@ -205,3 +205,20 @@ fn a_page_that_was_purged_softly_is_stale_and_served_by_leave() {
     softened(Terms { no_cache: true, ..TERMS }, 5, true, "", "validate no-cache -3");
     softened(TERMS, 5, true, "cache-control: max-age=1", "validate request-max-age -3");
 }
+
+#[test]
+fn what_is_kept_from_a_visitor_is_so_whatever_they_wish_of_caches() {
+    let declared = Terms { shared_with_authorization: true, explicit: true, ..TERMS };
+    let guessed = Terms { shared_with_authorization: false, explicit: false, ..TERMS };
+    for wish in ["", "cache-control: only-if-cached\n", "cache-control: max-stale\n"] {
+        for (terms, shown, expected) in [
+            (guessed, "authorization: x", Some(PassReason::Authorization)),
+            (guessed, "cookie: a=b", Some(PassReason::Cookie)),
+            (guessed, "accept: x", None),
+            (declared, "authorization: x\ncookie: a=b", None),
+        ] {
+            let request = Fields::parse(format!("{wish}{shown}").as_bytes()).expect("valid");
+            assert_eq!(withheld(&terms, &request), expected, "{request:?}");
+        }
+    }
+}

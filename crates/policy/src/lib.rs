@@ -44,7 +44,7 @@ pub use directives::{RequestDirectives, ResponseDirectives};
 pub use forwarding::{to_client, to_origin};
 pub use invalidate::invalidated;
 pub use judge::{
-    Judgement, is_only_if_cached, judge, judge_shared, judge_softened, may_serve_on_error,
+    Judgement, is_only_if_cached, judge, judge_shared, judge_softened, may_serve_on_error, withheld,
 };
 pub use key::{write_key_without, write_primary_key};
 pub use plan::{Plan, plan};

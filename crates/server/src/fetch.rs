@@ -11,9 +11,7 @@ use std::sync::Arc;
 use base::{Now, task};
 use origin::{Answer, OriginError};
 use policy::strangers::Visitor;
-use policy::{
-    Admission, Judgement, MissReason, NoStore, PassReason, StaleReason, Terms, VaryKey, Verdict,
-};
+use policy::{Admission, MissReason, NoStore, PassReason, StaleReason, VaryKey, Verdict};
 use store::{Key, Lead};
 use wire::{Fields, Name, ResponseHead};
 
@@ -424,7 +422,7 @@ pub(crate) fn board(journey: &Journey, landing: Landing) -> Boarding {
             if page.is_for_strangers() {
                 return Boarding::Aboard(Box::new(stored_reply(journey, page, verdict, None)));
             }
-            if let Some(reason) = withheld(journey, &stored.terms) {
+            if let Some(reason) = policy::withheld(&stored.terms, &journey.head.fields) {
                 return Boarding::Alone(reason);
             }
             if matches!(verdict, Verdict::Stale(_)) && !may_serve_on_error(journey, &page) {
@@ -437,7 +435,7 @@ pub(crate) fn board(journey: &Journey, landing: Landing) -> Boarding {
             if vary.as_ref().is_some_and(|vary| !vary.matches(&journey.head.fields)) {
                 return Boarding::OtherVariant(vary.clone());
             }
-            if let Some(reason) = withheld(journey, terms) {
+            if let Some(reason) = policy::withheld(terms, &journey.head.fields) {
                 return Boarding::Alone(reason);
             }
             match shared_reply(journey, &shared, Verdict::Collapsed) {
@@ -449,15 +447,6 @@ pub(crate) fn board(journey: &Journey, landing: Landing) -> Boarding {
         Landing::Failed { status, error } => {
             Boarding::Aboard(Box::new(Reply::failed_with(status, &error, &journey.key)))
         }
-    }
-}
-
-/// Why a page must be kept from this visitor, if it must.
-fn withheld(journey: &Journey, terms: &Terms) -> Option<PassReason> {
-    let ticks_ms = journey.now().ticks_ms;
-    match policy::judge(terms, &journey.head.fields, ticks_ms, &journey.site.rules) {
-        Judgement::Pass(reason) => Some(reason),
-        _ => None,
     }
 }
 

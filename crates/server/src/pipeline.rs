@@ -219,6 +219,9 @@ pub(crate) fn look(
     };
     let stored = match &page.kind {
         Kind::Stored(stored) => stored,
+        Kind::PassUntil { .. } if policy::is_only_if_cached(&head.fields) => {
+            return Found::MustNotAsk;
+        }
         Kind::PassUntil { ticks_ms } if now.ticks_ms < *ticks_ms => {
             return Found::Ask(Task::Pass(PassReason::Remembered));
         }
