@@ -7,7 +7,9 @@ use std::net::TcpListener;
 use crate::origin::Origin;
 use crate::wick::{Wick, ask, body, open_folder};
 
-const PAGE: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\npage";
+/// It says that it closes: a write is not sent twice, so it must not meet a dead connection.
+const PAGE: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nConnection: close\r\n\
+    Content-Length: 4\r\n\r\npage";
 
 /// What `Cache-Status` says without the key.
 fn cache_status(answer: &str) -> String {
