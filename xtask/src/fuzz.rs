@@ -211,7 +211,7 @@ mod tests {
                 .map_err(str::to_owned);
             assert_eq!(found, expected, "{line}");
         };
-        check("", Ok((60, "range vary")));
+        check("", Ok((SECONDS, "range vary")));
         check("--seconds 5", Ok((5, "range vary")));
         check("vary --seconds 5", Ok((5, "vary")));
         check("--seconds", Err("--seconds needs a number"));
