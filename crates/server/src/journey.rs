@@ -82,6 +82,11 @@ impl Journey {
         self.site.generations.fence() == self.fence
     }
 
+    /// What it has was found when the site's count of writes and purges was this.
+    pub(crate) fn looked_at(&mut self, fence: u64) {
+        self.fence = fence;
+    }
+
     pub(crate) fn method(&self) -> &Method {
         &self.head.method
     }

@@ -54,6 +54,8 @@ pub(crate) struct Errand {
     pub(crate) hash: u64,
     pub(crate) task: Task,
     pub(crate) reader: Reader,
+    /// The site's count of writes and purges before the store was looked at.
+    pub(crate) fence: u64,
 }
 
 /// Why the origin is asked.
@@ -85,12 +87,14 @@ pub(crate) fn depart(
     let Some(site) = server.sites.find(&head.host) else {
         return Turn::Arrived(Reply::refused(policy::RefuseReason::HostUnknown));
     };
+    // Before the look, or what is found may be what a write is about to remove.
+    let fence = site.generations.fence();
     let reader = read_visitor(site, head);
     key_text.clear();
     let ignored = &site.rules.key_ignores_query;
     policy::write_key_without(key_text, "http", &head.host, &head.target, ignored);
     let hash = hash(key_text);
-    let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task, reader });
+    let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task, reader, fence });
     match policy::plan(head, has_body) {
         Plan::Lookup if site.caches => {}
         Plan::Lookup => return onward(Task::Pass(PassReason::Off)),
@@ -288,8 +292,9 @@ pub(crate) fn read_visitor(site: &Site, head: &mut RequestHead) -> Reader {
 
 /// The part of the road that waits: for somebody else's fetch, or for the origin.
 pub(crate) async fn travel(mut journey: Journey, errand: Errand) -> Reply {
-    let Errand { hash, mut task, reader, site: _ } = errand;
+    let Errand { hash, mut task, reader, fence, site: _ } = errand;
     journey.reader = reader;
+    journey.looked_at(fence);
     let journey = match with_session(journey, hash, &task).await {
         Ok(reply) => return reply,
         Err(journey) => *journey,

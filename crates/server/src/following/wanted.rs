@@ -143,11 +143,12 @@ async fn make_anew(server: &Arc<Server>, site: &Arc<Site>, order: &Order) -> boo
     let journey =
         crate::journey::Journey::unattended(server, site, &head, &order.key, order.brief.peers);
     let key = store::Key { hash: order.hash, text: &order.key };
-    let now = server.clock.now();
+    let (now, fence) = (server.clock.now(), site.generations.fence());
     match pipeline::look(server, site, &head, now, &key, &journey.reader) {
         Found::Ask(task @ Task::Remake(_)) => {
             let reader = journey.reader;
-            let errand = Errand { site: site.clone(), hash: order.hash, task, reader };
+            let (site, hash) = (site.clone(), order.hash);
+            let errand = Errand { site, hash, task, reader, fence };
             drop(pipeline::travel(journey, errand).await);
             true
         }

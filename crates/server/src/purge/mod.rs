@@ -83,6 +83,7 @@ pub(crate) fn receive(
             hash: 0,
             task: Task::Purge,
             reader,
+            fence: site.generations.fence(),
         }));
     }
     Some(Turn::Arrived(answer(server, site, head, b"")))
