@@ -8,6 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::letter_pairs::is_drawn;
+
 /// Longer classes are cut and end in a sum of the whole.
 const CLASS_BYTES_MAX: usize = 240;
 /// A run of hexadecimal digits from here on is an identifier.
@@ -80,7 +82,8 @@ fn mask_word(word: &str, class: &mut String) {
     let numbers = numbers.count();
     let is_hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_identifier = numbers >= 1 && is_hex && word.len() >= HEX_MIN
-        || numbers >= MIXED_NUMBERS_MIN && word.len() >= MIXED_MIN;
+        || numbers >= MIXED_NUMBERS_MIN && word.len() >= MIXED_MIN
+        || is_drawn(word);
     if is_identifier {
         class.push('#');
         return;
@@ -129,6 +132,9 @@ mod tests {
             ("theme_mods_twentytwenty4", "theme_mods_twentytwenty#"),
             ("3tk9v2m7p0abcdefgh", "#"),
             ("4f9a1c", "#"),
+            // Of a session's name, drawn with one digit and with none.
+            ("rgsqobph2eusajdtpliufajikq", "#"),
+            ("sess_kvqegisflatbtuifrhnaddmmu", "sess_#"),
             // Words of hexadecimal letters alone are words.
             ("facade", "facade"),
             ("deadbeef", "deadbeef"),

@@ -73,6 +73,7 @@ mod feed;
 mod files;
 mod key_class;
 mod keys;
+mod letter_pairs;
 mod log_end;
 pub mod noise;
 mod pattern;

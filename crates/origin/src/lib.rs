@@ -54,21 +54,26 @@ impl Origin {
     /// # Errors
     /// Whatever kept an answer from coming; see [`OriginError::status`].
     pub async fn send(&self, call: Call) -> Result<Answer, OriginError> {
-        match self {
-            Self::Http(origin) => origin.send(call).await,
-            Self::Php(origin) => origin.send(call).await,
-            Self::Files(origin) => origin.send(&call),
-        }
+        self.send_after(std::future::ready(()), call).await
     }
 
-    /// Whether a request with this head makes a program run, as far as can be told from here:
-    /// files are only read.
-    #[must_use]
-    pub fn runs_code(&self, head: &wire::RequestHead) -> bool {
+    /// The same, with something to be done before any program runs for it; what is only read
+    /// from a file doesn't wait for that.
+    ///
+    /// # Errors
+    /// As [`Origin::send`].
+    pub async fn send_after(
+        &self,
+        before: impl Future<Output = ()> + Send,
+        call: Call,
+    ) -> Result<Answer, OriginError> {
         match self {
-            Self::Http(_) => true,
-            Self::Php(origin) => origin.runs_code(head),
-            Self::Files(_) => false,
+            Self::Http(origin) => {
+                before.await;
+                origin.send(call).await
+            }
+            Self::Php(origin) => origin.send_after(before, call).await,
+            Self::Files(origin) => origin.send(&call),
         }
     }
 

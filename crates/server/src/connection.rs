@@ -203,7 +203,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let (early_sender, early) = hints.then(|| mpsc::channel(EARLY_MAX)).unzip();
                 let journey = Journey::new(
                     self.server.clone(),
-                    errand.site.clone(),
+                    &errand,
                     std::mem::take(&mut self.head),
                     std::mem::take(&mut self.key),
                     framing.length,
@@ -213,7 +213,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 );
                 let is_head = *journey.method() == Method::HEAD;
                 let continues = framing.expects_continue;
-                let travel = Box::pin(pipeline::travel(journey, errand));
+                let travel = Box::pin(pipeline::travel(journey, errand.hash, errand.task));
                 let reply = self.accompany(travel, &mut pump, continues, early).await?;
                 self.finish(reply, pump, persistence, is_head).await
             }

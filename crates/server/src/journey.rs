@@ -19,6 +19,7 @@ use wire::{Body, Fields, Name, RequestHead, ResponseHead};
 
 use crate::Server;
 use crate::gather::{Gathered, gather};
+use crate::pipeline::Errand;
 use crate::site::Site;
 use crate::strangers::guests::Reader;
 use crate::upload::Upload;
@@ -44,7 +45,7 @@ pub(crate) struct Journey {
     pub(crate) peers: Peers,
     /// Who asks, as far as pages for strangers are concerned.
     pub(crate) reader: Reader,
-    /// The site's count of writes and purges when the store was looked at.
+    /// The site's count of writes and purges before the store was looked at.
     fence: u64,
     length: Length,
     /// Behind a lock that nobody contends for, so that a journey may be looked at while one
@@ -57,7 +58,7 @@ impl Journey {
     #[allow(clippy::too_many_arguments, reason = "it is the one place where all of it meets")]
     pub(crate) fn new(
         server: Arc<Server>,
-        site: Arc<Site>,
+        errand: &Errand,
         head: RequestHead,
         key: Vec<u8>,
         length: Length,
@@ -66,8 +67,7 @@ impl Journey {
         early: Option<mpsc::Sender<ResponseHead>>,
     ) -> Self {
         let body = Mutex::new(upload.map(BodyExt::boxed_unsync));
-        let fence = site.generations.fence();
-        let reader = Reader::of(&site, &head.fields, &head.host);
+        let (site, reader, fence) = (errand.site.clone(), errand.reader, errand.fence);
         Self { server, site, head, key, peers, reader, fence, length, body, early }
     }
 
@@ -80,11 +80,6 @@ impl Journey {
     /// Whether nothing of the site was written or purged since the store was looked at.
     pub(crate) fn is_untouched(&self) -> bool {
         self.site.generations.fence() == self.fence
-    }
-
-    /// What it has was found when the site's count of writes and purges was this.
-    pub(crate) fn looked_at(&mut self, fence: u64) {
-        self.fence = fence;
     }
 
     pub(crate) fn method(&self) -> &Method {

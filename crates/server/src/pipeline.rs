@@ -291,10 +291,7 @@ pub(crate) fn read_visitor(site: &Site, head: &mut RequestHead) -> Reader {
 }
 
 /// The part of the road that waits: for somebody else's fetch, or for the origin.
-pub(crate) async fn travel(mut journey: Journey, errand: Errand) -> Reply {
-    let Errand { hash, mut task, reader, fence, site: _ } = errand;
-    journey.reader = reader;
-    journey.looked_at(fence);
+pub(crate) async fn travel(journey: Journey, hash: u64, mut task: Task) -> Reply {
     let journey = match with_session(journey, hash, &task).await {
         Ok(reply) => return reply,
         Err(journey) => *journey,

@@ -45,7 +45,7 @@ impl Sites {
         let mut sites = Self { named: HashMap::new(), any: None };
         for config in configs {
             let keeping = Keeping::new(notes.clone(), config.name.clone());
-            let following_notes = Keeping::new(notes.clone(), config.name.clone());
+            let learned = if config.caches { keeping.load() } else { Vec::new() };
             let sources = if config.caches { config.changes } else { Vec::new() };
             let strangers = config.strangers.filter(|_| config.caches);
             let site = Arc::new(Site {
@@ -53,10 +53,11 @@ impl Sites {
                 origin: config.origin,
                 rules: config.rules,
                 caches: config.caches,
-                strangers: strangers.map(|rules| Arc::new(Strangers::new(rules, keeping))),
+                strangers: strangers
+                    .map(|rules| Arc::new(Strangers::new(rules, keeping.clone(), &learned))),
                 generations: Generations::default(),
                 purgers: Purgers::new(config.purge_token),
-                following: Following::new(sources, config.changes_rules, following_notes),
+                following: Following::new(sources, config.changes_rules, keeping, &learned),
                 tap: config.tap,
             });
             if config.hosts.is_empty() {

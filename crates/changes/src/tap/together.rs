@@ -36,6 +36,11 @@ use crate::{Event, Lost, Operation};
 /// After so long without an answer the connection is taken for dead.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
+/// How often a moment is looked for at which no own statement is under way, and the time
+/// between: less than a round, all together.
+const COUNT_TRIES: u32 = 10;
+const COUNT_AGAIN: Duration = Duration::from_millis(5);
+
 /// How often each kind of statement was begun that writes, or makes visible what was written.
 /// Of those of the first line the tap knows its own share (`Act::is_counted`); those of the
 /// second are, to it, statements of which it isn't sure.
@@ -71,17 +76,14 @@ async fn listen(shared: &Shared, inlet: &Inlet) -> Result<std::convert::Infallib
         if shared.hearers.is_closed() {
             return Err(gone());
         }
-        let (before, _) = shared.hearers.counts();
         let now = tables(&mut connection, address).await?;
         // After the tables: who changed one has been counted before.
-        let total = counted(&mut connection).await?;
-        let (after, unread) = shared.hearers.counts();
+        let round = count(shared, &mut connection).await?;
         let changes = compare(&known, &now);
         known = now;
         if changes.iter().any(|change| change.operation == Operation::Schema) {
             shared.tables.forget().await;
         }
-        let round = Round { total, before, after, has_unread: unread > 0 };
         let told = judge.lock().round(changes, round);
         if told.is_empty() {
             inlet.tell(Event::Idle);
@@ -89,6 +91,23 @@ async fn listen(shared: &Shared, inlet: &Inlet) -> Result<std::convert::Infallib
             told.into_iter().for_each(|change| inlet.tell(Event::Change(change)));
             inlet.tell(Event::Commit(None));
         }
+    }
+}
+
+/// The server's count beside ours. While an own statement is under way nobody knows whether it
+/// is in the server's, so a moment without one is waited for, if only for a little.
+async fn count(shared: &Shared, connection: &mut Conn) -> Result<Round, Lost> {
+    let mut tries = 1;
+    loop {
+        let (before, _) = shared.hearers.counts();
+        let total = counted(connection).await?;
+        let (after, unread) = shared.hearers.counts();
+        let is_open = before.ended != after.begun;
+        if !is_open || tries == COUNT_TRIES {
+            return Ok(Round { total, before, after, has_unread: unread > 0 });
+        }
+        tries += 1;
+        tokio::time::sleep(COUNT_AGAIN).await;
     }
 }
 

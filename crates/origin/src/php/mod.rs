@@ -16,6 +16,7 @@ mod sendfile;
 mod spool;
 
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,12 +151,13 @@ impl PhpOrigin {
         &self.counters
     }
 
-    pub(crate) fn runs_code(&self, head: &RequestHead) -> bool {
-        matches!(self.resolve(head), Ok(Target::Script(_)))
-    }
-
-    pub(crate) async fn send(&self, mut call: Call) -> Result<Answer, OriginError> {
+    pub(crate) async fn send_after(
+        &self,
+        before: impl Future<Output = ()> + Send,
+        mut call: Call,
+    ) -> Result<Answer, OriginError> {
         self.counters.requests.bump();
+        let mut before = Some(pin!(before));
         let mut head = std::mem::take(&mut call.head);
         for _ in 0..LOCAL_REDIRECTS_MAX {
             let script = match self.resolve(&head)? {
@@ -164,6 +166,9 @@ impl PhpOrigin {
                 Target::Slash(path) => return Ok(files::redirect(path, &head)),
                 Target::Missing => return Ok(Answer::not_found(head.method == Method::HEAD)),
             };
+            if let Some(before) = before.take() {
+                before.await;
+            }
             let begun = self.run(&mut call, &head, &script).await?;
             match begun.redirect() {
                 None => return self.answer(begun, &head).await,

@@ -72,6 +72,12 @@ fn bench(script: Vec<Vec<Vec<Act>>>, change: impl FnOnce(&mut PhpOptions)) -> Be
     Bench { origin, seen, log, folder }
 }
 
+impl PhpOrigin {
+    pub(crate) async fn send(&self, call: Call) -> Result<Answer, OriginError> {
+        self.send_after(std::future::ready(()), call).await
+    }
+}
+
 fn dial(script: Script, seen: Arc<Mutex<Vec<String>>>) -> Dial {
     let script = Arc::new(Mutex::new(script));
     Dial::Memory(Arc::new(move || {

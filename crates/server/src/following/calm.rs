@@ -4,9 +4,7 @@
 //! tables tells of changes all the time, and none of them can be told from an edit. Sweeping
 //! for each would leave nothing in the store: short freshness is better then.
 
-/// So many of the last askings are looked at.
-const WINDOW: u32 = 64;
-/// With so many of them that found changes it isn't calm any more…
+/// Of the last 64 askings, with so many that found changes it isn't calm any more…
 const RESTLESS_MIN: u32 = 32;
 /// …and with so few it is again.
 const CALM_MAX: u32 = 6;
@@ -15,7 +13,6 @@ const CALM_MAX: u32 = 6;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Calm {
     changed: u64,
-    asked: u32,
     is_restless: bool,
 }
 
@@ -23,7 +20,6 @@ impl Calm {
     /// It was asked, and something had changed or not. True: calm ended or came back with it.
     pub(super) fn note(&mut self, has_changed: bool) -> bool {
         self.changed = self.changed << 1 | u64::from(has_changed);
-        self.asked = (self.asked + 1).min(WINDOW);
         let changed = self.changed.count_ones();
         let was_restless = self.is_restless;
         self.is_restless = match was_restless {

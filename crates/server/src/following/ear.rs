@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use changes::{Event, Feed, Lost, Rung, Source, Tap, standing_of};
 use tokio::sync::mpsc::Sender;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 
 /// After so long a better rung is looked for.
@@ -26,8 +25,6 @@ pub(crate) enum Heard {
     Event(Event),
     /// From here on it is heard by this means.
     By(Means),
-    /// It asks for what stands before its source: the listener knows the site.
-    AsksForTap(oneshot::Sender<Option<Weak<Tap>>>),
 }
 
 /// By what a source is heard.
@@ -50,26 +47,27 @@ pub(crate) enum Means {
 /// One source, and how it is heard.
 pub(crate) struct Ear {
     source: Option<Source>,
+    /// What stands between the app and that source, if anything does.
+    tap: Option<Weak<Tap>>,
     feed: Option<(Feed, Means)>,
 }
 
 impl Ear {
-    pub(crate) fn new(source: Source) -> Self {
-        Self { source: Some(source), feed: None }
+    pub(crate) fn new(source: Source, tap: Option<Weak<Tap>>) -> Self {
+        Self { source: Some(source), tap, feed: None }
     }
 
     /// One with a feed that was made elsewhere.
     pub(crate) fn of(feed: Feed) -> Self {
-        Self { source: None, feed: Some((feed, Means::Told)) }
+        Self { source: None, tap: None, feed: Some((feed, Means::Told)) }
     }
 
     /// Hears for ever, and tells it on with the ear's number.
     pub(crate) async fn hear(mut self, index: usize, sender: Sender<(usize, Heard)>) {
-        let tap = self.tap(index, &sender).await;
         loop {
             let (mut feed, means) = match self.feed.take() {
                 Some(feed) => feed,
-                None => match open(self.source.as_ref(), tap.as_ref()).await {
+                None => match open(self.source.as_ref(), self.tap.as_ref()).await {
                     Ok(feed) => feed,
                     Err(lost) => {
                         let told = Heard::Event(Event::Lost(lost));
@@ -92,14 +90,6 @@ impl Ear {
                 return;
             }
         }
-    }
-
-    /// What stands before its source, if anything does.
-    async fn tap(&self, index: usize, sender: &Sender<(usize, Heard)>) -> Option<Weak<Tap>> {
-        let Some(Source::MySql(_)) = self.source else { return None };
-        let (asks, answer) = oneshot::channel();
-        sender.send((index, Heard::AsksForTap(asks))).await.ok()?;
-        answer.await.ok().flatten()
     }
 
     /// Tells what a feed tells until another means is worth trying; false: nobody listens.

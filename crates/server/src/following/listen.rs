@@ -113,7 +113,6 @@ impl Listener {
                 self.following.status.lock().by(index, means);
             }
             // Who doesn't wait for it any more has ended.
-            Heard::AsksForTap(answer) => drop(answer.send(self.site.tap.clone())),
             Heard::Event(Event::Change(change)) => self.take_change(index, &change),
             Heard::Event(Event::Recovered) => self.recover(index),
             Heard::Event(Event::Lost(lost)) => self.lose(index, &lost),

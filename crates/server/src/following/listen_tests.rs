@@ -113,8 +113,8 @@ async fn a_class_whose_fetch_writes_is_fetched_by_nobody_unasked_until_it_was_pr
     let may_ask = |target: &str| following.may_ask_unasked(&site, target);
     let told = || Heard::Event(Event::Change(vote()));
     // While a visitor asks as well it may be the visitor's doing.
-    let persona = following.traffic.lock().begin(Asker::Persona, "/like?id=1");
-    let visitor = following.traffic.lock().begin(Asker::Reader, "/");
+    let persona = following.traffic.lock().begin(Asker::Persona, "/like?id=1".into());
+    let visitor = following.traffic.lock().begin(Asker::Reader, "/".into());
     listener.take(0, told());
     assert!(may_ask("/like?id=1"));
     following.traffic.lock().end(visitor, 1);

@@ -45,8 +45,10 @@ use self::suspects::Suspects;
 use self::traffic::Traffic;
 use self::wanted::Wanted;
 use crate::Server;
+use crate::notes::StoredNote;
 use crate::site::Site;
-use crate::strangers::Keeping;
+use crate::strangers::fill::Order;
+use crate::strangers::{Keeping, noise_of};
 
 /// What was heard and waits for the listener; the feeds' own queues are longer.
 const HEARD_MAX: usize = 256;
@@ -106,11 +108,12 @@ impl Following {
         sources: Vec<Source>,
         rules: FollowRules,
         keeping: Keeping,
+        learned: &[StoredNote],
     ) -> Option<Arc<Self>> {
         if sources.is_empty() {
             return None;
         }
-        let learner = keeping.recall_noise().map_or_else(Learner::default, Learner::from_state);
+        let learner = noise_of(learned).map_or_else(Learner::default, Learner::from_state);
         Some(Arc::new(Self {
             status: Mutex::new(Status::of(&sources)),
             sources,
@@ -150,6 +153,13 @@ impl Following {
             || self.learner.lock().has_probed(&policy::strangers::shape(target))
     }
 
+    /// The pages that Wick may fetch though no visitor waits for them, most wanted first.
+    fn unasked(&self, site: &Site) -> Vec<(u32, Order)> {
+        let mut orders = self.wanted.by_want();
+        orders.retain(|(_, order)| self.may_ask_unasked(site, &order.brief.target));
+        orders
+    }
+
     /// Keeps what was learned about noise for the next start.
     pub(crate) fn note_learned(&self) {
         let state: noise::State = self.learner.lock().state();
@@ -167,7 +177,8 @@ impl Server {
     pub async fn follow(self: Arc<Self>, shutdown: Shutdown) {
         let sites: Vec<Arc<Site>> = self.sites.each().into_iter().cloned().collect();
         let following = sites.into_iter().filter_map(|site| {
-            let ears = site.following.as_ref()?.sources.iter().cloned().map(Ear::new).collect();
+            let sources = site.following.as_ref()?.sources.iter().cloned();
+            let ears = sources.map(|source| Ear::new(source, site.tap.clone())).collect();
             Some(follow_site(self.clone(), site, ears, Omission::Nothing))
         });
         tokio::select! {

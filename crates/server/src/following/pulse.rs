@@ -40,8 +40,7 @@ async fn pulse(site: &Arc<Site>, following: &Arc<Following>) {
     let (mut asked_before, mut turn) = (0, 0usize);
     loop {
         sleep(EVERY).await;
-        let mut orders = following.wanted.by_want();
-        orders.retain(|(_, order)| following.may_ask_unasked(site, &order.brief.target));
+        let orders = following.unasked(site);
         let asked: u64 = orders.iter().map(|(want, _)| u64::from(*want)).sum();
         let is_visited = asked != asked_before;
         asked_before = asked;
@@ -67,9 +66,7 @@ async fn look_after(site: &Arc<Site>, following: &Arc<Following>) {
         let content = site.generations.content();
         for after in AFTER {
             sleep(after).await;
-            let mut orders = following.wanted.by_want();
-            orders.retain(|(_, order)| following.may_ask_unasked(site, &order.brief.target));
-            let Some((_, order)) = orders.into_iter().next() else { break };
+            let Some((_, order)) = following.unasked(site).into_iter().next() else { break };
             if site.generations.content() != content {
                 break;
             }

@@ -32,10 +32,10 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     /// A request goes to the origin; the number is for its end.
-    pub(crate) fn begin(&mut self, asker: Asker, target: &str) -> u64 {
+    pub(crate) fn begin(&mut self, asker: Asker, target: String) -> u64 {
         self.next += 1;
         self.writes += u64::from(asker == Asker::Writer);
-        self.under_way.push((self.next, asker, target.to_owned()));
+        self.under_way.push((self.next, asker, target));
         self.next
     }
 
@@ -87,7 +87,7 @@ mod tests {
     fn it_is_quiet_a_while_after_the_last_has_gone() {
         let mut traffic = Traffic::default();
         assert!(traffic.is_quiet(0));
-        let number = traffic.begin(Asker::Reader, "/a");
+        let number = traffic.begin(Asker::Reader, "/a".into());
         assert!(!traffic.is_quiet(90_000));
         traffic.end(number, 10);
         assert!(!traffic.is_quiet(10 + TAIL_MS));
@@ -100,13 +100,13 @@ mod tests {
     fn personas_are_alone_if_nobody_else_asks_and_they_ask_for_one_kind_of_page() {
         let mut traffic = Traffic::default();
         assert_eq!(traffic.lone_persona(), None);
-        traffic.begin(Asker::Persona, "/topic/1");
-        traffic.begin(Asker::Persona, "/topic/2");
+        traffic.begin(Asker::Persona, "/topic/1".into());
+        traffic.begin(Asker::Persona, "/topic/2".into());
         assert_eq!(traffic.lone_persona(), Some("/topic/1"));
-        let other = traffic.begin(Asker::Persona, "/faq");
+        let other = traffic.begin(Asker::Persona, "/faq".into());
         assert_eq!(traffic.lone_persona(), None);
         traffic.end(other, 0);
-        traffic.begin(Asker::Reader, "/topic/1");
+        traffic.begin(Asker::Reader, "/topic/1".into());
         assert_eq!(traffic.lone_persona(), None);
     }
 }

@@ -35,15 +35,20 @@ impl Site {
         asker: Asker,
     ) -> Result<Answer, OriginError> {
         let Some(following) = &self.following else { return self.origin.send(call).await };
-        // Files write nothing, and probes are counted by who sends them.
-        if asker == Asker::Probe || !self.origin.runs_code(&call.head) {
+        // Probes are counted by who sends them.
+        if asker == Asker::Probe {
             return self.origin.send(call).await;
         }
-        if asker != Asker::Writer {
-            following.gate.pass().await;
-        }
-        let visit = Visit::begin(following, clock, asker, &call.head.target);
-        let mut answer = self.origin.send(call).await?;
+        let (mut visit, target) = (None, call.head.target.clone());
+        let enter = async {
+            if asker != Asker::Writer {
+                following.gate.pass().await;
+            }
+            visit = Some(Visit::begin(following, clock, asker, target));
+        };
+        let mut answer = self.origin.send_after(enter, call).await?;
+        // Files write nothing.
+        let Some(visit) = visit else { return Ok(answer) };
         answer.body = Visited { body: answer.body, visit: Some(visit) }.boxed_unsync();
         if asker == Asker::Writer && following.is_heard() {
             answer.body = following.own.hold(answer.body).await;
@@ -61,7 +66,7 @@ struct Visit {
 }
 
 impl Visit {
-    fn begin(following: &Arc<Following>, clock: &Clock, asker: Asker, target: &str) -> Self {
+    fn begin(following: &Arc<Following>, clock: &Clock, asker: Asker, target: String) -> Self {
         let foreign = match asker {
             Asker::Writer => Foreign::Write,
             _ => Foreign::Read,

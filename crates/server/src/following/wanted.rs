@@ -9,13 +9,14 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use policy::strangers::shape;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::Following;
 use crate::Server;
 use crate::page::Page;
-use crate::pipeline::{self, Errand, Found, Task};
+use crate::pipeline::{self, Found, Task};
 use crate::site::Site;
 use crate::strangers::fill::Order;
 
@@ -34,6 +35,7 @@ pub(crate) struct Wanted {
 
 struct Entry {
     order: Order,
+    class: String,
     page: Weak<Page>,
     /// What was asked for copies before this one; half of it is forgotten with each.
     want: u32,
@@ -62,7 +64,8 @@ impl Wanted {
             least.and_then(|hash| pages.remove(&hash));
         }
         let (order_too, page, made) = (order.clone(), Arc::downgrade(page), made.saturating_add(1));
-        let entry = Entry { order: order_too, page, want, made };
+        let class = shape(&order.brief.target);
+        let entry = Entry { order: order_too, class, page, want, made };
         pages.insert(order.hash, entry);
     }
 
@@ -102,12 +105,9 @@ impl Wanted {
     /// The order of a page with this address, or of the most wanted of its class: of one that
     /// more than one visitor came for, as fetching it may change something.
     pub(super) fn like(&self, target: &str) -> Option<Order> {
-        let class = policy::strangers::shape(target);
+        let class = shape(target);
         let pages = self.pages.lock();
-        let is_like = |entry: &&Entry| {
-            (entry.made > 1 || entry.want() > 0)
-                && policy::strangers::shape(&entry.order.brief.target) == class
-        };
+        let is_like = |entry: &&Entry| (entry.made > 1 || entry.want() > 0) && entry.class == class;
         let same = pages.values().filter(is_like).find(|one| one.order.brief.target == target);
         let most = || pages.values().filter(is_like).max_by_key(|entry| entry.want());
         same.or_else(most).map(|entry| entry.order.clone())
@@ -143,13 +143,10 @@ async fn make_anew(server: &Arc<Server>, site: &Arc<Site>, order: &Order) -> boo
     let journey =
         crate::journey::Journey::unattended(server, site, &head, &order.key, order.brief.peers);
     let key = store::Key { hash: order.hash, text: &order.key };
-    let (now, fence) = (server.clock.now(), site.generations.fence());
+    let now = server.clock.now();
     match pipeline::look(server, site, &head, now, &key, &journey.reader) {
         Found::Ask(task @ Task::Remake(_)) => {
-            let reader = journey.reader;
-            let (site, hash) = (site.clone(), order.hash);
-            let errand = Errand { site, hash, task, reader, fence };
-            drop(pipeline::travel(journey, errand).await);
+            drop(pipeline::travel(journey, order.hash, task).await);
             true
         }
         _ => false,

@@ -166,7 +166,8 @@ impl Generations {
 
     /// Whether a page whose fetch began then may be stored now.
     pub(crate) fn may_store(&self, began: Moment) -> bool {
-        // The mark is taken away after the count has moved, so it is looked at first.
+        // A fetch from before the end of the settling is told by the count, whichever is read
+        // first: the mark is for those whose count is the newest.
         !self.is_settling() && self.content() == began.content
     }
 

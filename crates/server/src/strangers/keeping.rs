@@ -23,6 +23,7 @@ const COPY: &str = "copy";
 const NOISE: &str = "noise";
 
 /// Where a site's notes go.
+#[derive(Clone)]
 pub(crate) struct Keeping {
     notes: Arc<dyn Notes>,
     site: String,
@@ -33,14 +34,8 @@ impl Keeping {
         Self { notes, site }
     }
 
-    pub(super) fn load(&self) -> Vec<StoredNote> {
+    pub(crate) fn load(&self) -> Vec<StoredNote> {
         self.notes.load(&self.site)
-    }
-
-    /// What was learned about noise before the last stop.
-    pub(crate) fn recall_noise(&self) -> Option<changes::noise::State> {
-        let noted = self.load().into_iter().find(|note| note.kind == NOISE)?;
-        serde_json::from_slice(&noted.value).ok()
     }
 
     pub(crate) fn note_noise(&self, state: &changes::noise::State) {
@@ -65,9 +60,15 @@ impl Keeping {
     }
 }
 
+/// What was learned about noise before the last stop.
+pub(crate) fn noise_of(learned: &[StoredNote]) -> Option<changes::noise::State> {
+    let noted = learned.iter().find(|note| note.kind == NOISE)?;
+    serde_json::from_slice(&noted.value).ok()
+}
+
 impl Strangers {
     /// Takes over what was learned before the last stop.
-    pub(super) fn recall(&self, learned: Vec<StoredNote>) {
+    pub(super) fn recall(&self, learned: &[StoredNote]) {
         for note in learned {
             match note.kind.as_str() {
                 COOKIE => match note.value.as_slice() {

@@ -48,11 +48,12 @@ use self::age::AgedSessions;
 use self::classes::Classes;
 use self::copies::Copies;
 use self::holders::Holders;
-pub(crate) use self::keeping::Keeping;
+pub(crate) use self::keeping::{Keeping, noise_of};
 use self::minting::Minting;
 use self::names::Names;
 use self::preference::Fronts;
 pub use self::rules::StrangerRules;
+use crate::StoredNote;
 
 /// What one site has learned about sharing with strangers.
 pub(crate) struct Strangers {
@@ -90,8 +91,11 @@ pub(crate) struct Counts {
 }
 
 impl Strangers {
-    pub(crate) fn new(rules: StrangerRules, keeping: keeping::Keeping) -> Self {
-        let learned = keeping.load();
+    pub(crate) fn new(
+        rules: StrangerRules,
+        keeping: keeping::Keeping,
+        learned: &[StoredNote],
+    ) -> Self {
         let copies = Copies::new(rules.copies_bytes);
         let strangers = Self {
             names: Names::new(&rules.own_cookies, &rules.foreign_cookies),

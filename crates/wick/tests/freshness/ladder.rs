@@ -27,10 +27,14 @@ const SHORT_MAX: Duration = Duration::from_secs(10 + 2);
 const EDITS: usize = 20;
 /// What others write beside a tap, strangers see within this: that is promised.
 const TAPPED_MAX: Duration = Duration::from_secs(5);
-/// Readings that ask the app, after learning, none of which may sweep.
+/// Readings that ask the app, after learning…
 const READS: usize = 200;
-/// Learning is over when so many of them in a row swept nothing.
-const QUIET_READS: usize = 20;
+/// …of which so many may sweep: a session's name that is drawn may look like one that was
+/// chosen, once in some ten thousand.
+const SWEEPS_MAX: usize = 2;
+/// Learning is over when readings swept nothing for so long: more than the 2.6 s for which a
+/// tap that has just begun to hear takes everything for others' doing.
+const QUIET: Duration = Duration::from_secs(4);
 
 pub(crate) fn trials(figures: &Arc<Figures>) -> Vec<Trial> {
     vec![
@@ -147,7 +151,7 @@ fn tap(site: &Tapped, figures: &Figures, edits: usize) -> Outcome<()> {
         reader.ask_the_app()?;
     }
     let swept = sweeps(&site.wick)? - before;
-    if swept > 0 {
+    if swept > SWEEPS_MAX {
         return Err(format!("{READS} readings swept {swept} times"));
     }
     for number in 0..edits {
@@ -186,14 +190,15 @@ impl Reader {
 
     /// Reads until readings sweep no more.
     fn learn(&mut self, wick: &Served) -> Outcome<()> {
-        let (mut quiet, mut swept) = (0, sweeps(wick)?);
+        let (mut since, mut swept) = (Instant::now(), sweeps(wick)?);
         let learned = stranger::each(PATIENCE, || {
             self.stranger.until_kept("/post/1")?;
             self.ask_the_app()?;
             let now = sweeps(wick)?;
-            quiet = if now == swept { quiet + 1 } else { 0 };
-            swept = now;
-            Ok((quiet >= QUIET_READS).then_some(()))
+            if now != swept {
+                (since, swept) = (Instant::now(), now);
+            }
+            Ok((since.elapsed() >= QUIET).then_some(()))
         })?;
         learned.ok_or_else(|| "readings sweep and sweep".to_owned())
     }
