@@ -7,6 +7,9 @@
 //! Invariant: two requests share a key only if the origin sees the same scheme,
 //! host and target. `|` can stand in neither scheme nor host.
 
+/// What a page may be asked for by, here: each has pages of its own.
+pub const SCHEMES: [&str; 2] = ["http", "https"];
+
 /// Appends `scheme|host|/path?query`.
 pub fn write_primary_key(out: &mut Vec<u8>, scheme: &str, host: &str, target: &str) {
     out.reserve(scheme.len() + host.len() + target.len() + 2);

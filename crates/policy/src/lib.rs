@@ -46,7 +46,7 @@ pub use invalidate::invalidated;
 pub use judge::{
     Judgement, is_only_if_cached, judge, judge_shared, judge_softened, may_serve_on_error, withheld,
 };
-pub use key::{write_key_without, write_primary_key};
+pub use key::{SCHEMES, write_key_without, write_primary_key};
 pub use plan::{Plan, plan};
 pub use range::{Selection, strip_range, wants_part};
 pub use reason::{FailReason, MissReason, NoStore, PassReason, RefuseReason, StaleReason};

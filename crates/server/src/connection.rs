@@ -8,7 +8,6 @@
 
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -70,9 +69,8 @@ impl From<io::Error> for End {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(crate) fn new(server: Arc<Server>, io: S, peer: SocketAddr, local: SocketAddr) -> Self {
+    pub(crate) fn new(server: Arc<Server>, io: S, peers: Peers) -> Self {
         let place = server.watches.enter();
-        let peers = Peers { peer, local };
         let head = RequestHead::default();
         Self {
             server,

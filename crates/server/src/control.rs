@@ -3,11 +3,14 @@
 //! ```text
 //! {"explain": {"url": "http://example.org/", "cookies": "", "user_agent": ""}}
 //! {"purge": {"urls": ["http://example.org/"], "tags": [], "hosts": [], "all": false, "soft": false}}
+//! {"reload": {}}
 //! {"lines": [{"topic": "site", "text": "/srv/site"}, …]}   or  {"wrong": "…"}  or  {"error": "…"}
 //! ```
 //!
 //! What is wrong can be put right in the question; an error is a question that this Wick
 //! doesn't know.
+//!
+//! What concerns the whole process, such as its settings, is handed on as an [`Order`].
 //!
 //! Who may ask is for the socket's file to say. Bounds: [`CONNECTIONS_MAX`] at a time, others
 //! wait to be accepted; [`QUESTION_BYTES_MAX`] a question; [`PATIENCE`] for each question to
@@ -23,7 +26,8 @@ use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
 };
 use tokio::net::UnixListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
 
 use crate::Server;
 use crate::explain::{Line, Question};
@@ -35,6 +39,8 @@ const CONNECTIONS_MAX: usize = 16;
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
 /// For a question and its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// For an order to be carried out: a php-fpm may have to start.
+const ORDER_PATIENCE: Duration = Duration::from_secs(60);
 /// How long to leave `accept` alone when it fails for want of descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -43,7 +49,27 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 enum Asked {
     Explain(Question),
     Purge(PurgeOrder),
+    Reload {},
 }
+
+/// What only whoever runs the server can do.
+#[derive(Debug)]
+pub struct Order {
+    /// What is wanted.
+    pub wanted: Wanted,
+    /// Who waits: for what was done, or for what is wrong.
+    pub answer: oneshot::Sender<Result<Vec<Line>, String>>,
+}
+
+/// What may be wanted of whoever runs the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The settings are to be read again.
+    Reload,
+}
+
+/// Where orders go.
+pub type Orders = mpsc::Sender<Order>;
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -55,7 +81,12 @@ enum Answer {
 
 impl Server {
     /// Answers questions about the server until the signal to stop.
-    pub async fn serve_control(self: Arc<Self>, listener: UnixListener, shutdown: Shutdown) {
+    pub async fn serve_control(
+        self: Arc<Self>,
+        listener: UnixListener,
+        orders: Orders,
+        shutdown: Shutdown,
+    ) {
         let seats = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let next = async || {
             let seat = seats.clone().acquire_owned().await.map_err(io::Error::other)?;
@@ -70,39 +101,42 @@ impl Server {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let server = self.clone();
+            let (server, orders) = (self.clone(), orders.clone());
             task::spawn_counted(&self.counters.panics, async move {
                 // Whoever asked has gone, or was too slow: it is nobody else's affair.
-                let _ = server.converse(stream).await;
+                let _ = server.converse(stream, &orders).await;
                 drop(seat);
             });
         }
     }
 
     /// Answers one question after the other.
-    async fn converse(&self, stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
+    async fn converse(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        orders: &Orders,
+    ) -> io::Result<()> {
         let mut stream = BufReader::new(stream);
         loop {
-            let exchange = async {
-                let Some(question) = read_question(&mut stream).await? else { return Ok(false) };
-                let (answer, goes_on) = self.answer(&question);
-                let mut text = serde_json::to_vec(&answer)?;
-                text.push(b'\n');
-                stream.write_all(&text).await?;
-                stream.flush().await?;
-                Ok(goes_on)
+            let Some(question) = timeout(PATIENCE, read_question(&mut stream)).await?? else {
+                return Ok(());
             };
-            match tokio::time::timeout(PATIENCE, exchange).await {
-                Ok(Ok(true)) => {}
-                Ok(Ok(false)) => return Ok(()),
-                Ok(Err(error)) => return Err(error),
-                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+            let (answer, goes_on) = self.answer(&question, orders).await;
+            let mut text = serde_json::to_vec(&answer)?;
+            text.push(b'\n');
+            timeout(PATIENCE, async {
+                stream.write_all(&text).await?;
+                stream.flush().await
+            })
+            .await??;
+            if !goes_on {
+                return Ok(());
             }
         }
     }
 
     /// The answer, and whether the next line can be told from this one.
-    fn answer(&self, question: &[u8]) -> (Answer, bool) {
+    async fn answer(&self, question: &[u8], orders: &Orders) -> (Answer, bool) {
         if question.len() as u64 > QUESTION_BYTES_MAX {
             let why = format!("a question has at most {QUESTION_BYTES_MAX} bytes");
             return (Answer::Error(why), false);
@@ -113,9 +147,27 @@ impl Server {
                 Ok(lines) => Answer::Lines(lines),
                 Err(why) => Answer::Wrong(why),
             },
+            Ok(Asked::Reload {}) => match carried_out(Wanted::Reload, orders).await {
+                Ok(lines) => Answer::Lines(lines),
+                Err(why) => Answer::Wrong(why),
+            },
             Err(error) => Answer::Error(format!("the question can't be read: {error}")),
         };
         (answer, true)
+    }
+}
+
+/// Hands an order on and waits for what came of it.
+async fn carried_out(wanted: Wanted, orders: &Orders) -> Result<Vec<Line>, String> {
+    let (answer, told) = oneshot::channel();
+    let order = async {
+        orders.send(Order { wanted, answer }).await.ok()?;
+        told.await.ok()
+    };
+    match timeout(ORDER_PATIENCE, order).await {
+        Ok(Some(told)) => told,
+        Ok(None) => Err("nobody carries that out: Wick is stopping".to_owned()),
+        Err(_) => Err(format!("it took longer than {} s", ORDER_PATIENCE.as_secs())),
     }
 }
 
@@ -136,7 +188,8 @@ mod tests {
     async fn ask(questions: &[u8]) -> String {
         let server = Server::new(ServerConfig::default(), Clock::manual(0));
         let (mut client, theirs) = tokio::io::duplex(1 << 10);
-        let answering = tokio::spawn(async move { server.converse(theirs).await });
+        let (orders, _nobody) = mpsc::channel(1);
+        let answering = tokio::spawn(async move { server.converse(theirs, &orders).await });
         // It may stop reading in the middle of what is too long.
         let _ = client.write_all(questions).await;
         let _ = client.shutdown().await;
@@ -199,7 +252,8 @@ mod tests {
     async fn one_who_says_nothing_is_let_go() {
         let server = Server::new(ServerConfig::default(), Clock::manual(0));
         let (_client, theirs) = tokio::io::duplex(64);
-        let end = server.converse(theirs).await.expect_err("nothing came");
+        let (orders, _nobody) = mpsc::channel(1);
+        let end = server.converse(theirs, &orders).await.expect_err("nothing came");
         assert_eq!(end.kind(), io::ErrorKind::TimedOut);
     }
 }

@@ -70,7 +70,8 @@ impl Server {
                 return Verdict::Refused(RefuseReason::BadFraming);
             }
         };
-        let Some(site) = self.sites.find(&head.host) else {
+        let sites = self.sites();
+        let Some(site) = sites.find(&head.host) else {
             say("site", format!("none answers for {}", head.host));
             return Verdict::Refused(RefuseReason::HostUnknown);
         };
@@ -79,7 +80,7 @@ impl Server {
         let bearer = head.clone();
         let reader = pipeline::read_visitor(site, &mut head);
         let mut key_text = Vec::new();
-        let ignored = &site.rules.key_ignores_query;
+        let ignored = &site.rules().key_ignores_query;
         policy::write_key_without(&mut key_text, "http", &head.host, &head.target, ignored);
         say("key", String::from_utf8_lossy(&key_text).into_owned());
         if !site.caches {

@@ -98,8 +98,13 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
     }
     if reason == PassReason::Remembered {
         let now = journey.now();
-        let admission =
-            policy::admit(&journey.head, &answer.head, request_ticks_ms, now, &journey.site.rules);
+        let admission = policy::admit(
+            &journey.head,
+            &answer.head,
+            request_ticks_ms,
+            now,
+            &journey.site.rules(),
+        );
         if matches!(admission, Admission::Store(_)) && answer.file.is_none() {
             // It has become shareable: the next request shall try.
             with_marker_key(&journey, hash, |key| {
@@ -128,7 +133,7 @@ pub(crate) fn note_changes(journey: &Journey, answer: &ResponseHead) {
 
 /// An unsafe request that succeeded makes what it wrote to unusable (RFC 9111 §4.4).
 fn sweep_written(journey: &Journey, answer: &ResponseHead) {
-    let targets = policy::invalidated(&journey.head, answer, "http");
+    let targets = policy::invalidated(&journey.head, answer, journey.peers.scheme);
     if targets.is_empty() {
         return;
     }
@@ -136,10 +141,12 @@ fn sweep_written(journey: &Journey, answer: &ResponseHead) {
     // when it wants to store, or stored in time to be removed.
     journey.site.generations.note_write();
     let mut text = Vec::new();
-    for target in targets {
+    for (target, scheme) in
+        targets.iter().flat_map(|target| policy::SCHEMES.map(|each| (target, each)))
+    {
         text.clear();
-        let ignored = &journey.site.rules.key_ignores_query;
-        policy::write_key_without(&mut text, "http", &journey.head.host, &target, ignored);
+        let ignored = &journey.site.rules().key_ignores_query;
+        policy::write_key_without(&mut text, scheme, &journey.head.host, target, ignored);
         journey.server.store.remove(&Key { hash: pipeline::hash(&text), text: &text });
     }
 }
@@ -223,7 +230,7 @@ fn may_serve_on_error(journey: &Journey, page: &Page) -> bool {
                 &stored.terms,
                 &journey.head.fields,
                 ticks_ms,
-                &journey.site.rules,
+                &journey.site.rules(),
             )
         })
 }
@@ -267,7 +274,7 @@ fn freshen(
     let fields = policy::refreshed(&stored.fields(), &not_modified.fields);
     let head = ResponseHead { status: stored.status, fields };
     let now = journey.now();
-    let rules = &journey.site.rules;
+    let rules = &**journey.site.rules();
     let key = Key { hash: fetch.hash, text: &journey.key };
     let body = stored.body.clone();
     let terms = match policy::admit(&journey.head, &head, fetch.request_ticks_ms, now, rules) {
@@ -308,7 +315,7 @@ async fn take_in(
 ) -> Reply {
     let now = journey.now();
     let site = journey.site.clone();
-    let rules = &site.rules;
+    let rules = &**site.rules();
     let admission = match &answer.file {
         Some(_) => Admission::NoStore(NoStore::File),
         None => policy::admit(&journey.head, &answer.head, fetch.request_ticks_ms, now, rules),
@@ -362,7 +369,7 @@ async fn let_go(
     // What can't be shared in the background says nothing about the page of that address.
     let is_background = journey.reader.is_stranger() && journey.reader.errand != Some(0);
     if reason.is_of_the_response() && !is_passing_trouble && !is_background {
-        let until = now.ticks_ms + u64::from(journey.site.rules.pass_memory_seconds) * 1000;
+        let until = now.ticks_ms + u64::from(journey.site.rules().pass_memory_seconds) * 1000;
         let vary = VaryKey::of(&answer.head.fields, &journey.head.fields);
         let marks = Marks::of(fetch.began, &journey.head.host, &Fields::new());
         let marker = Arc::new(Page::pass_until(until, vary, marks));

@@ -29,11 +29,13 @@ pub(crate) fn bears_credentials(fields: &Fields) -> bool {
     fields.has(Name::Cookie) || fields.has(Name::Authorization)
 }
 
-/// Both ends of the visitor's connection.
+/// Both ends of the visitor's connection, and what is spoken between them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peers {
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
+    /// `http` or `https`.
+    pub(crate) scheme: &'static str,
 }
 
 /// A request on its way to the origin, or to somebody who is already there.
@@ -154,7 +156,7 @@ impl Journey {
 
     /// The request as the origin shall see it. The body can be taken only once.
     pub(crate) fn call(&mut self) -> Call {
-        let mut fields = policy::to_origin(&self.head, self.peers.peer.ip(), "http");
+        let mut fields = policy::to_origin(&self.head, self.peers.peer.ip(), self.peers.scheme);
         if self.site.strangers.is_some() {
             policy::strangers::strip_own_etags(&mut fields);
         }
@@ -180,7 +182,7 @@ impl Journey {
             },
             peer: self.peers.peer,
             local: self.peers.local,
-            scheme: "http",
+            scheme: self.peers.scheme,
             early,
         }
     }

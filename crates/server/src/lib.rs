@@ -34,12 +34,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arc_swap::{ArcSwap, Guard};
 use base::Clock;
 use store::{Flights, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
 
 pub use access::{AccessLine, AccessSink};
 pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
+pub use control::{Order, Orders, Wanted};
 pub use counters::Counters;
 pub use explain::{Line, Question};
 pub use following::FollowRules;
@@ -53,6 +56,7 @@ pub use strangers::StrangerRules;
 
 use crate::connection::Connection;
 use crate::fetch::Landing;
+use crate::journey::Peers;
 use crate::page::Page;
 use crate::site::Sites;
 use crate::watch::Watches;
@@ -61,7 +65,9 @@ use crate::watch::Watches;
 pub struct Server {
     clock: Clock,
     limits: Limits,
-    sites: Sites,
+    sites: ArcSwap<Sites>,
+    /// Told when other sites have come.
+    sites_changed: Notify,
     store: Arc<Store<Page>>,
     flights: Flights<Landing>,
     counters: Counters,
@@ -80,7 +86,8 @@ impl Server {
         Arc::new(Self {
             clock,
             limits: config.limits,
-            sites: Sites::new(config.sites, &config.notes),
+            sites: ArcSwap::from_pointee(Sites::new(config.sites, &config.notes)),
+            sites_changed: Notify::new(),
             store: Arc::new(Store::new(memory)),
             flights: Flights::default(),
             counters: Counters::default(),
@@ -98,7 +105,20 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        Connection::new(self, io, peer, local).run().await;
+        let peers = Peers { peer, local, scheme: "http" };
+        Connection::new(self, io, peers).run().await;
+    }
+
+    /// Serves these sites from now on. Of those that were served before, what is stored,
+    /// learned and counted stays, as far as the settings that made it are the same; requests
+    /// on their way end where they began.
+    pub fn replace_sites(&self, sites: Vec<SiteConfig>) {
+        self.sites.store(Arc::new(self.sites().after(sites, &self.notes)));
+        self.sites_changed.notify_one();
+    }
+
+    fn sites(&self) -> Guard<Arc<Sites>> {
+        self.sites.load()
     }
 
     /// What happened so far.
@@ -137,18 +157,13 @@ impl Server {
 
     /// Hands what is worth knowing after a restart to whoever keeps notes; for the stop.
     pub fn note_all(&self) {
-        self.sites.all().filter_map(|site| site.strangers.as_ref()).for_each(|s| s.note_copies());
-        self.sites
-            .each()
-            .iter()
-            .filter_map(|site| site.following.as_ref())
-            .for_each(|f| f.note_learned());
+        self.sites().each().iter().for_each(|site| site.note_all());
     }
 
     /// Purges that took more than was asked for, for want of room to remember them one by one.
     #[must_use]
     pub fn purges_widened(&self) -> u64 {
-        self.sites.each().iter().map(|site| site.generations.widened.read()).sum()
+        self.sites().each().iter().map(|site| site.generations.widened.read()).sum()
     }
 
     /// Connections open at this moment.

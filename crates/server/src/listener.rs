@@ -14,6 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Server;
 use crate::connection::Connection;
+use crate::journey::Peers;
 use crate::socket;
 use crate::watch::SWEEP_INTERVAL_MS;
 
@@ -97,7 +98,8 @@ impl Listener {
                         true => io.local_addr().unwrap_or(address),
                         false => address,
                     };
-                    let connection = Connection::new(server.clone(), io, peer, local);
+                    let peers = Peers { peer, local, scheme: "http" };
+                    let connection = Connection::new(server.clone(), io, peers);
                     task::spawn_counted(&server.counters.panics, connection.run());
                 }
                 Err(error) if is_transient(&error) => {}

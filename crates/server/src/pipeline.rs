@@ -84,15 +84,16 @@ pub(crate) fn depart(
     if let Some(turn) = purge::receive(server, head, has_body, peers) {
         return turn;
     }
-    let Some(site) = server.sites.find(&head.host) else {
+    let sites = server.sites();
+    let Some(site) = sites.find(&head.host) else {
         return Turn::Arrived(Reply::refused(policy::RefuseReason::HostUnknown));
     };
     // Before the look, or what is found may be what a write is about to remove.
     let fence = site.generations.fence();
     let reader = read_visitor(site, head);
     key_text.clear();
-    let ignored = &site.rules.key_ignores_query;
-    policy::write_key_without(key_text, "http", &head.host, &head.target, ignored);
+    let ignored = &site.rules().key_ignores_query;
+    policy::write_key_without(key_text, peers.scheme, &head.host, &head.target, ignored);
     let hash = hash(key_text);
     let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task, reader, fence });
     match policy::plan(head, has_body) {
@@ -105,7 +106,7 @@ pub(crate) fn depart(
     match look(server, site, head, now, &key, &reader) {
         Found::Fresh { page, ttl_ms } => {
             page.note_asked(now.ticks_ms);
-            if site.rules.refresh_early && page.is_due(ttl_ms) {
+            if site.rules().refresh_early && page.is_due(ttl_ms) {
                 fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
             }
             if page.sharing.as_ref().is_some_and(|sharing| sharing.tells_time) {
@@ -234,7 +235,7 @@ pub(crate) fn look(
     let is_for_strangers = page.is_for_strangers();
     let judge = |terms: &Terms| match is_for_strangers {
         true => policy::judge_shared(terms, now.ticks_ms),
-        false => policy::judge(terms, &head.fields, now.ticks_ms, &site.rules),
+        false => policy::judge(terms, &head.fields, now.ticks_ms, &site.rules()),
     };
     let judgement = match standing {
         Standing::Softened { since_ticks_ms } => {

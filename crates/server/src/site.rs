@@ -1,73 +1,117 @@
 //! The sites of a server, found by host.
+//!
+//! Settings may change while it runs: sites then succeed those before them ([`Sites::after`]).
+//! Invariants: 1. a site of which only what is decided at each request changes stays the same
+//! site. 2. one that changes in anything else and keeps its name keeps its generations and what
+//! it learned. 3. what is stored under the hosts of a site that came new is never found again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use changes::Tap;
+use arc_swap::{ArcSwap, Guard};
+use changes::{Source, Tap};
 use origin::Origin;
 use policy::Rules;
+use policy::purge::Mode;
 
 use crate::config::SiteConfig;
-use crate::following::Following;
+use crate::following::{FollowRules, Following};
 use crate::notes::Notes;
 use crate::purge::generations::Generations;
 use crate::purge::purgers::Purgers;
-use crate::strangers::{Keeping, Strangers};
+use crate::strangers::{Keeping, StrangerRules, Strangers};
 
 /// One site at work.
 pub(crate) struct Site {
     /// What learned facts are kept under.
     pub(crate) name: String,
     pub(crate) origin: Arc<Origin>,
-    pub(crate) rules: Rules,
     pub(crate) caches: bool,
     /// What was learned about strangers; none where nothing is shared with them.
     pub(crate) strangers: Option<Arc<Strangers>>,
     /// What was written and purged.
-    pub(crate) generations: Generations,
-    /// Who may purge.
-    pub(crate) purgers: Purgers,
+    pub(crate) generations: Arc<Generations>,
     /// How its changes are heard of; none where they aren't.
     pub(crate) following: Option<Arc<Following>>,
     /// What stands before its MariaDB or MySQL, if anything does.
     pub(crate) tap: Option<Weak<Tap>>,
+    rules: ArcSwap<Rules>,
+    purgers: ArcSwap<Purgers>,
+    /// What it was made of, besides.
+    made_of: MadeOf,
+}
+
+/// The settings of which a change makes another site.
+#[derive(PartialEq)]
+struct MadeOf {
+    strangers: Option<StrangerRules>,
+    sources: Vec<Source>,
+    changes_rules: FollowRules,
+}
+
+impl Site {
+    /// The owner's decisions about caching, as they are now.
+    pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
+        self.rules.load()
+    }
+
+    /// Who may purge, as it is now.
+    pub(crate) fn purgers(&self) -> Guard<Arc<Purgers>> {
+        self.purgers.load()
+    }
 }
 
 /// Which site answers for which host.
 pub(crate) struct Sites {
     named: HashMap<String, Arc<Site>>,
     any: Option<Arc<Site>>,
+    /// How often there were others before.
+    number: u64,
 }
 
+/// Between the generations of sites that came new by one change of the settings and those by
+/// the next: no site counts so far in between.
+const GENERATIONS_APART: u64 = 1 << 32;
+
 impl Sites {
-    /// Makes sites of their settings; of two that claim one host the first has it.
+    /// The first sites of a server; of two that claim one host the first has it.
     pub(crate) fn new(configs: Vec<SiteConfig>, notes: &Arc<dyn Notes>) -> Self {
-        let mut sites = Self { named: HashMap::new(), any: None };
+        Self::made(configs, notes, None)
+    }
+
+    /// The sites after these.
+    pub(crate) fn after(&self, configs: Vec<SiteConfig>, notes: &Arc<dyn Notes>) -> Self {
+        Self::made(configs, notes, Some(self))
+    }
+
+    fn made(configs: Vec<SiteConfig>, notes: &Arc<dyn Notes>, before: Option<&Self>) -> Self {
+        let number = before.map_or(0, |before| before.number + 1);
+        let mut sites = Self { named: HashMap::new(), any: None, number };
         for config in configs {
-            let keeping = Keeping::new(notes.clone(), config.name.clone());
-            let learned = if config.caches { keeping.load() } else { Vec::new() };
-            let sources = if config.caches { config.changes } else { Vec::new() };
-            let strangers = config.strangers.filter(|_| config.caches);
-            let site = Arc::new(Site {
-                name: config.name,
-                origin: config.origin,
-                rules: config.rules,
-                caches: config.caches,
-                strangers: strangers
-                    .map(|rules| Arc::new(Strangers::new(rules, keeping.clone(), &learned))),
-                generations: Generations::default(),
-                purgers: Purgers::new(config.purge_token),
-                following: Following::new(sources, config.changes_rules, keeping, &learned),
-                tap: config.tap,
-            });
-            if config.hosts.is_empty() {
+            let hosts = config.hosts.clone();
+            let old = before.and_then(|before| before.called(&config.name));
+            let site = match old {
+                Some(old) if old.is_made_of(&config) => {
+                    old.rules.store(Arc::new(config.rules));
+                    if !old.purgers().is_of(config.purge_token.as_ref()) {
+                        old.purgers.store(Arc::new(Purgers::new(config.purge_token)));
+                    }
+                    old.clone()
+                }
+                old => Arc::new(Site::new(config, notes, old, number)),
+            };
+            if hosts.is_empty() {
                 sites.any.get_or_insert_with(|| site.clone());
             }
-            for host in config.hosts {
+            for host in hosts {
                 sites.named.entry(host.to_ascii_lowercase()).or_insert_with(|| site.clone());
             }
         }
         sites
+    }
+
+    fn called(&self, name: &str) -> Option<&Arc<Site>> {
+        self.all().find(|site| site.name == name)
     }
 
     /// Every site, some of them more than once.
@@ -107,5 +151,81 @@ impl Sites {
             .get(host)
             .or_else(|| name.and_then(|(name, _)| self.named.get(name)))
             .or(self.any.as_ref())
+    }
+}
+
+impl Site {
+    fn new(
+        config: SiteConfig,
+        notes: &Arc<dyn Notes>,
+        before: Option<&Arc<Self>>,
+        number: u64,
+    ) -> Self {
+        let keeping = Keeping::new(notes.clone(), config.name.clone());
+        let caches = config.caches;
+        let made_of = MadeOf {
+            strangers: config.strangers.filter(|_| caches),
+            sources: if caches { config.changes } else { Vec::new() },
+            changes_rules: config.changes_rules,
+        };
+        if let Some(before) = before {
+            before.note_all();
+            if before.made_of.strangers != made_of.strangers {
+                // Who is given what was decided by other rules.
+                before.generations.purge_all(Mode::Hard);
+            }
+        }
+        let learned = if caches { keeping.load() } else { Vec::new() };
+        let kept = before.filter(|before| before.made_of.strangers == made_of.strangers);
+        let strangers = match (kept, &made_of.strangers) {
+            (Some(before), _) => before.strangers.clone(),
+            (None, Some(rules)) => {
+                Some(Arc::new(Strangers::new(rules.clone(), keeping.clone(), &learned)))
+            }
+            (None, None) => None,
+        };
+        let (sources, rules) = (made_of.sources.clone(), made_of.changes_rules.clone());
+        Self {
+            name: config.name,
+            origin: config.origin,
+            caches,
+            strangers,
+            generations: before.map_or_else(
+                || Arc::new(Generations::from(number * GENERATIONS_APART)),
+                |before| before.generations.clone(),
+            ),
+            following: Following::new(sources, rules, keeping, &learned),
+            tap: config.tap,
+            rules: ArcSwap::from_pointee(config.rules),
+            purgers: ArcSwap::from_pointee(Purgers::new(config.purge_token)),
+            made_of,
+        }
+    }
+
+    fn is_made_of(&self, config: &SiteConfig) -> bool {
+        let same_tap = match (&self.tap, &config.tap) {
+            (Some(own), Some(other)) => Weak::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        let (strangers, sources) = match config.caches {
+            true => (config.strangers.as_ref(), config.changes.as_slice()),
+            false => (None, &[][..]),
+        };
+        Arc::ptr_eq(&self.origin, &config.origin)
+            && self.caches == config.caches
+            && same_tap
+            && self.made_of.strangers.as_ref() == strangers
+            && self.made_of.sources == sources
+            && self.made_of.changes_rules == config.changes_rules
+    }
+
+    /// Hands what is worth knowing to whoever keeps notes.
+    pub(crate) fn note_all(&self) {
+        if let Some(strangers) = &self.strangers {
+            strangers.note_copies();
+        }
+        if let Some(following) = &self.following {
+            following.note_learned();
+        }
     }
 }

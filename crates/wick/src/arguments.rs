@@ -29,6 +29,9 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Make pages of the running Wick unusable: by address, tag or host, or all of them.
     Purge(Purge),
+    /// Have the running Wick read its settings file again. No connection is closed, and what is
+    /// stored stays.
+    Reload(Reload),
     /// Let a site's MariaDB or MySQL tell Wick of each change at once: shows what that takes,
     /// asks, does it, and says how to undo it. It serves nothing, and ends when it is done.
     Follow(Follow),
@@ -122,6 +125,15 @@ pub(crate) struct Purge {
     /// Pages are stale instead, and may be served once more while newer ones are made.
     #[arg(long)]
     pub(crate) soft: bool,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick reload`.
+#[derive(Debug, Args)]
+pub(crate) struct Reload {
     /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
     /// state folder].
     #[arg(long, value_name = "DIR")]

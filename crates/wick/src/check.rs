@@ -98,7 +98,7 @@ async fn say_site(site: &SitePlan, wrong: &mut Vec<String>) -> Result<(), RunErr
     let hosts = if site.hosts.is_empty() { "any host".into() } else { site.hosts.join(", ") };
     say(&format!("\nsite        {hosts}\n"));
     let scratch = tempfile::tempdir().map_err(|error| RunError::System("a folder", error))?;
-    match Started::start(site, scratch.path(), site.caches).await {
+    match Started::start(site, scratch.path(), 0, site.caches).await {
         Ok(started) => {
             started.found.iter().for_each(|line| say(&format!("  {line}\n")));
             started.stop().await;

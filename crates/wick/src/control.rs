@@ -19,13 +19,15 @@ use server::{PurgeOrder, Question};
 use tokio::net::UnixListener;
 
 use crate::announce::say;
-use crate::arguments::{Explain, Purge};
+use crate::arguments::{Explain, Purge, Reload};
 use crate::plan;
 
 /// The socket's name in the state folder.
 const NAME: &str = "control.sock";
 /// How long the running Wick may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may take to start what new settings need.
+const RELOAD_PATIENCE: Duration = Duration::from_secs(75);
 /// More than any explanation has.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
@@ -57,8 +59,8 @@ pub(crate) enum ControlError {
     #[error("the running Wick says: {0}; it may be of another version, so restart it")]
     Refused(String),
     /// It takes the question, and something is wrong with it.
-    #[error("nothing was purged: {0}")]
-    Wrong(String),
+    #[error("{0}: {1}")]
+    Wrong(&'static str, String),
 }
 
 /// The socket's file; it goes when this is dropped.
@@ -124,6 +126,7 @@ fn is_nobody(error: &io::Error) -> bool {
 enum Asked<'a> {
     Explain(&'a Question),
     Purge(&'a PurgeOrder),
+    Reload {},
 }
 
 #[derive(Deserialize)]
@@ -148,7 +151,7 @@ pub(crate) fn explain(arguments: &Explain) -> Result<(), ControlError> {
         cookies: arguments.cookie.join("; "),
         user_agent: arguments.user_agent.clone().unwrap_or_default(),
     };
-    show(ask(&state, &Asked::Explain(&question))?)
+    show(ask(&state, &Asked::Explain(&question), PATIENCE)?, "nothing is explained")
 }
 
 /// `wick purge`: has the running Wick purge, and shows what it did.
@@ -161,21 +164,28 @@ pub(crate) fn purge(arguments: &Purge) -> Result<(), ControlError> {
         all: arguments.all,
         soft: arguments.soft,
     };
-    show(ask(&state, &Asked::Purge(&order))?)
+    show(ask(&state, &Asked::Purge(&order), PATIENCE)?, "nothing was purged")
 }
 
-fn show(answer: Answer) -> Result<(), ControlError> {
+/// `wick reload`: has the running Wick read its settings again, and shows what it did.
+pub(crate) fn reload(arguments: &Reload) -> Result<(), ControlError> {
+    let state = arguments.state.clone().unwrap_or_else(plan::default_state);
+    show(ask(&state, &Asked::Reload {}, RELOAD_PATIENCE)?, "the settings stay as they were")
+}
+
+/// `if_wrong` says what was not done.
+fn show(answer: Answer, if_wrong: &'static str) -> Result<(), ControlError> {
     match answer {
         Answer::Lines(lines) => {
             say(&table(&lines));
             Ok(())
         }
-        Answer::Wrong(why) => Err(ControlError::Wrong(printable(&why))),
+        Answer::Wrong(why) => Err(ControlError::Wrong(if_wrong, printable(&why))),
         Answer::Error(why) => Err(ControlError::Refused(printable(&why))),
     }
 }
 
-fn ask(state: &Path, question: &Asked<'_>) -> Result<Answer, ControlError> {
+fn ask(state: &Path, question: &Asked<'_>, patience: Duration) -> Result<Answer, ControlError> {
     let path = state.join(NAME);
     let mut stream = match UnixStream::connect(&path) {
         Ok(stream) => stream,
@@ -185,7 +195,7 @@ fn ask(state: &Path, question: &Asked<'_>) -> Result<Answer, ControlError> {
         Err(error) => return Err(ControlError::Ask(path, error)),
     };
     let mut exchange = || {
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let mut text = serde_json::to_vec(question)?;
         text.push(b'\n');

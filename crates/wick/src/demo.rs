@@ -59,7 +59,8 @@ async fn show(
     say(&format!("{visitors} visitors ask for {pages} pages in turn, {seconds} s each way.\n\n"));
 
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let mut before = Running::start(plan(exhibit, scratch, any_port, "before"), false).await?;
+    let mut before =
+        Running::start(plan(exhibit, scratch, any_port, "before"), false, None).await?;
     let plain = measure("before", &before, exhibit, time, signals).await;
     before.stop(signals).await;
     let plain = plain?;
@@ -137,7 +138,7 @@ async fn start_behind(
     loop {
         let listen = free_address(demo.listen)?;
         tries -= 1;
-        match Running::start(plan(exhibit, scratch, listen, "behind"), true).await {
+        match Running::start(plan(exhibit, scratch, listen, "behind"), true, None).await {
             Err(RunError::Listen(_, error))
                 if tries > 0 && error.kind() == io::ErrorKind::AddrInUse => {}
             started => return started,

@@ -1,11 +1,12 @@
 //! The access log: a line an answer, written by a thread of its own.
 //!
 //! A log that can't keep up loses lines, and counts them; it never holds up an answer.
-//! What has been taken is written at the latest a second later, and at the end.
+//! What has been taken is written at the latest a second later, and at the end. A file that was
+//! moved is made anew when somebody asks for that ([`AccessLog::reopen`]).
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
@@ -27,8 +28,12 @@ pub(crate) struct AccessLog {
     lost: Arc<Counter>,
 }
 
+type Target = Box<dyn Write + Send>;
+
 enum Message {
     Line(AccessLine),
+    /// Write everything out, and go on in a new file at the same place.
+    Reopen,
     /// Write everything out, then answer.
     Finish(oneshot::Sender<()>),
 }
@@ -36,19 +41,17 @@ enum Message {
 impl AccessLog {
     /// Opens a log at `path`; `-` is standard error.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let target: Box<dyn Write + Send> = if path == Path::new("-") {
-            Box::new(io::stderr())
-        } else {
-            Box::new(OpenOptions::new().create(true).append(true).open(path)?)
-        };
-        Self::to(target)
+        if path == Path::new("-") {
+            return Self::to(Box::new(io::stderr()), None);
+        }
+        Self::to(open_file(path)?, Some(path.to_owned()))
     }
 
-    fn to(target: Box<dyn Write + Send>) -> io::Result<Self> {
+    fn to(target: Target, path: Option<PathBuf>) -> io::Result<Self> {
         let (sender, receiver) = mpsc::sync_channel(LINES_MAX);
         std::thread::Builder::new()
             .name("access-log".into())
-            .spawn(move || write_lines(&receiver, target))?;
+            .spawn(move || write_lines(&receiver, target, path.as_deref()))?;
         Ok(Self { sender, lost: Arc::default() })
     }
 
@@ -59,6 +62,14 @@ impl AccessLog {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => lost.bump(),
         })
+    }
+
+    /// Goes on in a new file where the old one was moved away; without an answer, since a
+    /// log that can't be opened anew goes on in the old one and says so.
+    pub(crate) fn reopen(&self) {
+        if self.sender.try_send(Message::Reopen).is_err() {
+            eprintln!("wick: the access log is too busy to be opened anew; ask again");
+        }
     }
 
     /// Lines that could not be taken.
@@ -72,12 +83,23 @@ impl AccessLog {
     }
 }
 
-fn write_lines(messages: &mpsc::Receiver<Message>, target: Box<dyn Write + Send>) {
+fn open_file(path: &Path) -> io::Result<Target> {
+    Ok(Box::new(OpenOptions::new().create(true).append(true).open(path)?))
+}
+
+fn write_lines(messages: &mpsc::Receiver<Message>, target: Target, path: Option<&Path>) {
     let mut out = BufWriter::new(target);
     let mut flush_due = Instant::now() + FLUSH_AFTER;
     loop {
         let mut written = match messages.recv_timeout(FLUSH_AFTER) {
             Ok(Message::Line(line)) => writeln!(out, "{}", show(&line)),
+            Ok(Message::Reopen) => out.flush().map(|()| match path.map(open_file) {
+                Some(Ok(target)) => out = BufWriter::new(target),
+                Some(Err(error)) => {
+                    eprintln!("wick: the access log can't be opened anew ({error}); it goes on");
+                }
+                None => {}
+            }),
             Ok(Message::Finish(done)) => out.flush().inspect(|()| {
                 // Whoever asked may have given up waiting.
                 let _ = done.send(());
@@ -149,6 +171,14 @@ mod tests {
         let text = std::fs::read_to_string(&path).expect("the log is there");
         assert_eq!((text.lines().count(), log.lost()), (100, 0));
         assert!(AccessLog::open(folder.path()).is_err(), "a folder is no log");
+        let moved = folder.path().join("access.log.1");
+        std::fs::rename(&path, &moved).expect("it can be moved");
+        sink(line("a"));
+        log.reopen();
+        sink(line("b"));
+        log.finish().await;
+        let lines = |path| std::fs::read_to_string(path).expect("the log is there").lines().count();
+        assert_eq!((lines(&moved), lines(&path), log.lost()), (101, 1, 0));
     }
 
     #[tokio::test(start_paused = true)]
@@ -164,7 +194,7 @@ mod tests {
             }
         }
         let (hold, held) = mpsc::channel();
-        let log = AccessLog::to(Box::new(Hung(held))).expect("a log");
+        let log = AccessLog::to(Box::new(Hung(held)), None).expect("a log");
         let sink = log.sink();
         (0..LINES_MAX * 2).for_each(|_| sink(line("a")));
         log.finish().await;

@@ -17,6 +17,7 @@ mod memory;
 mod notebook;
 mod plan;
 mod processor;
+mod reload;
 mod run;
 mod settings;
 mod signals;
@@ -52,6 +53,7 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Check(serve) => check::run(serve)?,
         Command::Explain(explain) => control::explain(explain).map_err(RunError::from)?,
         Command::Purge(purge) => control::purge(purge).map_err(RunError::from)?,
+        Command::Reload(reload) => control::reload(reload).map_err(RunError::from)?,
         Command::Follow(follow) => changes::follow(follow)?,
     }
     Ok(())

@@ -150,6 +150,23 @@ impl Plan {
 }
 
 impl SitePlan {
+    /// Whether what was started for the other serves this one too: the same program answers,
+    /// by the same means.
+    pub(crate) fn has_origin_of(&self, other: &Self) -> bool {
+        let taps = |plan: &Self| matches!(plan.changes, ChangesPlan::Tap(_));
+        let same_tap = !taps(self) && !taps(other) || self.changes == other.changes;
+        (&self.source, &self.php, self.php_children, &self.environment, self.timeouts, self.caches)
+            == (
+                &other.source,
+                &other.php,
+                other.php_children,
+                &other.environment,
+                other.timeouts,
+                other.caches,
+            )
+            && same_tap
+    }
+
     /// A site by what was typed for SITE and what was written about it.
     pub(crate) fn of(source: &str, site: &SiteSettings) -> Self {
         let mut rules = Rules {

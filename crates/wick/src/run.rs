@@ -11,18 +11,22 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base::{Clock, Shutdown};
-use server::{Listener, NoNotes, Server, ServerConfig};
+use server::{Listener, NoNotes, Order, Orders, Server, ServerConfig, Wanted};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::arguments::Serve;
 use crate::control::{ControlError, ControlSocket};
 use crate::log::AccessLog;
 use crate::notebook::Notebook;
 use crate::plan::{Plan, PlanError};
-use crate::signals::Signals;
+use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
-use crate::{announce, changes, descriptors, memory};
+use crate::{announce, changes, descriptors, memory, reload};
 
+/// Orders that may wait for the one that is carried out.
+const ORDERS_MAX: usize = 4;
 /// How long connections may take to notice that the grace is over.
 const AFTER_GRACE: Duration = Duration::from_secs(1);
 
@@ -87,9 +91,27 @@ pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
     let runtime = single_threaded()?;
     runtime.block_on(async {
         let mut signals = listen_to_signals()?;
-        let mut running = Running::start(plan, true).await?;
+        let (orders, mut received) = mpsc::channel(ORDERS_MAX);
+        let mut running = Running::start(plan, true, Some(orders)).await?;
         announce::say(&announce::start(&running.plan, &running.addresses, &running.found));
-        signals.stop().await;
+        loop {
+            tokio::select! {
+                heard = signals.next() => match heard {
+                    Heard::Stop => break,
+                    Heard::Reopen => running.reopen_log(),
+                    Heard::Reload => match running.reload(arguments).await {
+                        Ok(lines) => announce::say(&reload::told(&lines)),
+                        Err(why) => eprintln!("wick: the settings stay as they were: {why}"),
+                    },
+                },
+                Some(Order { wanted: Wanted::Reload, answer }) = received.recv() => {
+                    let told = running.reload(arguments).await.map_err(|why| why.to_string());
+                    // Whoever asked may have given up waiting.
+                    let _ = answer.send(told);
+                }
+            }
+        }
+        drop(received);
         announce::say("\nStopping: answers in flight may finish (Ctrl-C again ends them).\n");
         running.stop(&mut signals).await;
         announce::say(&announce::stop(&running.server, running.log_lost()));
@@ -107,10 +129,15 @@ pub(crate) struct Running {
     pub(crate) server: Arc<Server>,
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) found: Vec<String>,
-    log: Option<AccessLog>,
+    pub(crate) log: Option<AccessLog>,
     notebook: Option<Arc<Notebook>>,
     control: Option<ControlSocket>,
-    started: Vec<Started>,
+    /// One for each of the plan's sites, in their order.
+    pub(crate) started: Vec<Started>,
+    /// Origins of earlier settings that still answer.
+    pub(crate) leaving: JoinSet<()>,
+    /// How often the settings were read again.
+    pub(crate) reloads: u64,
     threads: Vec<JoinHandle<()>>,
     shutdown: Shutdown,
     /// Leaves connections as they are.
@@ -121,7 +148,11 @@ pub(crate) struct Running {
 impl Running {
     /// Starts everything a plan names; what was started is stopped again if the rest fails.
     /// `caches` is false only for comparison.
-    pub(crate) async fn start(plan: Plan, caches: bool) -> Result<Self, RunError> {
+    pub(crate) async fn start(
+        plan: Plan,
+        caches: bool,
+        orders: Option<Orders>,
+    ) -> Result<Self, RunError> {
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
         let mut limits = plan.limits.clone();
         limits.connections_max = limits.connections_max.min(descriptors::raise_limit());
@@ -137,10 +168,10 @@ impl Running {
         };
         let mut started = Vec::new();
         for site in &plan.sites {
-            match Started::start(site, &plan.state, caches).await {
+            match Started::start(site, &plan.state, 0, caches).await {
                 Ok(site) => started.push(site),
                 Err(error) => {
-                    stop_all(&mut started).await;
+                    stop_all(&mut started, &mut JoinSet::new()).await;
                     return Err(error.into());
                 }
             }
@@ -164,14 +195,14 @@ impl Running {
             Ok(listening) => listening,
             Err(error) => {
                 shutdown.begin();
-                stop_all(&mut started).await;
+                stop_all(&mut started, &mut JoinSet::new()).await;
                 return Err(error);
             }
         };
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
         tokio::spawn(server.clone().follow(shutdown.clone()));
-        let control = open_control(&plan, &server, &shutdown);
+        let control = open_control(&plan, &server, orders, &shutdown);
         Ok(Self {
             plan,
             server,
@@ -181,6 +212,8 @@ impl Running {
             notebook,
             control,
             started,
+            leaving: JoinSet::new(),
+            reloads: 0,
             threads,
             shutdown,
             abandon,
@@ -212,12 +245,13 @@ impl Running {
         }
         if in_good_order {
             tokio::select! {
-                () = stop_all(&mut self.started) => {}
+                () = stop_all(&mut self.started, &mut self.leaving) => {}
                 () = signals.stop() => {}
             }
         }
         // A php-fpm that is not asked to stop ends at once with what holds it.
         self.started.clear();
+        self.leaving.abort_all();
         if let Some(log) = &self.log {
             log.finish().await;
         }
@@ -268,10 +302,17 @@ fn open_notebook(plan: &Plan) -> Option<Arc<Notebook>> {
 }
 
 /// Answers `wick explain` and `wick purge`, if that can be had.
-fn open_control(plan: &Plan, server: &Arc<Server>, shutdown: &Shutdown) -> Option<ControlSocket> {
+fn open_control(
+    plan: &Plan,
+    server: &Arc<Server>,
+    orders: Option<Orders>,
+    shutdown: &Shutdown,
+) -> Option<ControlSocket> {
+    // Without somebody to carry them out, orders are refused.
+    let orders = orders.unwrap_or_else(|| mpsc::channel(1).0);
     match ControlSocket::open(&plan.state) {
         Ok((socket, listener)) => {
-            tokio::spawn(server.clone().serve_control(listener, shutdown.clone()));
+            tokio::spawn(server.clone().serve_control(listener, orders, shutdown.clone()));
             Some(socket)
         }
         Err(error) => {
@@ -281,10 +322,11 @@ fn open_control(plan: &Plan, server: &Arc<Server>, shutdown: &Shutdown) -> Optio
     }
 }
 
-async fn stop_all(started: &mut Vec<Started>) {
+async fn stop_all(started: &mut Vec<Started>, leaving: &mut JoinSet<()>) {
     for site in started.drain(..) {
         site.stop().await;
     }
+    while leaving.join_next().await.is_some() {}
 }
 
 /// Binds every address once a thread and starts the threads.

@@ -1,4 +1,7 @@
-//! The signals that ask Wick to stop, heard from the first moment on.
+//! The signals that Wick heeds, heard from the first moment on.
+//!
+//! SIGINT and SIGTERM ask it to stop, SIGHUP to read its settings again, unless it came because
+//! the terminal has ended; SIGUSR1 asks for new log files after the old ones were moved.
 //!
 //! Whoever starts something that must be stopped again listens first: from then on a
 //! Ctrl-C waits until it is asked for, and doesn't end the process in the middle.
@@ -7,42 +10,73 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Ctrl-C, a polite kill, and the end of the terminal.
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Stop,
+    Reload,
+    /// The log files were moved.
+    Reopen,
+}
+
+/// All of them.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// None under nohup, which asked that the terminal's end be ignored.
-    hangup: Option<Signal>,
+    hangup: Signal,
+    moved: Signal,
+    /// None for a daemon.
+    terminal: Option<Terminal>,
+    /// Under nohup, which asked that the terminal's end be ignored.
+    is_detached: bool,
+}
+
+/// The terminal that the process was started at.
+#[derive(Clone, Copy, Debug)]
+struct Terminal;
+
+impl Terminal {
+    fn find() -> Option<Self> {
+        std::fs::File::open("/dev/tty").is_ok().then_some(Self)
+    }
 }
 
 impl Signals {
     /// Listens from now on.
     pub(crate) fn listen() -> io::Result<Self> {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let hangup = match ignores_hangup(&status) {
-            true => None,
-            false => Some(signal(SignalKind::hangup())?),
-        };
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hangup,
+            hangup: signal(SignalKind::hangup())?,
+            moved: signal(SignalKind::user_defined1())?,
+            terminal: Terminal::find(),
+            is_detached: ignores_hangup(&status),
         })
     }
 
     /// Waits for the next of them; one that came before counts.
-    pub(crate) async fn stop(&mut self) {
-        let hangup = async {
-            match &mut self.hangup {
-                Some(hangup) => hangup.recv().await,
-                None => std::future::pending().await,
+    pub(crate) async fn next(&mut self) -> Heard {
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => return Heard::Stop,
+                _ = self.terminate.recv() => return Heard::Stop,
+                _ = self.moved.recv() => return Heard::Reopen,
+                _ = self.hangup.recv() => {
+                    let has_ended = self.terminal.is_some() && Terminal::find().is_none();
+                    match (has_ended, self.is_detached) {
+                        (true, true) => self.terminal = None,
+                        (true, false) => return Heard::Stop,
+                        (false, _) => return Heard::Reload,
+                    }
+                }
             }
-        };
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = hangup => {}
         }
+    }
+
+    /// Waits for one that asks to stop.
+    pub(crate) async fn stop(&mut self) {
+        while self.next().await != Heard::Stop {}
     }
 }
 

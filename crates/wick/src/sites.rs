@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use origin::{
     AddressError, FilesOrigin, Fpm, FpmError, FpmOptions, HttpOptions, HttpOrigin, Origin,
@@ -14,6 +16,8 @@ use crate::plan::{SitePlan, Source};
 
 /// How deep PHP is looked for in a folder: apps keep an index.php at the top.
 const PHP_DEPTH_MAX: usize = 2;
+/// How often it is looked whether an origin that nobody is sent to any more is left.
+const LEAVE_INTERVAL: Duration = Duration::from_millis(20);
 /// How many names are looked at before a folder is taken for one without PHP.
 const PHP_NAMES_MAX: usize = 10_000;
 
@@ -55,10 +59,12 @@ enum Content {
 }
 
 impl Started {
-    /// Makes a site's origin, starting php-fpm if it needs one.
+    /// Makes a site's origin, starting php-fpm if it needs one. `number` tells those apart that
+    /// are started for one folder by one process.
     pub(crate) async fn start(
         plan: &SitePlan,
         state: &Path,
+        number: u64,
         caches: bool,
     ) -> Result<Self, SiteError> {
         let caches = caches && plan.caches;
@@ -83,7 +89,8 @@ impl Started {
                         let told;
                         (tap, told) = tap_before(plan, caches).await?;
                         let (origin, mut found, fpm) =
-                            php(plan, &folder, state, tap.as_ref()).await?;
+                            php(plan, &folder, &run_folder(state, &folder, number), tap.as_ref())
+                                .await?;
                         found.extend(told);
                         (origin, found, fpm)
                     }
@@ -91,16 +98,36 @@ impl Started {
             }
         };
         let mut config = SiteConfig::new(origin);
+        config.caches = caches;
+        config.tap = tap.as_ref().map(tap::Standing::handle);
+        let mut started = Self { config, found, fpm, tap };
+        started.settle(plan);
+        Ok(started)
+    }
+
+    /// Serves a plan that has the same origin ([`SitePlan::has_origin_of`]).
+    pub(crate) fn settle(&mut self, plan: &SitePlan) {
+        let config = &mut self.config;
         config.name = name(plan);
         config.hosts = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         config.rules = plan.rules.clone();
-        config.caches = caches;
         config.strangers = plan.strangers.clone();
         config.purge_token = plan.purge_token.clone();
         config.changes = crate::changes::sources(plan);
-        config.tap = tap.as_ref().map(tap::Standing::handle);
         config.changes_rules = plan.changes_rules.clone();
-        Ok(Self { config, found, fpm, tap })
+    }
+
+    /// Stops once no request is on its way to it any more, or when the grace is over. Nothing
+    /// sends new ones.
+    pub(crate) async fn leave(self, grace: Duration) {
+        let is_left = async {
+            while Arc::strong_count(&self.config.origin) > 1 {
+                tokio::time::sleep(LEAVE_INTERVAL).await;
+            }
+        };
+        // Whatever takes longer is cut off, as at the end.
+        let _ = tokio::time::timeout(grace, is_left).await;
+        self.stop().await;
     }
 
     /// The process group of the php-fpm that was started for the site, if any.
@@ -162,7 +189,7 @@ async fn tap_before(
 async fn php(
     plan: &SitePlan,
     folder: &Path,
-    state: &Path,
+    run_folder: &Path,
     tap: Option<&tap::Standing>,
 ) -> Result<(Origin, Vec<String>, Option<Fpm>), SiteError> {
     let site = format!("php       {}", folder.display());
@@ -180,7 +207,6 @@ async fn php(
         let found = vec![site, format!("php-fpm   {address} (not ours)")];
         return Ok((Origin::Php(PhpOrigin::new(folder, dial, options)), found, None));
     }
-    let run_folder = state.join("php").join(folder_name(folder));
     let mut options = FpmOptions::new(folder, run_folder);
     options.children = plan.php_children.map(|children| children as usize);
     options.environment = plan.environment.clone();
@@ -242,6 +268,15 @@ fn has_php(folder: &Path, depth: usize, names: &mut usize) -> bool {
         }
     }
     folders.iter().any(|folder| has_php(folder, depth - 1, names))
+}
+
+/// Where php-fpm for a site's folder has its socket.
+fn run_folder(state: &Path, folder: &Path, number: u64) -> PathBuf {
+    let mut name = folder_name(folder);
+    if number > 0 {
+        name.push_str(&format!(".{number}"));
+    }
+    state.join("php").join(name)
 }
 
 /// A folder's path as one name, so that two sites never share a run folder.

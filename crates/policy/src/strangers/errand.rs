@@ -13,7 +13,7 @@
 use wire::fields::trim;
 use wire::{Fields, Name};
 
-use super::same_origin::referer_target;
+use super::same_origin::own_referer;
 use crate::digits;
 
 /// What a request is sent for.
@@ -115,12 +115,12 @@ fn media_type(range: &[u8]) -> &[u8] {
 /// a request must pass. A `Referer` of another origin is in no key, so whoever fetches an
 /// answer for several must not send one.
 #[must_use]
-pub fn write_background_key(out: &mut Vec<u8>, fields: &Fields, scheme: &str, host: &str) -> bool {
+pub fn write_background_key(out: &mut Vec<u8>, fields: &Fields, host: &str) -> bool {
     if fields.iter_known().any(|(known, name, _)| known.is_none() && is_of_script(name)) {
         return false;
     }
     let start = out.len();
-    let referer = referer_target(fields, scheme, host).map(str::as_bytes);
+    let referer = own_referer(fields, host).map(str::as_bytes);
     let fit = push_lines(out, fields.all(Name::XRequestedWith))
         && PART_FIELDS.iter().all(|name| push_lines(out, fields.all_named(name)))
         && push_lines(out, fields.all(Name::Accept))
@@ -223,7 +223,7 @@ mod tests {
 
     fn key(request: &str) -> Option<String> {
         let mut out = b"before".to_vec();
-        let fit = write_background_key(&mut out, &fields(request), "http", "a.test");
+        let fit = write_background_key(&mut out, &fields(request), "a.test");
         let text = String::from_utf8(out).expect("text");
         let appended = text.strip_prefix("before").expect("what was there stays").to_owned();
         if !fit {

@@ -9,7 +9,7 @@ use super::browser::{head_for_strangers, strip_own_etags, without_sessions};
 use super::constancy::{Constancy, Wish};
 use super::cookie::{Jar, SetCookie, pairs, remove_cookies, set_cookies};
 use super::errand::{Errand, errand, write_background_key};
-use super::same_origin::{Origin, origin_of, referer_target};
+use super::same_origin::{Origin, origin_of, own_referer};
 use super::shape::{forbidden_verb, is_named_after, may_set_preference, names_session, shape};
 use super::taste::{languages, taste, user_agent};
 use super::visitor::{Standing, Visitor, is_known_foreign, visitor};
@@ -208,10 +208,10 @@ fn no_field_makes_a_decision_about_strangers_panic() {
         }
 
         same += usize::from(origin_of(&fields, "http", "a.test") == Origin::Same);
-        assert!(referer_target(&fields, "http", "a.test").is_none_or(|it| it.starts_with('/')));
+        assert!(own_referer(&fields, "a.test").is_none_or(|it| it.starts_with('/')));
         backgrounds += usize::from(errand(&fields) == Errand::Background);
         let mut key = Vec::new();
-        let fit = write_background_key(&mut key, &fields, "http", "a.test");
+        let fit = write_background_key(&mut key, &fields, "a.test");
         assert!(key.is_empty() != fit && key.len() < 4096);
 
         let taste = taste(&fields);

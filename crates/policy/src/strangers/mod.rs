@@ -26,7 +26,7 @@ pub use constancy::{Constancy, Wish};
 pub use cookie::{Jar, SetCookie, pairs, remove_cookies, set_cookies};
 pub use errand::{Errand, errand, write_background_key};
 pub use impossible::impossible;
-pub use same_origin::{Origin, origin_of, referer_target};
+pub use same_origin::{Origin, origin_of, own_referer};
 pub use shape::{forbidden_verb, may_set_preference, names_session, shape};
 pub use taste::{Device, Taste, languages, taste, user_agent};
 pub use visitor::{Standing, Visitor, is_known_foreign, visitor};

@@ -47,14 +47,15 @@ pub fn origin_of(fields: &Fields, scheme: &str, host: &str) -> Origin {
     }
 }
 
-/// The path and query of a `Referer` of the same origin, without a fragment.
+/// The path and query of a `Referer` of the same host, without a fragment. Wick may stand
+/// behind something that speaks TLS for it, so either scheme is the site's own.
 #[must_use]
-pub fn referer_target<'a>(fields: &'a Fields, scheme: &str, host: &str) -> Option<&'a str> {
+pub fn own_referer<'a>(fields: &'a Fields, host: &str) -> Option<&'a str> {
     let referer = std::str::from_utf8(single(fields, Name::Referer).ok()??).ok()?;
     let authority = referer.find("://")? + 3;
     let end = referer[authority..].find(['/', '?', '#']).map(|at| authority + at);
     let (origin, rest) = referer.split_at(end.unwrap_or(referer.len()));
-    if !is_origin(origin.as_bytes(), scheme, host) {
+    if !crate::SCHEMES.iter().any(|scheme| is_origin(origin.as_bytes(), scheme, host)) {
         return None;
     }
     let target = rest.split_once('#').map_or(rest, |(target, _)| target);
@@ -182,7 +183,8 @@ mod tests {
             ("referer: http://a.test#x", Some("/")),
             ("referer: http://a.test/?u=http://b.test/", Some("/?u=http://b.test/")),
             ("referer: http://a.test?x=1", None),
-            ("referer: https://a.test/x", None),
+            ("referer: https://a.test/x", Some("/x")),
+            ("referer: https://a.test:80/x", None),
             ("referer: http://evil.test/x", None),
             ("referer: http://evil.test/?http://a.test/x", None),
             ("referer: http://a.test@evil.test/x", None),
@@ -195,7 +197,7 @@ mod tests {
             ("referer: http://a.test/x\nreferer: http://a.test/y", None),
             ("", None),
         ] {
-            assert_eq!(referer_target(&fields(request), "http", "a.test"), expected, "{request:?}");
+            assert_eq!(own_referer(&fields(request), "a.test"), expected, "{request:?}");
         }
     }
 }

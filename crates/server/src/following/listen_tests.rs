@@ -22,7 +22,7 @@ fn listener(means: [Means; 2]) -> Listener {
     site.changes = vec![Source::Other("told".into()); means.len()];
     let config = ServerConfig { sites: vec![site], ..ServerConfig::default() };
     let server = Server::new(config, Clock::manual(0));
-    let site = server.sites.only().expect("one site").clone();
+    let site = server.sites().only().expect("one site").clone();
     let following = site.following.clone().expect("it has sources");
     let count = means.len();
     let mut listener = Listener::new(server, site, following, count, Omission::Nothing);

@@ -34,6 +34,7 @@ use base::{Counter, Shutdown};
 use changes::{Feed, Learner, Source, noise};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use self::ear::Ear;
 use self::gate::Gate;
@@ -175,15 +176,30 @@ impl Server {
     /// Follows the changes of every site that has sources, until the signal to stop. It must
     /// run beside the listeners; without it pages are fresh for seconds only.
     pub async fn follow(self: Arc<Self>, shutdown: Shutdown) {
-        let sites: Vec<Arc<Site>> = self.sites.each().into_iter().cloned().collect();
-        let following = sites.into_iter().filter_map(|site| {
-            let sources = site.following.as_ref()?.sources.iter().cloned();
+        let mut followed = Vec::new();
+        loop {
+            self.follow_these(&mut followed);
+            tokio::select! {
+                () = self.sites_changed.notified() => {}
+                () = shutdown.begun() => break,
+            }
+        }
+    }
+
+    /// Begins to follow the sites that came, and ends it for those that went.
+    fn follow_these(self: &Arc<Self>, followed: &mut Vec<Followed>) {
+        let sites: Vec<Arc<Site>> = self.sites().each().into_iter().cloned().collect();
+        let is_there = |site: &Arc<Site>| sites.iter().any(|one| Arc::ptr_eq(one, site));
+        followed.retain(|followed| is_there(&followed.site));
+        for site in sites {
+            let Some(following) = site.following.as_ref() else { continue };
+            if followed.iter().any(|followed| Arc::ptr_eq(&followed.site, &site)) {
+                continue;
+            }
+            let sources = following.sources.iter().cloned();
             let ears = sources.map(|source| Ear::new(source, site.tap.clone())).collect();
-            Some(follow_site(self.clone(), site, ears, Omission::Nothing))
-        });
-        tokio::select! {
-            _ = futures_util::future::join_all(following) => {}
-            () = shutdown.begun() => {}
+            let work = follow_site(self.clone(), site.clone(), ears, Omission::Nothing);
+            followed.push(Followed { site, work: tokio::spawn(work) });
         }
     }
 
@@ -200,10 +216,27 @@ impl Server {
         feeds: Vec<Feed>,
         omits: Omission,
     ) {
-        let found = self.sites.each().into_iter().find(|one| one.name == site).cloned();
+        let found = self.sites().each().into_iter().find(|one| one.name == site).cloned();
         let Some(site) = found.filter(|site| site.following.is_some()) else { return };
         let ears = feeds.into_iter().map(Ear::of).collect();
         follow_site(self.clone(), site, ears, omits).await;
+    }
+}
+
+/// A site that is followed until this is dropped. What changes from then on nobody hears, so
+/// what was made before is not fresh any more.
+struct Followed {
+    site: Arc<Site>,
+    work: JoinHandle<()>,
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.work.abort();
+        if let Some(following) = &self.site.following {
+            following.note_heard(false);
+        }
+        self.site.generations.note_change();
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use changes::{Pattern, Signature};
 
 /// The owner's rules about following changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowRules {
     /// How long pages shared among strangers are fresh while all sources are heard.
     pub fresh: Duration,

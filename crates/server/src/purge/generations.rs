@@ -106,6 +106,20 @@ impl Default for Generations {
 }
 
 impl Generations {
+    /// Of a site before which others may have stored pages: whatever was counted below
+    /// `first` is gone.
+    pub(crate) fn from(first: u64) -> Self {
+        let generations = Self {
+            fence: AtomicU64::new(first),
+            content: AtomicU64::new(first),
+            ..Self::default()
+        };
+        if first > 0 {
+            generations.purge_all(Mode::Hard);
+        }
+        generations
+    }
+
     fn with_room(marked_max: usize) -> Self {
         Self {
             fence: AtomicU64::new(0),

@@ -40,7 +40,7 @@ fn filled() -> Arc<Server> {
     let site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
     let config = ServerConfig { sites: vec![site], ..ServerConfig::default() };
     let server = Server::new(config, Clock::manual(0));
-    let site = server.sites.only().expect("one site").clone();
+    let site = server.sites().only().expect("one site").clone();
     for page in 0..PAGES {
         let groups = (2..11).map(|group| format!(" group-{group}-{}", page % group));
         let tags = format!("xkey: page-{page}{}", groups.collect::<String>());
@@ -71,7 +71,7 @@ fn a_purge_takes_just_the_pages_that_it_names() {
     ];
     for (order, is_meant) in cases {
         let server = filled();
-        let site = server.sites.only().expect("one site");
+        let site = server.sites().only().expect("one site").clone();
         let stored = server.store.len();
         assert_eq!(stored, PAGES);
         server.purge(&order).expect("a good order");
@@ -79,7 +79,7 @@ fn a_purge_takes_just_the_pages_that_it_names() {
             assert_eq!(server.store.len(), stored, "no page is visited: {order:?}");
         }
         for page in 0..PAGES {
-            assert_eq!(is_good(&server, site, page), !is_meant(page), "{page}: {order:?}");
+            assert_eq!(is_good(&server, &site, page), !is_meant(page), "{page}: {order:?}");
         }
         let gone = if order.soft { 0 } else { (0..PAGES).filter(|&page| is_meant(page)).count() };
         assert_eq!(server.store.len(), stored - gone, "what is gone leaves when it is met");

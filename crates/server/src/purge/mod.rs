@@ -59,18 +59,19 @@ pub(crate) fn receive(
     if asked == Asks::Nothing {
         return None;
     }
-    let Some(site) = server.sites.find(&head.host).or_else(|| server.sites.only()) else {
+    let sites = server.sites();
+    let Some(site) = sites.find(&head.host).or_else(|| sites.only()) else {
         let wrong = Misdirected::Unknown(head.host.clone());
         return Some(Turn::Arrived(refused(RefuseReason::HostUnknown, &wrong.to_string())));
     };
-    if !site.purgers.lets_in(peers.peer, &head.fields) {
+    if !site.purgers().lets_in(peers.peer, &head.fields) {
         if asked == Asks::PurgeIfAllowed {
             return None;
         }
         let ticks_ms = server.clock.now().ticks_ms;
         server.counters.purges_refused.bump();
         if let (Some(complain), Some(text)) =
-            (&server.complaints, site.purgers.complaint(&site.name, peers.peer, ticks_ms))
+            (&server.complaints, site.purgers().complaint(&site.name, peers.peer, ticks_ms))
         {
             complain(&text);
         }
@@ -179,7 +180,7 @@ impl Server {
             Scope::Request => asked,
             Scope::Host(host) => host,
         };
-        match self.sites.find(host) {
+        match self.sites().find(host) {
             Some(found) if Arc::ptr_eq(found, site) => Ok(Some(host)),
             Some(_) => Err(Misdirected::Another(host.to_owned())),
             None => Err(Misdirected::Unknown(host.to_owned())),
@@ -216,8 +217,13 @@ impl Server {
     /// One address with all variants: for those who fetch it at this moment as a generation,
     /// and what is stored goes, or is stale, at once.
     fn purge_url(&self, site: &Site, host: &str, target: &str, mode: Mode) -> usize {
+        let schemes = policy::SCHEMES;
+        schemes.iter().map(|scheme| self.purge_key(site, scheme, host, target, mode)).sum()
+    }
+
+    fn purge_key(&self, site: &Site, scheme: &str, host: &str, target: &str, mode: Mode) -> usize {
         let mut text = Vec::new();
-        policy::write_key_without(&mut text, "http", host, target, &site.rules.key_ignores_query);
+        policy::write_key_without(&mut text, scheme, host, target, &site.rules().key_ignores_query);
         let hash = pipeline::hash(&text);
         site.generations.purge_marked([hash].into_iter(), mode);
         let key = Key { hash, text: &text };

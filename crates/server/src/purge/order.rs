@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Server;
 use crate::explain::Line;
-use crate::site::Site;
+use crate::site::{Site, Sites};
 
 /// What the owner wants purged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -32,15 +32,16 @@ impl Server {
     /// What is wrong with the order, and what to do; then nothing was purged.
     pub fn purge(&self, order: &PurgeOrder) -> Result<Vec<Line>, String> {
         let mode = if order.soft { Mode::Soft } else { Mode::Hard };
+        let sites = self.sites();
         let mut planned = Vec::new();
         for url in &order.urls {
             let (host, target) = split_address(url).map_err(|error| error.to_string())?;
-            let site = self.site_of(&host)?;
+            let site = site_of(&sites, &host)?;
             planned.push((site, Purge { scope: Scope::Host(host), what: What::Url(target), mode }));
         }
         for host in &order.hosts {
             let host = host.to_ascii_lowercase();
-            let site = self.site_of(&host)?;
+            let site = site_of(&sites, &host)?;
             planned.push((site, Purge { scope: Scope::Host(host), what: What::Everything, mode }));
         }
         let mut of_all = Vec::new();
@@ -50,7 +51,7 @@ impl Server {
         if order.all {
             of_all.push(What::Everything);
         }
-        for site in self.sites.each() {
+        for site in sites.each() {
             let purges = of_all.iter().cloned();
             planned.extend(purges.map(|what| (site, Purge { scope: Scope::Site, what, mode })));
         }
@@ -59,13 +60,6 @@ impl Server {
                 .to_owned());
         }
         planned.into_iter().map(|(site, purge)| self.carry_out_told(site, &purge)).collect()
-    }
-
-    fn site_of(&self, host: &str) -> Result<&Arc<Site>, String> {
-        self.sites.find(host).ok_or_else(|| {
-            let known = self.sites.hosts().collect::<Vec<_>>().join(", ");
-            format!("no site answers for the host \"{host}\": those here are {known}")
-        })
     }
 
     fn carry_out_told(&self, site: &Arc<Site>, purge: &Purge) -> Result<Line, String> {
@@ -80,6 +74,13 @@ impl Server {
         };
         Ok(Line { topic: "purged", text: format!("{purge} on {}{found}", site.name) })
     }
+}
+
+fn site_of<'a>(sites: &'a Sites, host: &str) -> Result<&'a Arc<Site>, String> {
+    sites.find(host).ok_or_else(|| {
+        let known = sites.hosts().collect::<Vec<_>>().join(", ");
+        format!("no site answers for the host \"{host}\": those here are {known}")
+    })
 }
 
 #[cfg(test)]

@@ -57,6 +57,11 @@ impl Purgers {
         Self { token, tell_at_ms: AtomicU64::new(0) }
     }
 
+    /// Whether this token opens it.
+    pub(crate) fn is_of(&self, token: Option<&PurgeToken>) -> bool {
+        self.token.as_ref() == token
+    }
+
     /// Whether the sender of these fields may purge.
     pub(crate) fn lets_in(&self, peer: SocketAddr, fields: &Fields) -> bool {
         let is_here = peer.ip().to_canonical().is_loopback() && !was_forwarded(fields);

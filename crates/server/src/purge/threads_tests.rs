@@ -62,8 +62,8 @@ impl World {
         }
     }
 
-    fn site(&self) -> &Arc<Site> {
-        self.server.sites.find("a.test").expect("the only site")
+    fn site(&self) -> Arc<Site> {
+        self.server.sites().find("a.test").expect("the only site").clone()
     }
 
     fn edit(&self, dice: &mut u64) {
@@ -81,7 +81,7 @@ impl World {
             _ => (Scope::Site, tags(format!("page-{page}"))),
         };
         let purge = Purge { scope, what, mode };
-        self.server.carry_out_all(self.site(), "a.test", &[purge]).expect("its own host");
+        self.server.carry_out_all(&self.site(), "a.test", &[purge]).expect("its own host");
         self.answered[page].fetch_max(number, Ordering::SeqCst);
     }
 
@@ -92,9 +92,9 @@ impl World {
             RequestHead { host: "a.test".into(), target: target(page), ..RequestHead::default() };
         let text = format!("http|a.test|{}", head.target);
         let key = Key { hash: pipeline::hash(text.as_bytes()), text: text.as_bytes() };
-        let reader = Reader::of(site, &head.fields, &head.host);
+        let reader = Reader::of(&site, &head.fields, &head.host);
         let least = self.answered[page].load(Ordering::SeqCst);
-        match pipeline::find(server, site, &head, server.clock.now(), &key, &reader) {
+        match pipeline::find(server, &site, &head, server.clock.now(), &key, &reader) {
             Some((found, Standing::Good)) => {
                 self.hits.fetch_add(1, Ordering::Relaxed);
                 let body = &found.as_stored().expect("a page").body;
@@ -116,7 +116,7 @@ impl World {
                 let answer = ResponseHead { status: 200, fields };
                 let body = Bytes::copy_from_slice(&number.to_le_bytes());
                 let made = Page::stored(&answer, b"", body, Terms::expired(0), None, marks);
-                carry::insert(server, site, &key, Arc::new(made), began);
+                carry::insert(server, &site, &key, Arc::new(made), began);
             }
         }
     }

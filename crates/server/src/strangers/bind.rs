@@ -14,7 +14,7 @@ use std::sync::Arc;
 use align::{Binding, Document, Request};
 use bytes::Bytes;
 use http::Method;
-use policy::strangers::{Errand, Jar, Origin, errand, origin_of, referer_target, set_cookies};
+use policy::strangers::{Errand, Jar, Origin, errand, origin_of, own_referer, set_cookies};
 use policy::{PassReason, Verdict};
 use wire::{Fields, Name, RequestHead, Version};
 
@@ -131,8 +131,7 @@ fn origins(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Co
 
 /// The target of the page of this site that a request comes from, if it says so.
 fn page_of(head: &RequestHead) -> Option<&str> {
-    let of = |scheme| referer_target(&head.fields, scheme, &head.host);
-    of("http").or_else(|| of("https"))
+    own_referer(&head.fields, &head.host)
 }
 
 /// The carried copies and those of the page that the request comes from.
@@ -172,8 +171,8 @@ fn carried(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Co
 /// Whether the browser proves that a page of this site sends the request. Wick may stand
 /// behind something that speaks TLS for it, so either scheme is the site's own.
 fn is_same_origin(head: &RequestHead) -> bool {
-    let proves = |scheme| origin_of(&head.fields, scheme, &head.host) == Origin::Same;
-    proves("http") || proves("https")
+    let proves = |scheme: &&str| origin_of(&head.fields, scheme, &head.host) == Origin::Same;
+    policy::SCHEMES.iter().any(proves)
 }
 
 async fn begin(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::Method;
 use policy::strangers::errand::PART_FIELDS;
-use policy::strangers::{Errand, Taste, errand, languages, referer_target, taste, user_agent};
+use policy::strangers::{Errand, Taste, errand, languages, own_referer, taste, user_agent};
 use wire::{Fields, Name, RequestHead, Version};
 
 use crate::Server;
@@ -49,7 +49,7 @@ impl Brief {
     ) -> Self {
         let background = match errand(&head.fields) {
             Errand::Navigation => None,
-            Errand::Background => Some(background_fields(head)),
+            Errand::Background => Some(background_fields(head, peers.scheme)),
         };
         Self {
             server: server.clone(),
@@ -139,13 +139,13 @@ pub(crate) fn page_name(host: &str, target: &str) -> Vec<u8> {
     [host.as_bytes(), b"|", target.as_bytes()].concat()
 }
 
-fn background_fields(head: &RequestHead) -> Fields {
+fn background_fields(head: &RequestHead, scheme: &str) -> Fields {
     let mut kept = head.fields.filtered(|known, name, _| {
         matches!(known, Some(Name::Accept | Name::XRequestedWith))
             || PART_FIELDS.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
     });
-    if let Some(target) = referer_target(&head.fields, "http", &head.host) {
-        kept.put(Name::Referer, format!("http://{}{target}", head.host));
+    if let Some(target) = own_referer(&head.fields, &head.host) {
+        kept.put(Name::Referer, format!("{scheme}://{}{target}", head.host));
     }
     kept
 }

@@ -94,7 +94,7 @@ impl Sharing {
 
 fn background(fields: &Fields, host: &str) -> Option<u64> {
     let mut text = Vec::with_capacity(256);
-    write_background_key(&mut text, fields, "http", host).then(|| pipeline::hash(&text) | 1)
+    write_background_key(&mut text, fields, host).then(|| pipeline::hash(&text) | 1)
 }
 
 /// What kind of browser and which languages, in one number.

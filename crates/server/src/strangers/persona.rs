@@ -111,7 +111,7 @@ async fn fetch_as(
         strangers.counts.persona_requests.bump();
     }
     server.counters.fetches.bump();
-    let head = RequestHead { fields: policy::to_origin(&head, peer.ip(), "http"), ..head };
+    let head = RequestHead { fields: policy::to_origin(&head, peer.ip(), peers.scheme), ..head };
     let asked = head.clone();
     let call = Call {
         head,
@@ -119,7 +119,7 @@ async fn fetch_as(
         body_length: Some(0),
         peer,
         local: peers.local,
-        scheme: "http",
+        scheme: peers.scheme,
         early: None,
     };
     let sent = site.ask_as(&server.clock, call, asker).await;

@@ -1,7 +1,7 @@
 //! What the owner decided about strangers; every default needs no thought.
 
 /// The owner's rules about sharing pages with strangers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StrangerRules {
     /// How long a shared page is fresh, in milliseconds.
     pub fresh_ms: u64,

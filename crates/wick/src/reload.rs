@@ -1,0 +1,111 @@
+//! New settings for the running Wick: what changed is made, what didn't goes on.
+//!
+//! A site whose origin is the same keeps it, with all connections and children; one that
+//! changed is started before the old one is left, and the old one ends when the last request
+//! through it has its answer. If anything can't be started, everything stays as it was.
+
+use base::amount::show_bytes;
+use server::Line;
+
+use crate::arguments::Serve;
+use crate::plan::{Plan, SitePlan};
+use crate::run::{RunError, Running};
+use crate::sites::Started;
+
+/// How a site of the new settings comes to its origin.
+enum Way {
+    /// It has the one of this number.
+    Keeps(usize),
+    Starts(Box<Started>),
+}
+
+impl Running {
+    /// Reads the settings again and serves by them; says what became of each part.
+    pub(crate) async fn reload(&mut self, arguments: &Serve) -> Result<Vec<Line>, RunError> {
+        let plan = Plan::of(arguments)?;
+        self.reloads += 1;
+        let ways = self.ways(&plan).await?;
+        let mut old: Vec<Option<Started>> = self.started.drain(..).map(Some).collect();
+        let mut lines = Vec::new();
+        for (site, way) in plan.sites.iter().zip(ways) {
+            let (started, told) = match way {
+                Way::Starts(started) => (Some(*started), "started"),
+                Way::Keeps(index) => (old[index].take(), "its origin goes on"),
+            };
+            let Some(mut started) = started else { continue };
+            started.settle(site);
+            let text = format!("{}: {told}", started.config.name);
+            lines.push(Line { topic: "site", text });
+            self.started.push(started);
+        }
+        self.server.replace_sites(self.started.iter().map(|one| one.config.clone()).collect());
+        while self.leaving.try_join_next().is_some() {}
+        for started in old.into_iter().flatten() {
+            let text = format!("{}: ends with its last answer", started.config.name);
+            lines.push(Line { topic: "left", text });
+            self.leaving.spawn(started.leave(self.plan.limits.grace));
+        }
+        lines.extend(self.plan.needing_restart(&plan).map(|text| Line { topic: "later", text }));
+        self.plan.sites = plan.sites;
+        self.reopen_log();
+        Ok(lines)
+    }
+
+    /// Starts what the plan needs and isn't there; all or nothing.
+    async fn ways(&self, plan: &Plan) -> Result<Vec<Way>, RunError> {
+        let mut is_kept = vec![false; self.plan.sites.len()];
+        let mut ways = Vec::new();
+        for site in &plan.sites {
+            let kept = |(index, old): (usize, &SitePlan)| {
+                (!is_kept[index] && old.has_origin_of(site)).then_some(index)
+            };
+            if let Some(index) = self.plan.sites.iter().enumerate().find_map(kept) {
+                is_kept[index] = true;
+                ways.push(Way::Keeps(index));
+                continue;
+            }
+            match Started::start(site, &self.plan.state, self.reloads, true).await {
+                Ok(started) => ways.push(Way::Starts(Box::new(started))),
+                Err(error) => {
+                    for way in ways {
+                        if let Way::Starts(started) = way {
+                            started.stop().await;
+                        }
+                    }
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(ways)
+    }
+
+    /// Goes on in a new log file where the old one was moved away.
+    pub(crate) fn reopen_log(&self) {
+        if let Some(log) = &self.log {
+            log.reopen();
+        }
+    }
+}
+
+impl Plan {
+    /// What of another plan can't be had without a restart, with what it stays at until then.
+    fn needing_restart(&self, other: &Self) -> impl Iterator<Item = String> + use<> {
+        let listen = |plan: &Self| format!("{:?}", plan.listen);
+        [
+            ("listen", listen(self), listen(other)),
+            ("memory", show_bytes(self.memory_bytes), show_bytes(other.memory_bytes)),
+            ("threads", self.threads.to_string(), other.threads.to_string()),
+            ("state", self.state.display().to_string(), other.state.display().to_string()),
+            ("access_log", format!("{:?}", self.access_log), format!("{:?}", other.access_log)),
+            ("[limits]", format!("{:?}", self.limits), format!("{:?}", other.limits)),
+        ]
+        .into_iter()
+        .filter(|(_, now, then)| now != then)
+        .map(|(name, ..)| format!("{name} takes effect at the next start"))
+    }
+}
+
+/// The lines for a terminal.
+pub(crate) fn told(lines: &[Line]) -> String {
+    lines.iter().map(|line| format!("  {}  {}\n", line.topic, line.text)).collect()
+}
