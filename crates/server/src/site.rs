@@ -229,3 +229,76 @@ impl Site {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use origin::FilesOrigin;
+
+    use super::*;
+    use crate::{NoNotes, PurgeToken};
+
+    fn config(name: &str, host: &str) -> SiteConfig {
+        let mut config = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
+        (config.name, config.hosts) = (name.into(), vec![host.into()]);
+        config.strangers = Some(StrangerRules::default());
+        config
+    }
+
+    fn notes() -> Arc<dyn Notes> {
+        Arc::new(NoNotes)
+    }
+
+    /// The site before and the one after, where the settings of the second are changed.
+    fn succeed(change: impl FnOnce(&mut SiteConfig)) -> (Arc<Site>, Arc<Site>) {
+        let first = config("one", "a.test");
+        let mut second = first.clone();
+        change(&mut second);
+        let sites = Sites::new(vec![first], &notes());
+        let before = sites.find("a.test").expect("a site").clone();
+        before.generations.note_write();
+        let after = sites.after(vec![second], &notes());
+        let after = after.each()[0].clone();
+        (before, after)
+    }
+
+    #[test]
+    fn what_is_decided_at_each_request_changes_within_the_same_site() {
+        let (before, after) = succeed(|config| {
+            config.rules.negative_seconds_max = 7;
+            config.purge_token = PurgeToken::new("a long token");
+            config.hosts.push("b.test".into());
+        });
+        assert!(Arc::ptr_eq(&before, &after));
+        assert_eq!(before.rules().negative_seconds_max, 7);
+        assert!(before.purgers().is_of(PurgeToken::new("a long token").as_ref()));
+    }
+
+    #[test]
+    fn a_site_that_changes_and_keeps_its_name_keeps_what_it_counted_and_learned() {
+        let (before, after) = succeed(|config| {
+            config.origin = Arc::new(Origin::Files(FilesOrigin::new("/elsewhere")));
+        });
+        assert!(!Arc::ptr_eq(&before, &after));
+        assert!(Arc::ptr_eq(&before.generations, &after.generations));
+        let learned = |site: &Site| site.strangers.as_ref().map(Arc::as_ptr);
+        assert_eq!(learned(&before), learned(&after));
+        assert_eq!((after.generations.fence(), after.generations.content()), (1, 1));
+    }
+
+    #[test]
+    fn other_rules_about_strangers_leave_nothing_that_was_shared_by_the_old_ones() {
+        let (before, after) = succeed(|config| {
+            config.strangers =
+                Some(StrangerRules { never: vec!["/x".into()], ..StrangerRules::default() });
+        });
+        assert!(Arc::ptr_eq(&before.generations, &after.generations));
+        assert_eq!(after.generations.fence(), 2, "all of it was purged");
+        assert_eq!(after.strangers.as_ref().expect("its strangers").rules.never, ["/x"]);
+    }
+
+    #[test]
+    fn a_site_that_comes_new_begins_after_all_that_others_counted() {
+        let (before, after) = succeed(|config| config.name = "another".into());
+        assert!(after.generations.fence() > before.generations.fence() + GENERATIONS_APART / 2);
+    }
+}

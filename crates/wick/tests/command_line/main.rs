@@ -10,6 +10,7 @@ mod explain;
 mod folder;
 mod origin;
 mod purge;
+mod reloading;
 mod sites;
 mod starts;
 mod stopping;
