@@ -1,14 +1,20 @@
 //! What is told about each answer, for those who want a log.
 //!
 //! Invariant: the query never appears: it is where apps put reset tokens,
-//! session ids and search terms. Neither does any cookie or authorization.
+//! session ids and search terms. Neither does any cookie or authorization. That goes for the
+//! page that a visitor comes from, too.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use base::Now;
 use policy::Verdict;
-use wire::RequestHead;
+use wire::{Name, RequestHead, Version};
+
+use crate::reply::Reply;
+
+/// Bytes of a field that are told.
+const FIELD_BYTES_MAX: usize = 1024;
 
 /// One answered request.
 #[derive(Clone, Debug)]
@@ -23,6 +29,14 @@ pub struct AccessLine {
     pub host: String,
     /// The path without its query.
     pub path: String,
+    /// What the visitor speaks, as in `HTTP/1.1`.
+    pub protocol: &'static str,
+    /// The page that the visitor says to come from, without its query; empty: none.
+    pub referer: String,
+    /// What the visitor's browser calls itself; empty: nothing.
+    pub agent: String,
+    /// Bytes of the answer's body, if they were known when it began.
+    pub bytes: Option<u64>,
     /// The answer's status.
     pub status: u16,
     /// Why it was answered so.
@@ -41,6 +55,9 @@ pub(crate) struct Begun {
     method: String,
     host: String,
     path: String,
+    protocol: &'static str,
+    referer: String,
+    agent: String,
 }
 
 impl Begun {
@@ -51,19 +68,60 @@ impl Begun {
             method: head.method.to_string(),
             host: head.host.clone(),
             path: head.path().to_owned(),
+            protocol: protocol(head.version),
+            referer: without_query(&text(head, Name::Referer)).to_owned(),
+            agent: text(head, Name::UserAgent),
         }
     }
 
-    pub(crate) fn end(self, status: u16, verdict: Verdict, now: Now) -> AccessLine {
+    pub(crate) fn end(self, reply: &Reply, now: Now) -> AccessLine {
         AccessLine {
             unix_ms: self.start.unix_ms,
             peer: self.peer,
             method: self.method,
             host: self.host,
             path: self.path,
-            status,
-            verdict,
+            protocol: self.protocol,
+            referer: self.referer,
+            agent: self.agent,
+            bytes: reply.payload.length(),
+            status: reply.status(),
+            verdict: reply.verdict,
             took_ms: now.ticks_ms.saturating_sub(self.start.ticks_ms),
+        }
+    }
+}
+
+fn protocol(version: Version) -> &'static str {
+    match version {
+        Version::Http10 => "HTTP/1.0",
+        Version::Http11 => "HTTP/1.1",
+    }
+}
+
+fn text(head: &RequestHead, name: Name) -> String {
+    head.fields.first(name).map_or_else(String::new, |value| {
+        String::from_utf8_lossy(&value[..value.len().min(FIELD_BYTES_MAX)]).into_owned()
+    })
+}
+
+fn without_query(address: &str) -> &str {
+    address.split(['?', '#']).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_referer_is_told_without_its_query() {
+        for (address, told) in [
+            ("https://a.test/reset?token=hush#x", "https://a.test/reset"),
+            ("https://a.test/#token", "https://a.test/"),
+            ("?", ""),
+            ("", ""),
+        ] {
+            assert_eq!(without_query(address), told);
         }
     }
 }

@@ -314,7 +314,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ) -> Result<bool, End> {
         self.server.counters.count(&reply);
         if let (Some(line), Some(access)) = (self.line.take(), &self.server.access) {
-            access(line.end(reply.status(), reply.verdict, now));
+            access(line.end(&reply, now));
         }
         self.output.clear();
         render::head(&mut self.output, &reply, persistence, now);

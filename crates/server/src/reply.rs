@@ -54,6 +54,18 @@ pub(crate) enum Payload {
     },
 }
 
+impl Payload {
+    /// Bytes of it, where that is known before it is sent.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self {
+            Self::None => Some(0),
+            Self::Whole(bytes) => Some(bytes.len() as u64),
+            Self::Parts(parts) => Some(parts.iter().map(|part| part.len() as u64).sum()),
+            Self::Stream { length, .. } => *length,
+        }
+    }
+}
+
 impl Reply {
     /// A request that could not be read; the connection closes behind it.
     pub(crate) fn unreadable(error: HeadError) -> Self {

@@ -32,6 +32,10 @@ pub(crate) enum Command {
     /// Have the running Wick read its settings file again. No connection is closed, and what is
     /// stored stays.
     Reload(Reload),
+    /// Write what a shell needs to complete this command line to standard output.
+    Completions(Completions),
+    /// Write the manual page to standard output, or one for each command into a folder.
+    Manual(Manual),
     /// Let a site's MariaDB or MySQL tell Wick of each change at once: shows what that takes,
     /// asks, does it, and says how to undo it. It serves nothing, and ends when it is done.
     Follow(Follow),
@@ -138,6 +142,21 @@ pub(crate) struct Reload {
     /// state folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick completions`.
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Which shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `wick manual`.
+#[derive(Debug, Args)]
+pub(crate) struct Manual {
+    /// A folder that is there, for wick.1 and a page for each command.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// `wick follow`.

@@ -12,15 +12,31 @@ use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 use base::Counter;
+use serde::Deserialize;
 use server::{AccessLine, AccessSink};
 use tokio::sync::oneshot;
 
 use crate::finishing;
 
+mod format;
+
 /// Lines that may wait for the disk.
 const LINES_MAX: usize = 16_384;
 /// How long a line may wait in the buffer.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// What became of the request, and how long it took.
+    #[default]
+    Wick,
+    /// The format of Apache and nginx that bears this name.
+    Combined,
+    /// An object of JSON.
+    Json,
+}
 
 /// An open log.
 pub(crate) struct AccessLog {
@@ -40,18 +56,18 @@ enum Message {
 
 impl AccessLog {
     /// Opens a log at `path`; `-` is standard error.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, format: LogFormat) -> io::Result<Self> {
         if path == Path::new("-") {
-            return Self::to(Box::new(io::stderr()), None);
+            return Self::to(Box::new(io::stderr()), None, format);
         }
-        Self::to(open_file(path)?, Some(path.to_owned()))
+        Self::to(open_file(path)?, Some(path.to_owned()), format)
     }
 
-    fn to(target: Target, path: Option<PathBuf>) -> io::Result<Self> {
+    fn to(target: Target, path: Option<PathBuf>, format: LogFormat) -> io::Result<Self> {
         let (sender, receiver) = mpsc::sync_channel(LINES_MAX);
         std::thread::Builder::new()
             .name("access-log".into())
-            .spawn(move || write_lines(&receiver, target, path.as_deref()))?;
+            .spawn(move || write_lines(&receiver, target, path.as_deref(), format))?;
         Ok(Self { sender, lost: Arc::default() })
     }
 
@@ -87,12 +103,17 @@ fn open_file(path: &Path) -> io::Result<Target> {
     Ok(Box::new(OpenOptions::new().create(true).append(true).open(path)?))
 }
 
-fn write_lines(messages: &mpsc::Receiver<Message>, target: Target, path: Option<&Path>) {
+fn write_lines(
+    messages: &mpsc::Receiver<Message>,
+    target: Target,
+    path: Option<&Path>,
+    format: LogFormat,
+) {
     let mut out = BufWriter::new(target);
     let mut flush_due = Instant::now() + FLUSH_AFTER;
     loop {
         let mut written = match messages.recv_timeout(FLUSH_AFTER) {
-            Ok(Message::Line(line)) => writeln!(out, "{}", show(&line)),
+            Ok(Message::Line(line)) => writeln!(out, "{}", format.show(&line)),
             Ok(Message::Reopen) => out.flush().map(|()| match path.map(open_file) {
                 Some(Ok(target)) => out = BufWriter::new(target),
                 Some(Err(error)) => {
@@ -118,22 +139,6 @@ fn write_lines(messages: &mpsc::Receiver<Message>, target: Target, path: Option<
     }
 }
 
-/// `1789000000.123 203.0.113.7 GET example.org /path 200 hit 0ms`
-fn show(line: &AccessLine) -> String {
-    format!(
-        "{}.{:03} {} {} {} {} {} {} {}ms",
-        line.unix_ms / 1000,
-        line.unix_ms % 1000,
-        line.peer,
-        line.method,
-        if line.host.is_empty() { "-" } else { &line.host },
-        line.path,
-        line.status,
-        line.verdict,
-        line.took_ms
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,32 +150,27 @@ mod tests {
             method: "GET".into(),
             host: host.into(),
             path: "/path".into(),
+            protocol: "HTTP/1.1",
+            referer: String::new(),
+            agent: String::new(),
+            bytes: None,
             status: 200,
             verdict: policy::Verdict::Hit,
             took_ms: 3,
         }
     }
 
-    #[test]
-    fn a_line_reads_as_documented() {
-        assert_eq!(
-            show(&line("example.org")),
-            "1789000000.007 203.0.113.7 GET example.org /path 200 hit 3ms"
-        );
-        assert!(show(&line("")).contains(" GET - /path "));
-    }
-
     #[tokio::test]
     async fn at_the_end_every_line_that_was_taken_is_written() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("access.log");
-        let log = AccessLog::open(&path).expect("a log");
+        let log = AccessLog::open(&path, LogFormat::Wick).expect("a log");
         let sink = log.sink();
         (0..100).for_each(|_| sink(line("a")));
         log.finish().await;
         let text = std::fs::read_to_string(&path).expect("the log is there");
         assert_eq!((text.lines().count(), log.lost()), (100, 0));
-        assert!(AccessLog::open(folder.path()).is_err(), "a folder is no log");
+        assert!(AccessLog::open(folder.path(), LogFormat::Wick).is_err(), "a folder is no log");
         let moved = folder.path().join("access.log.1");
         std::fs::rename(&path, &moved).expect("it can be moved");
         sink(line("a"));
@@ -194,7 +194,7 @@ mod tests {
             }
         }
         let (hold, held) = mpsc::channel();
-        let log = AccessLog::to(Box::new(Hung(held)), None).expect("a log");
+        let log = AccessLog::to(Box::new(Hung(held)), None, LogFormat::Wick).expect("a log");
         let sink = log.sink();
         (0..LINES_MAX * 2).for_each(|_| sink(line("a")));
         log.finish().await;

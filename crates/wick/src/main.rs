@@ -15,6 +15,7 @@ mod log;
 mod manual;
 mod memory;
 mod notebook;
+mod pages;
 mod plan;
 mod processor;
 mod reload;
@@ -54,6 +55,8 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Explain(explain) => control::explain(explain).map_err(RunError::from)?,
         Command::Purge(purge) => control::purge(purge).map_err(RunError::from)?,
         Command::Reload(reload) => control::reload(reload).map_err(RunError::from)?,
+        Command::Completions(completions) => pages::completions(completions),
+        Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,
     }
     Ok(())

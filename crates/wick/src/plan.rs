@@ -11,6 +11,7 @@ use server::{FollowRules, Limits, PurgeToken, StrangerRules};
 
 use crate::arguments::Serve;
 use crate::changes::ChangesPlan;
+use crate::log::LogFormat;
 use crate::settings::{self, LimitSettings, Seconds, Settings, SettingsError, SiteSettings};
 
 /// Memory for the cache when nobody says otherwise.
@@ -24,6 +25,7 @@ pub(crate) struct Plan {
     pub(crate) threads: usize,
     pub(crate) state: PathBuf,
     pub(crate) access_log: Option<PathBuf>,
+    pub(crate) access_log_format: LogFormat,
     pub(crate) limits: Limits,
     pub(crate) sites: Vec<SitePlan>,
 }
@@ -113,6 +115,7 @@ impl Plan {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             state,
             access_log: None,
+            access_log_format: LogFormat::default(),
             limits: Limits::default(),
             sites: vec![site],
         }
@@ -143,6 +146,7 @@ impl Plan {
             threads: threads.unwrap_or_else(cores).clamp(1, 256),
             state,
             access_log: serve.access_log.clone().or(settings.access_log),
+            access_log_format: settings.access_log_format.unwrap_or_default(),
             limits: limits(&settings.limits),
             sites,
         })

@@ -97,6 +97,11 @@ impl Plan {
             ("threads", self.threads.to_string(), other.threads.to_string()),
             ("state", self.state.display().to_string(), other.state.display().to_string()),
             ("access_log", format!("{:?}", self.access_log), format!("{:?}", other.access_log)),
+            (
+                "access_log_format",
+                format!("{:?}", self.access_log_format),
+                format!("{:?}", other.access_log_format),
+            ),
             ("[limits]", format!("{:?}", self.limits), format!("{:?}", other.limits)),
         ]
         .into_iter()

@@ -161,7 +161,7 @@ impl Running {
         }
         let log = match &plan.access_log {
             Some(path) => Some(
-                AccessLog::open(path)
+                AccessLog::open(path, plan.access_log_format)
                     .map_err(|error| RunError::AccessLog(path.display().to_string(), error))?,
             ),
             None => None,

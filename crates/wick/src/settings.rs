@@ -16,6 +16,7 @@ use serde::de::{self, Deserializer};
 use changes::Pattern;
 
 use crate::changes::ChangesPlan;
+use crate::log::LogFormat;
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
@@ -32,6 +33,9 @@ pub(crate) struct Settings {
     pub(crate) threads: Option<usize>,
     /// A line for each answer goes to this file, or to standard error for `"-"`. Default: no log.
     pub(crate) access_log: Option<PathBuf>,
+    /// How such a line looks: `"wick"`, `"combined"` as of Apache and nginx, or `"json"`.
+    /// Default: `"wick"`, which says what became of the request and how long it took.
+    pub(crate) access_log_format: Option<LogFormat>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
     /// The sites, in order.
