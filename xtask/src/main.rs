@@ -8,6 +8,7 @@ mod fuzz;
 mod layers;
 mod licences;
 mod metadata;
+mod package;
 mod spdx;
 mod steps;
 mod tidy;
@@ -15,15 +16,15 @@ mod tidy;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use steps::{STEPS, Step};
+use steps::{STEPS, Step, TASKS};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some((word, rest)) = arguments.split_first() else {
         return usage();
     };
-    let chosen: Vec<&Step> =
-        STEPS.iter().filter(|step| word == step.name || word == "ci").collect();
+    let of_ci = STEPS.iter().filter(|step| word == step.name || word == "ci");
+    let chosen: Vec<&Step> = of_ci.chain(TASKS.iter().filter(|task| word == task.name)).collect();
     if chosen.is_empty() {
         return usage();
     }
@@ -60,6 +61,10 @@ fn usage() -> ExitCode {
     eprintln!("cargo xtask ci          every step below, in this order");
     for step in STEPS {
         eprintln!("cargo xtask {:<11} {}", step.name, step.about);
+    }
+    eprintln!("besides:");
+    for task in TASKS {
+        eprintln!("cargo xtask {:<11} {}", task.name, task.about);
     }
     ExitCode::FAILURE
 }

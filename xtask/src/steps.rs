@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::metadata::Metadata;
-use crate::{fuzz, layers, licences, tidy};
+use crate::{fuzz, layers, licences, package, tidy};
 
 /// One thing that must hold before a change lands.
 pub(crate) struct Step {
@@ -30,6 +30,12 @@ pub(crate) const STEPS: &[Step] = &[
         about: "each target for half a minute ([--seconds N] [TARGET…])",
         run: fuzz::run,
     },
+];
+
+/// What is not part of `ci`.
+pub(crate) const TASKS: &[Step] = &[
+    Step { name: "package", about: "a Debian package, in target/package", run: package::debian },
+    Step { name: "static", about: "a binary that needs no library", run: package::r#static },
 ];
 
 /// The folder of the workspace.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Shutdown, task};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Server;
 use crate::connection::Connection;
@@ -49,6 +49,17 @@ impl Listener {
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         Ok(Self { socket: socket.into() })
+    }
+
+    /// A socket that listens already, opened by somebody else. Several of ours may share it.
+    ///
+    /// # Errors
+    /// It can't be set up as ours are.
+    pub fn of(socket: &std::net::TcpListener) -> io::Result<Self> {
+        let socket = socket.try_clone()?;
+        SockRef::from(&socket).set_tcp_nodelay(true)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket })
     }
 
     /// Whether a process other than ours listens here already.

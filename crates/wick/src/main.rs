@@ -20,6 +20,7 @@ mod plan;
 mod processor;
 mod reload;
 mod run;
+mod service;
 mod settings;
 mod signals;
 mod sites;

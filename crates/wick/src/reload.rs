@@ -10,6 +10,7 @@ use server::Line;
 use crate::arguments::Serve;
 use crate::plan::{Plan, SitePlan};
 use crate::run::{RunError, Running};
+use crate::service::{self, Doing};
 use crate::sites::Started;
 
 /// How a site of the new settings comes to its origin.
@@ -22,6 +23,13 @@ enum Way {
 impl Running {
     /// Reads the settings again and serves by them; says what became of each part.
     pub(crate) async fn reload(&mut self, arguments: &Serve) -> Result<Vec<Line>, RunError> {
+        service::tell(Doing::Reloads);
+        let told = self.reload_by(arguments).await;
+        service::tell(Doing::Serves);
+        told
+    }
+
+    async fn reload_by(&mut self, arguments: &Serve) -> Result<Vec<Line>, RunError> {
         let plan = Plan::of(arguments)?;
         self.reloads += 1;
         let ways = self.ways(&plan).await?;

@@ -21,6 +21,7 @@ use crate::control::{ControlError, ControlSocket};
 use crate::log::AccessLog;
 use crate::notebook::Notebook;
 use crate::plan::{Plan, PlanError};
+use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
 use crate::{announce, changes, descriptors, memory, reload};
@@ -94,6 +95,7 @@ pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
         let (orders, mut received) = mpsc::channel(ORDERS_MAX);
         let mut running = Running::start(plan, true, Some(orders)).await?;
         announce::say(&announce::start(&running.plan, &running.addresses, &running.found));
+        service::tell(Doing::Serves);
         loop {
             tokio::select! {
                 heard = signals.next() => match heard {
@@ -112,6 +114,7 @@ pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
             }
         }
         drop(received);
+        service::tell(Doing::Stops);
         announce::say("\nStopping: answers in flight may finish (Ctrl-C again ends them).\n");
         running.stop(&mut signals).await;
         announce::say(&announce::stop(&running.server, running.log_lost()));
@@ -156,7 +159,14 @@ impl Running {
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
         let mut limits = plan.limits.clone();
         limits.connections_max = limits.connections_max.min(descriptors::raise_limit());
-        for &address in &plan.listen {
+        let inherited =
+            Inherited::take().map_err(|error| RunError::System("its sockets", error))?;
+        for address in inherited.besides(&plan.listen) {
+            eprintln!(
+                "wick: nothing is served on {address}, which was opened for it: add it to listen"
+            );
+        }
+        for &address in plan.listen.iter().filter(|one| inherited.of(**one).is_none()) {
             Listener::probe(address).map_err(|error| RunError::Listen(address, error))?;
         }
         let log = match &plan.access_log {
@@ -190,7 +200,7 @@ impl Running {
             complaints: Some(Arc::new(|line| eprintln!("wick: {line}"))),
         };
         let server = Server::new(config, Clock::machine());
-        let listening = listen(&plan, &server, [&shutdown, &abandon]);
+        let listening = listen(&plan, &inherited, &server, [&shutdown, &abandon]);
         let (addresses, threads) = match listening {
             Ok(listening) => listening,
             Err(error) => {
@@ -329,9 +339,10 @@ async fn stop_all(started: &mut Vec<Started>, leaving: &mut JoinSet<()>) {
     while leaving.join_next().await.is_some() {}
 }
 
-/// Binds every address once a thread and starts the threads.
+/// Binds every address once a thread, unless it was opened for us, and starts the threads.
 fn listen(
     plan: &Plan,
+    inherited: &Inherited,
     server: &Arc<Server>,
     [shutdown, abandon]: [&Shutdown; 2],
 ) -> Result<(Vec<SocketAddr>, Vec<JoinHandle<()>>), RunError> {
@@ -341,7 +352,10 @@ fn listen(
         let mut address = wanted;
         for listeners in &mut by_thread {
             let failed = |error| RunError::Listen(wanted, error);
-            let listener = Listener::bind(address).map_err(failed)?;
+            let listener = match inherited.of(address) {
+                Some(socket) => Listener::of(socket).map_err(failed)?,
+                None => Listener::bind(address).map_err(failed)?,
+            };
             // Port 0 is chosen by the first socket; the others must share it.
             address = listener.address().map_err(failed)?;
             listeners.push(listener);

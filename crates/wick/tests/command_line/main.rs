@@ -11,6 +11,7 @@ mod folder;
 mod origin;
 mod purge;
 mod reloading;
+mod service;
 mod sites;
 mod starts;
 mod stopping;
