@@ -127,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     self.expect_progress(self.server.limits.head_timeout);
                 }
             }
-            if self.input.is_empty() && self.server.is_closing() {
+            if self.input.is_empty() && self.server.is_closing() && !self.server.is_leaving() {
                 return Err(End::Closed);
             }
             self.place.set_idle(self.input.is_empty());

@@ -3,29 +3,35 @@
 //! ```text
 //! {"explain": {"url": "http://example.org/", "cookies": "", "user_agent": ""}}
 //! {"purge": {"urls": ["http://example.org/"], "tags": [], "hosts": [], "all": false, "soft": false}}
-//! {"reload": {}}
+//! {"reload": {}}  {"upgrade": {}}  {"hand_over": {}}  {"leave": {}}
 //! {"lines": [{"topic": "site", "text": "/srv/site"}, …]}   or  {"wrong": "…"}  or  {"error": "…"}
 //! ```
 //!
 //! What is wrong can be put right in the question; an error is a question that this Wick
 //! doesn't know.
 //!
-//! What concerns the whole process, such as its settings, is handed on as an [`Order`].
+//! What concerns the whole process, such as its settings, is handed on as an [`Order`]. The
+//! sockets that are handed over come as descriptors beside the first byte of the answer.
 //!
 //! Who may ask is for the socket's file to say. Bounds: [`CONNECTIONS_MAX`] at a time, others
 //! wait to be accepted; [`QUESTION_BYTES_MAX`] a question; [`PATIENCE`] for each question to
 //! come and its answer to go, after which the connection closes.
 
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Shutdown, task};
+use rustix::cmsg_space;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde::{Deserialize, Serialize};
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+    Interest,
 };
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -50,6 +56,9 @@ enum Asked {
     Explain(Question),
     Purge(PurgeOrder),
     Reload {},
+    Upgrade {},
+    HandOver {},
+    Leave {},
 }
 
 /// What only whoever runs the server can do.
@@ -58,14 +67,32 @@ pub struct Order {
     /// What is wanted.
     pub wanted: Wanted,
     /// Who waits: for what was done, or for what is wrong.
-    pub answer: oneshot::Sender<Result<Vec<Line>, String>>,
+    pub answer: oneshot::Sender<Result<Done, String>>,
 }
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// To be shown.
+    pub lines: Vec<Line>,
+    /// To be handed to whoever asked; at most [`SOCKETS_MAX`].
+    pub sockets: Vec<OwnedFd>,
+}
+
+/// Sockets that can be handed over at once.
+pub const SOCKETS_MAX: usize = 250;
 
 /// What may be wanted of whoever runs the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The settings are to be read again.
     Reload,
+    /// The binary as it is now on the disk is to take this process's place.
+    Upgrade,
+    /// Another process is about to take this one's place: it needs the sockets.
+    HandOver,
+    /// It serves: this one is to end what it has begun, and go.
+    Leave,
 }
 
 /// Where orders go.
@@ -111,54 +138,93 @@ impl Server {
     }
 
     /// Answers one question after the other.
-    async fn converse(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin,
-        orders: &Orders,
-    ) -> io::Result<()> {
+    async fn converse(&self, stream: impl Giving, orders: &Orders) -> io::Result<()> {
         let mut stream = BufReader::new(stream);
         loop {
             let Some(question) = timeout(PATIENCE, read_question(&mut stream)).await?? else {
                 return Ok(());
             };
-            let (answer, goes_on) = self.answer(&question, orders).await;
-            let mut text = serde_json::to_vec(&answer)?;
+            let answered = self.answer(&question, orders).await;
+            let mut text = serde_json::to_vec(&answered.answer)?;
             text.push(b'\n');
+            let sent = timeout(PATIENCE, stream.get_mut().give(&text, &answered.sockets)).await??;
             timeout(PATIENCE, async {
-                stream.write_all(&text).await?;
+                stream.write_all(&text[sent..]).await?;
                 stream.flush().await
             })
             .await??;
-            if !goes_on {
+            if answered.ends {
                 return Ok(());
             }
         }
     }
 
-    /// The answer, and whether the next line can be told from this one.
-    async fn answer(&self, question: &[u8], orders: &Orders) -> (Answer, bool) {
+    async fn answer(&self, question: &[u8], orders: &Orders) -> Answered {
         if question.len() as u64 > QUESTION_BYTES_MAX {
             let why = format!("a question has at most {QUESTION_BYTES_MAX} bytes");
-            return (Answer::Error(why), false);
+            return Answered { ends: true, ..Answer::Error(why).into() };
         }
-        let answer = match serde_json::from_slice(question) {
-            Ok(Asked::Explain(question)) => Answer::Lines(self.explain(&question)),
-            Ok(Asked::Purge(order)) => match self.purge(&order) {
-                Ok(lines) => Answer::Lines(lines),
-                Err(why) => Answer::Wrong(why),
-            },
-            Ok(Asked::Reload {}) => match carried_out(Wanted::Reload, orders).await {
-                Ok(lines) => Answer::Lines(lines),
-                Err(why) => Answer::Wrong(why),
-            },
-            Err(error) => Answer::Error(format!("the question can't be read: {error}")),
+        let wanted = match serde_json::from_slice(question) {
+            Ok(Asked::Explain(question)) => return Answer::Lines(self.explain(&question)).into(),
+            Ok(Asked::Purge(order)) => {
+                return self.purge(&order).map_or_else(Answer::Wrong, Answer::Lines).into();
+            }
+            Ok(Asked::Reload {}) => Wanted::Reload,
+            Ok(Asked::Upgrade {}) => Wanted::Upgrade,
+            Ok(Asked::HandOver {}) => Wanted::HandOver,
+            Ok(Asked::Leave {}) => Wanted::Leave,
+            Err(error) => {
+                return Answer::Error(format!("the question can't be read: {error}")).into();
+            }
         };
-        (answer, true)
+        match carried_out(wanted, orders).await {
+            Ok(Done { lines, sockets }) => Answered { sockets, ..Answer::Lines(lines).into() },
+            Err(why) => Answer::Wrong(why).into(),
+        }
+    }
+}
+
+/// An answer with what goes with it.
+struct Answered {
+    answer: Answer,
+    sockets: Vec<OwnedFd>,
+    /// Whether the next line can't be told from this one.
+    ends: bool,
+}
+
+impl From<Answer> for Answered {
+    fn from(answer: Answer) -> Self {
+        Self { answer, sockets: Vec::new(), ends: false }
+    }
+}
+
+/// A connection that descriptors may be given through.
+trait Giving: AsyncRead + AsyncWrite + Unpin {
+    /// Gives them beside the beginning of a text; returns how much of that was sent.
+    async fn give(&mut self, text: &[u8], sockets: &[OwnedFd]) -> io::Result<usize>;
+}
+
+impl Giving for UnixStream {
+    async fn give(&mut self, text: &[u8], sockets: &[OwnedFd]) -> io::Result<usize> {
+        if sockets.is_empty() {
+            return Ok(0);
+        }
+        let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
+        self.async_io(Interest::WRITABLE, || {
+            let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(SOCKETS_MAX))];
+            let mut beside = SendAncillaryBuffer::new(&mut space);
+            if !beside.push(SendAncillaryMessage::ScmRights(&sockets)) {
+                return Err(io::Error::other("there are too many sockets to hand over"));
+            }
+            let flags = SendFlags::NOSIGNAL;
+            Ok(sendmsg(&*self, &[IoSlice::new(text)], &mut beside, flags)?)
+        })
+        .await
     }
 }
 
 /// Hands an order on and waits for what came of it.
-async fn carried_out(wanted: Wanted, orders: &Orders) -> Result<Vec<Line>, String> {
+async fn carried_out(wanted: Wanted, orders: &Orders) -> Result<Done, String> {
     let (answer, told) = oneshot::channel();
     let order = async {
         orders.send(Order { wanted, answer }).await.ok()?;
@@ -184,6 +250,13 @@ mod tests {
 
     use super::*;
     use crate::ServerConfig;
+
+    impl Giving for tokio::io::DuplexStream {
+        async fn give(&mut self, _: &[u8], sockets: &[OwnedFd]) -> io::Result<usize> {
+            assert!(sockets.is_empty(), "nothing was handed over");
+            Ok(0)
+        }
+    }
 
     async fn ask(questions: &[u8]) -> String {
         let server = Server::new(ServerConfig::default(), Clock::manual(0));

@@ -42,7 +42,7 @@ use tokio::sync::Notify;
 
 pub use access::{AccessLine, AccessSink};
 pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
-pub use control::{Order, Orders, Wanted};
+pub use control::{Done, Order, Orders, SOCKETS_MAX, Wanted};
 pub use counters::Counters;
 pub use explain::{Line, Question};
 pub use following::FollowRules;
@@ -76,6 +76,8 @@ pub struct Server {
     complaints: Option<Complaints>,
     watches: Arc<Watches>,
     closing: AtomicBool,
+    /// Whether idle connections may wait for their next request even then.
+    leaving: AtomicBool,
 }
 
 impl Server {
@@ -96,6 +98,7 @@ impl Server {
             complaints: config.complaints,
             watches: Arc::default(),
             closing: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
         })
     }
 
@@ -179,6 +182,16 @@ impl Server {
 
     fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
+    }
+
+    /// At the signal to stop somebody else listens on the same sockets: connections that wait
+    /// for a request are not ended before they had one more, or waited as long as any may.
+    pub fn begin_leaving(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
     }
 
     fn begin_closing(&self) {

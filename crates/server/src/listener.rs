@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +61,14 @@ impl Listener {
         SockRef::from(&socket).set_tcp_nodelay(true)?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket })
+    }
+
+    /// Another handle on the socket, for whoever is to listen on it next.
+    ///
+    /// # Errors
+    /// There are too many descriptors.
+    pub fn handle(&self) -> io::Result<OwnedFd> {
+        Ok(self.socket.try_clone()?.into())
     }
 
     /// Whether a process other than ours listens here already.
@@ -155,12 +164,15 @@ impl Server {
             self.counters.connections_late.add(late as u64);
         }
         self.begin_closing();
-        let deadline = self.clock.now().ticks_ms + self.limits.grace.as_millis() as u64;
+        let is_leaving = self.is_leaving();
+        let waits = if is_leaving { self.limits.idle_timeout } else { Duration::ZERO };
+        let grace = self.limits.grace + waits;
+        let deadline = self.clock.now().ticks_ms + grace.as_millis() as u64;
         let mut tick = tokio::time::interval(DRAIN_INTERVAL);
         while self.watches.len() > 0 {
             tick.tick().await;
             let now = self.clock.now().ticks_ms;
-            self.watches.sweep(now, true);
+            self.watches.sweep(now, !is_leaving);
             if now >= deadline {
                 self.watches.end_all();
             }

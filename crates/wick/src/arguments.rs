@@ -32,6 +32,9 @@ pub(crate) enum Command {
     /// Have the running Wick read its settings file again. No connection is closed, and what is
     /// stored stays.
     Reload(Reload),
+    /// Have the binary that is on the disk now take the place of the running one: no request
+    /// fails, and no connection is refused.
+    Upgrade(Upgrade),
     /// Write what a shell needs to complete this command line to standard output.
     Completions(Completions),
     /// Write the manual page to standard output, or one for each command into a folder.
@@ -69,6 +72,9 @@ pub(crate) struct Serve {
     /// Write a line for each answer to this file, or to standard error for "-".
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
+    /// Take the place of the Wick that runs with the same state folder, as "wick upgrade" does.
+    #[arg(long)]
+    pub(crate) take_over: bool,
 }
 
 /// `wick demo`.
@@ -138,6 +144,15 @@ pub(crate) struct Purge {
 /// `wick reload`.
 #[derive(Debug, Args)]
 pub(crate) struct Reload {
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick upgrade`.
+#[derive(Debug, Args)]
+pub(crate) struct Upgrade {
     /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
     /// state folder].
     #[arg(long, value_name = "DIR")]

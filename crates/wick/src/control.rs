@@ -19,7 +19,7 @@ use server::{PurgeOrder, Question};
 use tokio::net::UnixListener;
 
 use crate::announce::say;
-use crate::arguments::{Explain, Purge, Reload};
+use crate::arguments::{Explain, Purge, Reload, Upgrade};
 use crate::plan;
 
 /// The socket's name in the state folder.
@@ -127,18 +127,19 @@ enum Asked<'a> {
     Explain(&'a Question),
     Purge(&'a PurgeOrder),
     Reload {},
+    Upgrade {},
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Answer {
+pub(crate) enum Answer {
     Lines(Vec<Line>),
     Wrong(String),
     Error(String),
 }
 
 #[derive(Deserialize)]
-struct Line {
+pub(crate) struct Line {
     topic: String,
     text: String,
 }
@@ -173,6 +174,12 @@ pub(crate) fn reload(arguments: &Reload) -> Result<(), ControlError> {
     show(ask(&state, &Asked::Reload {}, RELOAD_PATIENCE)?, "the settings stay as they were")
 }
 
+/// `wick upgrade`: has the binary that is on the disk now take the running one's place.
+pub(crate) fn upgrade(arguments: &Upgrade) -> Result<(), ControlError> {
+    let state = arguments.state.clone().unwrap_or_else(plan::default_state);
+    show(ask(&state, &Asked::Upgrade {}, RELOAD_PATIENCE)?, "the running one serves on")
+}
+
 /// `if_wrong` says what was not done.
 fn show(answer: Answer, if_wrong: &'static str) -> Result<(), ControlError> {
     match answer {
@@ -186,14 +193,7 @@ fn show(answer: Answer, if_wrong: &'static str) -> Result<(), ControlError> {
 }
 
 fn ask(state: &Path, question: &Asked<'_>, patience: Duration) -> Result<Answer, ControlError> {
-    let path = state.join(NAME);
-    let mut stream = match UnixStream::connect(&path) {
-        Ok(stream) => stream,
-        Err(error) if is_nobody(&error) => {
-            return Err(ControlError::NotRunning(state.to_owned()));
-        }
-        Err(error) => return Err(ControlError::Ask(path, error)),
-    };
+    let (mut stream, path) = connect(state)?;
     let mut exchange = || {
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -205,6 +205,16 @@ fn ask(state: &Path, question: &Asked<'_>, patience: Duration) -> Result<Answer,
         Ok(serde_json::from_str(&line)?)
     };
     exchange().map_err(|error| ControlError::Ask(path, error))
+}
+
+/// Comes to the running Wick.
+pub(crate) fn connect(state: &Path) -> Result<(UnixStream, PathBuf), ControlError> {
+    let path = state.join(NAME);
+    match UnixStream::connect(&path) {
+        Ok(stream) => Ok((stream, path)),
+        Err(error) if is_nobody(&error) => Err(ControlError::NotRunning(state.to_owned())),
+        Err(error) => Err(ControlError::Ask(path, error)),
+    }
 }
 
 /// The lines with their texts below each other.

@@ -21,7 +21,7 @@ use crate::announce::{say, url};
 use crate::arguments::Demo;
 use crate::figures::{Side, table, void};
 use crate::plan::{Plan, SitePlan};
-use crate::run::{RunError, Running, listen_to_signals, single_threaded};
+use crate::run::{Begin, End, RunError, Running, listen_to_signals, single_threaded};
 use crate::settings::SiteSettings;
 use crate::signals::Signals;
 
@@ -60,9 +60,9 @@ async fn show(
 
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut before =
-        Running::start(plan(exhibit, scratch, any_port, "before"), false, None).await?;
+        Running::start(plan(exhibit, scratch, any_port, "before"), Begin::default()).await?;
     let plain = measure("before", &before, exhibit, time, signals).await;
-    before.stop(signals).await;
+    before.stop(signals, End::Stop).await;
     let plain = plain?;
 
     let mut behind = start_behind(demo, exhibit, scratch).await?;
@@ -70,7 +70,7 @@ async fn show(
         Ok(fast) => serve_on(demo, exhibit, &behind, [plain, fast], signals).await,
         Err(error) => Err(error),
     };
-    behind.stop(signals).await;
+    behind.stop(signals, End::Stop).await;
     shown
 }
 
@@ -138,7 +138,12 @@ async fn start_behind(
     loop {
         let listen = free_address(demo.listen)?;
         tries -= 1;
-        match Running::start(plan(exhibit, scratch, listen, "behind"), true, None).await {
+        match Running::start(
+            plan(exhibit, scratch, listen, "behind"),
+            Begin { caches: true, ..Begin::default() },
+        )
+        .await
+        {
             Err(RunError::Listen(_, error))
                 if tries > 0 && error.kind() == io::ErrorKind::AddrInUse => {}
             started => return started,

@@ -24,6 +24,7 @@ mod service;
 mod settings;
 mod signals;
 mod sites;
+mod upgrade;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Explain(explain) => control::explain(explain).map_err(RunError::from)?,
         Command::Purge(purge) => control::purge(purge).map_err(RunError::from)?,
         Command::Reload(reload) => control::reload(reload).map_err(RunError::from)?,
+        Command::Upgrade(upgrade) => control::upgrade(upgrade).map_err(RunError::from)?,
         Command::Completions(completions) => pages::completions(completions),
         Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,

@@ -47,6 +47,10 @@ enum Message {
         site: String,
         answer: mpsc::Sender<Vec<StoredNote>>,
     },
+    /// Write everything out and close the file, so that another process may have it.
+    Lend(oneshot::Sender<()>),
+    /// Open it again.
+    TakeBack,
     /// Write everything out, close the file, then answer.
     Finish(oneshot::Sender<()>),
 }
@@ -68,7 +72,7 @@ impl Notebook {
         let (notebook, writer) = Self::queue();
         std::thread::Builder::new()
             .name("notebook".into())
-            .spawn(move || writer.write_notes(file))
+            .spawn(move || writer.write_notes(file, &path))
             .map_err(unwritable)?;
         Ok(notebook)
     }
@@ -83,6 +87,17 @@ impl Notebook {
     /// Notes that were not kept.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.read()
+    }
+
+    /// Lets another process have the file; until it is taken back notes are lost.
+    pub(crate) async fn lend(&self) {
+        finishing::finish(&self.sender, Message::Lend).await;
+    }
+
+    /// Goes on after all: the other process has not come.
+    pub(crate) fn take_back(&self) {
+        // A thread that has ended has said so by itself.
+        let _ = self.sender.send(Message::TakeBack);
     }
 
     /// Waits until what was taken so far is written and the file is closed; not for ever,
@@ -118,7 +133,8 @@ fn weight(note: &Note) -> usize {
 
 impl Writer {
     /// The thread: gathers notes, writes them, and reads in between for those who ask.
-    fn write_notes(self, mut file: File) {
+    fn write_notes(self, file: File, path: &Path) {
+        let mut file = Some(file);
         let mut batch = Vec::new();
         let mut due = Instant::now();
         loop {
@@ -146,7 +162,16 @@ impl Writer {
             match asked {
                 Some(Message::Load { site, answer }) => {
                     // Whoever asked may have gone.
-                    let _ = answer.send(file.load(&site));
+                    let _ = answer.send(file.as_mut().map_or_else(Vec::new, |f| f.load(&site)));
+                }
+                Some(Message::Lend(done)) => {
+                    file = None;
+                    // As above.
+                    let _ = done.send(());
+                }
+                Some(Message::TakeBack) => {
+                    let opened = File::open(path, Bounds::default());
+                    file = opened.inspect_err(|error| eprintln!("wick: {error}")).ok();
                 }
                 Some(Message::Finish(done)) => {
                     // Whoever hears the answer finds file and queue closed.
@@ -159,8 +184,12 @@ impl Writer {
         }
     }
 
-    fn write(&self, file: &mut File, batch: &mut Vec<Note>) {
-        if !batch.is_empty() && !file.write(batch) {
+    fn write(&self, file: &mut Option<File>, batch: &mut Vec<Note>) {
+        let is_written = match file {
+            Some(file) => batch.is_empty() || file.write(batch),
+            None => batch.is_empty(),
+        };
+        if !is_written {
             self.lost.add(batch.len() as u64);
         }
         let bytes = batch.drain(..).map(|note| weight(&note)).sum();
@@ -226,6 +255,14 @@ mod tests {
         assert!(told.contains("another Wick") && told.contains("--state"), "{told}");
         first.write(note("x", Some("y")));
         assert_eq!(keys(&first, "a"), ["x"]);
+        first.lend().await;
+        let second = Notebook::open(folder.path()).expect("it is free");
+        assert_eq!(keys(&second, "a"), ["x"]);
+        second.finish().await;
+        first.write(note("missed", Some("y")));
+        first.take_back();
+        first.write(note("z", Some("y")));
+        assert_eq!((keys(&first, "a"), first.lost()), (vec!["x".to_owned(), "z".to_owned()], 1));
         first.finish().await;
         assert!(Notebook::open(folder.path()).is_ok(), "it is free again");
     }

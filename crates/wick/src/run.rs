@@ -6,12 +6,14 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base::{Clock, Shutdown};
-use server::{Listener, NoNotes, Order, Orders, Server, ServerConfig, Wanted};
+use server::{Done, Listener, NoNotes, Order, Orders, SOCKETS_MAX, Server, ServerConfig, Wanted};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -24,8 +26,12 @@ use crate::plan::{Plan, PlanError};
 use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
-use crate::{announce, changes, descriptors, memory, reload};
+use crate::upgrade::{Predecessor, Succession};
+use crate::{announce, changes, control, descriptors, memory, reload};
 
+/// How often and how long it is waited for a predecessor to close its control socket.
+const FREE_TRIES: u32 = 500;
+const FREE_INTERVAL: Duration = Duration::from_millis(10);
 /// Orders that may wait for the one that is carried out.
 const ORDERS_MAX: usize = 4;
 /// How long connections may take to notice that the grace is over.
@@ -86,40 +92,51 @@ pub(crate) fn explain_listen(address: SocketAddr, error: &io::Error) -> String {
     }
 }
 
-/// Serves until it is told to stop.
+/// Serves until it is told to stop, or until another Wick serves in its place.
 pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
     let plan = Plan::of(arguments)?;
     let runtime = single_threaded()?;
     runtime.block_on(async {
         let mut signals = listen_to_signals()?;
-        let (orders, mut received) = mpsc::channel(ORDERS_MAX);
-        let mut running = Running::start(plan, true, Some(orders)).await?;
+        let (orders, received) = mpsc::channel(ORDERS_MAX);
+        let begin = Begin { caches: true, orders: Some(orders), takes_over: arguments.take_over };
+        let mut running = Running::start(plan, begin).await?;
         announce::say(&announce::start(&running.plan, &running.addresses, &running.found));
         service::tell(Doing::Serves);
-        loop {
-            tokio::select! {
-                heard = signals.next() => match heard {
-                    Heard::Stop => break,
-                    Heard::Reopen => running.reopen_log(),
-                    Heard::Reload => match running.reload(arguments).await {
-                        Ok(lines) => announce::say(&reload::told(&lines)),
-                        Err(why) => eprintln!("wick: the settings stay as they were: {why}"),
-                    },
-                },
-                Some(Order { wanted: Wanted::Reload, answer }) = received.recv() => {
-                    let told = running.reload(arguments).await.map_err(|why| why.to_string());
-                    // Whoever asked may have given up waiting.
-                    let _ = answer.send(told);
-                }
+        let end = running.obey(arguments, &mut signals, received).await;
+        announce::say(match end {
+            End::Stop => {
+                service::tell(Doing::Stops);
+                "\nStopping: answers in flight may finish (Ctrl-C again ends them).\n"
             }
-        }
-        drop(received);
-        service::tell(Doing::Stops);
-        announce::say("\nStopping: answers in flight may finish (Ctrl-C again ends them).\n");
-        running.stop(&mut signals).await;
+            End::Leave => {
+                running.server.begin_leaving();
+                "\nAnother Wick serves from here on: this one ends what it has begun.\n"
+            }
+        });
+        running.stop(&mut signals, end).await;
         announce::say(&announce::stop(&running.server, running.log_lost()));
         Ok(())
     })
+}
+
+/// Why a server ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Stop,
+    /// Another one listens on its sockets.
+    Leave,
+}
+
+/// How a server begins.
+#[derive(Debug, Default)]
+pub(crate) struct Begin {
+    /// False only for comparison.
+    pub(crate) caches: bool,
+    /// Where orders go to; without it they are refused.
+    pub(crate) orders: Option<Orders>,
+    /// Whether it takes the place of another.
+    pub(crate) takes_over: bool,
 }
 
 pub(crate) fn listen_to_signals() -> Result<Signals, RunError> {
@@ -139,9 +156,15 @@ pub(crate) struct Running {
     pub(crate) started: Vec<Started>,
     /// Origins of earlier settings that still answer.
     pub(crate) leaving: JoinSet<()>,
-    /// How often the settings were read again.
+    /// Counts up with each time that the settings are read again.
     pub(crate) reloads: u64,
+    /// Who may take its place.
+    succession: Succession,
+    /// Whether its notebook is another's.
+    is_lent: bool,
     threads: Vec<JoinHandle<()>>,
+    /// Handles on all sockets, for a successor.
+    sockets: Vec<OwnedFd>,
     shutdown: Shutdown,
     /// Leaves connections as they are.
     abandon: Shutdown,
@@ -150,23 +173,26 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts everything a plan names; what was started is stopped again if the rest fails.
-    /// `caches` is false only for comparison.
-    pub(crate) async fn start(
-        plan: Plan,
-        caches: bool,
-        orders: Option<Orders>,
-    ) -> Result<Self, RunError> {
+    pub(crate) async fn start(plan: Plan, begin: Begin) -> Result<Self, RunError> {
+        let Begin { caches, orders, takes_over } = begin;
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
         let mut limits = plan.limits.clone();
         limits.connections_max = limits.connections_max.min(descriptors::raise_limit());
-        let inherited =
-            Inherited::take().map_err(|error| RunError::System("its sockets", error))?;
+        let (predecessor, inherited) = if takes_over {
+            let (predecessor, inherited) = Predecessor::find(&plan.state)?;
+            (Some(predecessor), inherited)
+        } else {
+            let taken = Inherited::take();
+            (None, taken.map_err(|error| RunError::System("its sockets", error))?)
+        };
+        // Its php-fpm has the folders without a number.
+        let number = if takes_over { u64::from(std::process::id()) } else { 0 };
         for address in inherited.besides(&plan.listen) {
             eprintln!(
                 "wick: nothing is served on {address}, which was opened for it: add it to listen"
             );
         }
-        for &address in plan.listen.iter().filter(|one| inherited.of(**one).is_none()) {
+        for &address in plan.listen.iter().filter(|one| inherited.of(**one).is_empty()) {
             Listener::probe(address).map_err(|error| RunError::Listen(address, error))?;
         }
         let log = match &plan.access_log {
@@ -178,7 +204,7 @@ impl Running {
         };
         let mut started = Vec::new();
         for site in &plan.sites {
-            match Started::start(site, &plan.state, 0, caches).await {
+            match Started::start(site, &plan.state, number, caches).await {
                 Ok(site) => started.push(site),
                 Err(error) => {
                     stop_all(&mut started, &mut JoinSet::new()).await;
@@ -201,7 +227,7 @@ impl Running {
         };
         let server = Server::new(config, Clock::machine());
         let listening = listen(&plan, &inherited, &server, [&shutdown, &abandon]);
-        let (addresses, threads) = match listening {
+        let (addresses, sockets, threads) = match listening {
             Ok(listening) => listening,
             Err(error) => {
                 shutdown.begin();
@@ -212,6 +238,11 @@ impl Running {
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
         tokio::spawn(server.clone().follow(shutdown.clone()));
+        if let Some(predecessor) = predecessor {
+            predecessor.dismiss()?;
+            service::tell_of_succession();
+            until_free(&plan.state).await;
+        }
         let control = open_control(&plan, &server, orders, &shutdown);
         Ok(Self {
             plan,
@@ -223,21 +254,92 @@ impl Running {
             control,
             started,
             leaving: JoinSet::new(),
-            reloads: 0,
+            reloads: number,
+            succession: Succession::default(),
+            is_lent: false,
             threads,
+            sockets,
             shutdown,
             abandon,
             housekeeping,
         })
     }
 
+    /// Does what signals and orders ask for, until one of them asks for the end.
+    async fn obey(
+        &mut self,
+        arguments: &Serve,
+        signals: &mut Signals,
+        mut received: mpsc::Receiver<Order>,
+    ) -> End {
+        loop {
+            tokio::select! {
+                heard = signals.next() => match heard {
+                    Heard::Stop => return End::Stop,
+                    Heard::Reopen => self.reopen_log(),
+                    Heard::Reload => match self.reload(arguments).await {
+                        Ok(lines) => announce::say(&reload::told(&lines)),
+                        Err(why) => eprintln!("wick: the settings stay as they were: {why}"),
+                    },
+                },
+                Some(Order { wanted, answer }) = received.recv() => match wanted {
+                    Wanted::Upgrade => self.succession.begin(answer),
+                    Wanted::Reload => {
+                        let told = self.reload(arguments).await;
+                        let done = told.map(|lines| Done { lines, sockets: Vec::new() });
+                        // Whoever asked may have given up waiting; so below.
+                        let _ = answer.send(done.map_err(|why| why.to_string()));
+                    }
+                    Wanted::HandOver => drop(answer.send(self.hand_over().await)),
+                    Wanted::Leave => {
+                        self.succession.complete();
+                        let _ = answer.send(Ok(Done::default()));
+                        return End::Leave;
+                    }
+                },
+                () = self.succession.failure() => self.go_on(),
+            }
+        }
+    }
+
+    /// Handles on all sockets, for one that is to take its place; it has the notebook from
+    /// now on.
+    async fn hand_over(&mut self) -> Result<Done, String> {
+        if self.sockets.len() > SOCKETS_MAX {
+            return Err(format!("there are more than {SOCKETS_MAX} sockets: restart it instead"));
+        }
+        let sockets = self.sockets.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>();
+        let sockets = sockets.map_err(|error| error.to_string())?;
+        self.succession.note_handed_over();
+        if let Some(notebook) = &self.notebook {
+            self.server.note_all();
+            notebook.lend().await;
+            self.is_lent = true;
+        }
+        Ok(Done { lines: Vec::new(), sockets })
+    }
+
+    /// The one that was to take its place has failed.
+    fn go_on(&mut self) {
+        if std::mem::take(&mut self.is_lent)
+            && let Some(notebook) = &self.notebook
+        {
+            notebook.take_back();
+        }
+    }
+
     /// Stops listening, lets answers in flight finish, then stops PHP. Another signal, or
     /// the end of the grace, ends whatever is left.
-    pub(crate) async fn stop(&mut self, signals: &mut Signals) {
+    pub(crate) async fn stop(&mut self, signals: &mut Signals, end: End) {
         self.shutdown.begin();
         // Who asks from now on is told that nobody runs.
         self.control = None;
-        let grace = self.plan.limits.grace + AFTER_GRACE;
+        self.sockets.clear();
+        let idle = match end {
+            End::Stop => Duration::ZERO,
+            End::Leave => self.plan.limits.idle_timeout,
+        };
+        let grace = self.plan.limits.grace + idle + AFTER_GRACE;
         let in_good_order = tokio::select! {
             _ = &mut self.housekeeping => true,
             () = signals.stop() => false,
@@ -265,7 +367,7 @@ impl Running {
         if let Some(log) = &self.log {
             log.finish().await;
         }
-        if let Some(notebook) = &self.notebook {
+        if let Some(notebook) = self.notebook.as_ref().filter(|_| !self.is_lent) {
             self.server.note_all();
             notebook.finish().await;
             match notebook.lost() {
@@ -332,6 +434,16 @@ fn open_control(
     }
 }
 
+/// Waits until the one before has closed the door through which it is asked.
+async fn until_free(state: &Path) {
+    for _ in 0..FREE_TRIES {
+        if control::connect(state).is_err() {
+            return;
+        }
+        tokio::time::sleep(FREE_INTERVAL).await;
+    }
+}
+
 async fn stop_all(started: &mut Vec<Started>, leaving: &mut JoinSet<()>) {
     for site in started.drain(..) {
         site.stop().await;
@@ -339,26 +451,36 @@ async fn stop_all(started: &mut Vec<Started>, leaving: &mut JoinSet<()>) {
     while leaving.join_next().await.is_some() {}
 }
 
+/// Addresses that are served, handles on the sockets, and the threads that do it.
+type Listening = (Vec<SocketAddr>, Vec<OwnedFd>, Vec<JoinHandle<()>>);
+
 /// Binds every address once a thread, unless it was opened for us, and starts the threads.
 fn listen(
     plan: &Plan,
     inherited: &Inherited,
     server: &Arc<Server>,
     [shutdown, abandon]: [&Shutdown; 2],
-) -> Result<(Vec<SocketAddr>, Vec<JoinHandle<()>>), RunError> {
+) -> Result<Listening, RunError> {
     let mut addresses = Vec::new();
+    let mut handles = Vec::new();
     let mut by_thread: Vec<Vec<Listener>> = (0..plan.threads).map(|_| Vec::new()).collect();
     for &wanted in &plan.listen {
+        let failed = |error| RunError::Listen(wanted, error);
+        let opened = inherited.of(wanted);
         let mut address = wanted;
-        for listeners in &mut by_thread {
-            let failed = |error| RunError::Listen(wanted, error);
-            let listener = match inherited.of(address) {
+        // Every socket that was opened is listened on, or who comes to it would wait for ever.
+        for number in 0..opened.len().max(by_thread.len()) {
+            let listener = match opened.get(number % opened.len().max(1)) {
                 Some(socket) => Listener::of(socket).map_err(failed)?,
                 None => Listener::bind(address).map_err(failed)?,
             };
             // Port 0 is chosen by the first socket; the others must share it.
             address = listener.address().map_err(failed)?;
-            listeners.push(listener);
+            if number < opened.len() || opened.is_empty() {
+                handles.push(listener.handle().map_err(failed)?);
+            }
+            let thread = number % by_thread.len();
+            by_thread[thread].push(listener);
         }
         addresses.push(address);
     }
@@ -372,7 +494,7 @@ fn listen(
             .map_err(|error| RunError::System("a thread", error))?;
         threads.push(thread);
     }
-    Ok((addresses, threads))
+    Ok((addresses, handles, threads))
 }
 
 /// One thread's work.

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
@@ -14,6 +15,15 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
+    /// Those that another Wick has handed over.
+    pub(crate) fn of_handles(handles: Vec<OwnedFd>) -> io::Result<Self> {
+        let sockets = handles.into_iter().map(|handle| {
+            let socket = TcpListener::from(handle);
+            Ok((socket.local_addr()?, socket))
+        });
+        Ok(Self { sockets: sockets.collect::<io::Result<_>>()? })
+    }
+
     /// Takes those that listen for connections.
     pub(crate) fn take() -> io::Result<Self> {
         let mut given = ListenFd::from_env();
@@ -26,16 +36,21 @@ impl Inherited {
         Ok(Self { sockets })
     }
 
-    /// The one that listens on this address, if there is one.
-    pub(crate) fn of(&self, address: SocketAddr) -> Option<&TcpListener> {
-        self.sockets.iter().find(|(own, _)| *own == address).map(|(_, socket)| socket)
+    /// Those that listen on this address; on any port, if none is asked for.
+    pub(crate) fn of(&self, address: SocketAddr) -> Vec<&TcpListener> {
+        let all = self.sockets.iter().filter(|(own, _)| is_meant(*own, address));
+        all.map(|(_, socket)| socket).collect()
     }
 
     /// Those of which nothing is said in the settings.
     pub(crate) fn besides(&self, wanted: &[SocketAddr]) -> Vec<SocketAddr> {
         let all = self.sockets.iter().map(|(own, _)| *own);
-        all.filter(|own| !wanted.contains(own)).collect()
+        all.filter(|own| !wanted.iter().any(|one| is_meant(*own, *one))).collect()
     }
+}
+
+fn is_meant(own: SocketAddr, wanted: SocketAddr) -> bool {
+    own == wanted || wanted.port() == 0 && own.ip() == wanted.ip()
 }
 
 /// What the service does.
@@ -44,6 +59,14 @@ pub(crate) enum Doing {
     Serves,
     Reloads,
     Stops,
+}
+
+/// Tells systemd that this process is the service now.
+pub(crate) fn tell_of_succession() {
+    let state = NotifyState::MainPid(std::process::id());
+    if let Err(error) = sd_notify::notify(&[state]) {
+        eprintln!("wick: systemd can't be told of the new process: {error}");
+    }
 }
 
 /// Tells systemd; whoever else started Wick doesn't ask.

@@ -15,4 +15,5 @@ mod service;
 mod sites;
 mod starts;
 mod stopping;
+mod upgrading;
 mod wick;

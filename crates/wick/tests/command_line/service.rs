@@ -27,14 +27,14 @@ fn a_socket_that_was_opened_for_it_is_served_and_systemd_is_told() {
     let address = socket.local_addr().expect("an address");
     let (shown, url) = (address.to_string(), origin.url());
     fcntl_setfd(&socket, FdFlags::empty()).expect("it can be handed on");
-    // As systemd does: the first socket is number 3, and the process is told that it is its own.
+    // As systemd does, but for a shell that takes numbers of two digits: the first socket is number 3, and the process is told that it is its own.
     let script = format!(
         "exec 3<&{}; export LISTEN_FDS=1 LISTEN_PID=$$; exec {} \"$@\"",
         socket.as_raw_fd(),
         env!("CARGO_BIN_EXE_wick")
     );
-    let mut command = Command::new("sh");
-    command.args(["-c", &script, "sh"]).env("NOTIFY_SOCKET", folder.path().join("notify"));
+    let mut command = Command::new("bash");
+    command.args(["-c", &script, "bash"]).env("NOTIFY_SOCKET", folder.path().join("notify"));
     let listen = ["serve", &url, "--listen", &shown, "--threads", "2", "--state", &state];
     let mut wick = Wick::command(command, &listen);
     wick.line("Ctrl-C stops it.");

@@ -133,6 +133,11 @@ impl Wick {
         kill_process(Pid::from_raw(id).expect("a process id"), signal).expect("it runs");
     }
 
+    /// Whether it has ended; others may still write where it wrote.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it can be waited for").is_some()
+    }
+
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
         let mut status = None;
