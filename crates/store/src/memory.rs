@@ -33,7 +33,7 @@ const SPARED_MAX: usize = 1024;
 /// What the store needs to know of a stored thing.
 pub trait Resident: Send + Sync + 'static {
     /// The bytes of memory that it holds, its `Arc` and the allocator's rounding included
-    /// (see [`crate::allocated_bytes`]). It must never change.
+    /// (see [`crate::allocated_bytes`]). It changes only within [`Store::amend`].
     fn weight(&self) -> usize;
 
     /// Whether it takes the place of `older`, which is stored under the same key.
@@ -171,6 +171,24 @@ impl<T: Resident> Store<T> {
         self.inner.counters.crowded_out.add(crowded_out as u64);
         let replaced = displaced.items.len() - crowded_out;
         Inserted::Stored { replaced, evicted: self.make_room(Some(&item)) }
+    }
+
+    /// Lets `change` give `item` so many bytes more or less to hold, weighs it anew and makes
+    /// room; says whether that was done. It isn't if the item doesn't lie under `key` any more,
+    /// or would weigh more than an eighth of the limit.
+    ///
+    /// `change` runs under the shard's lock, as `choose` of [`Store::find`] does.
+    pub fn amend(&self, key: &Key, item: &Arc<T>, more: usize, change: impl FnOnce()) -> bool {
+        let weight = entry_weight(&**item, key.text).saturating_add(more);
+        if weight > self.limit() / HEAVIEST_SHARE {
+            self.inner.counters.too_heavy.bump();
+            return false;
+        }
+        let is_done = self.change(key, |shard| shard.amend(key, item, change));
+        if is_done {
+            self.make_room(Some(item));
+        }
+        is_done
     }
 
     /// Removes all variants of `key` and says how many there were.

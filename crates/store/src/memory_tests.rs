@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -11,17 +11,17 @@ use rand::{Rng, SeedableRng};
 
 use crate::{Inserted, Key, NoRoom, Resident, Store, VARIANTS_MAX, shard::entry_weight};
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Page {
     key: u64,
     variant: u8,
     version: u64,
-    weight: usize,
+    weight: AtomicUsize,
 }
 
 impl Resident for Page {
     fn weight(&self) -> usize {
-        self.weight
+        self.weight.load(Relaxed)
     }
 
     fn replaces(&self, older: &Self) -> bool {
@@ -30,7 +30,7 @@ impl Resident for Page {
 }
 
 pub(crate) fn page(key: u64, variant: u8, version: u64, weight: usize) -> Arc<Page> {
-    Arc::new(Page { key, variant, version, weight })
+    Arc::new(Page { key, variant, version, weight: weight.into() })
 }
 
 /// The text of a key and, as often as `collisions` asks for, a hash that others have too.
@@ -127,6 +127,39 @@ fn what_was_just_stored_is_found_also_when_only_a_few_large_things_fit() {
         assert_within_limit(&store);
     }
     assert!(store.len() >= 7, "the limit is for all shards together: {}", store.len());
+}
+
+/// Lets a stored page hold something else; says whether it does.
+fn amend(store: &Store<Page>, item: &Arc<Page>, weight: usize) -> bool {
+    let more = weight.saturating_sub(item.weight());
+    let change = || item.weight.store(weight, Relaxed);
+    with_key(item.key, 1, |key| store.amend(key, item, more, change))
+}
+
+#[test]
+fn what_comes_to_hold_more_is_weighed_anew_and_room_is_made_for_it() {
+    let store = Store::new(100_000);
+    fill(&store, 1..9, 10_000);
+    let first = find(&store, 1).expect("it fits");
+    let used = store.used();
+    assert!(amend(&store, &first, 11_000) && store.used() == used + 1_000);
+    assert!(amend(&store, &first, 9_000) && store.used() == used - 1_000);
+    fill(&store, 9..10, 9_000);
+    assert_eq!(store.counts().evicted, 0);
+    for number in 2..9 {
+        find(&store, number).map(|page| amend(&store, &page, 12_000));
+        assert_within_limit(&store);
+        store.audit();
+        assert!(find(&store, number).is_none_or(|page| page.weight() == 12_000), "{number}");
+    }
+    assert!(store.counts().evicted > 0);
+    let last = (1..10).find_map(|number| find(&store, number)).expect("some are left");
+    let weight = last.weight();
+    assert!(!amend(&store, &last, 13_000), "it would be too heavy");
+    with_key(last.key, 1, |key| store.remove(key));
+    let used = store.used();
+    assert!(!amend(&store, &last, 10), "it isn't there any more");
+    assert_eq!((last.weight(), store.used()), (weight, used));
 }
 
 #[test]
@@ -271,6 +304,12 @@ fn whatever_happens_it_finds_the_newest_or_nothing_and_weighs_what_it_holds() {
                     let found = store.find(key, |page| page.variant <= variant);
                     hits += usize::from(found.is_some());
                     model.found(number, variant, found.as_ref());
+                    if let Some(found) = found.filter(|_| version % 8 == 0) {
+                        let more = random.random_range(0..weight_max / 8);
+                        store.amend(key, &found, more, || {
+                            found.weight.fetch_add(more, Relaxed);
+                        });
+                    }
                 }
                 90..94 => {
                     store.remove_if(key, |page| page.variant == variant);

@@ -73,6 +73,13 @@ impl Queue {
         self.weight -= slots[id as usize].weight;
     }
 
+    /// One of its entries weighs something else now.
+    pub(crate) fn reweigh<T>(&mut self, slots: &mut [Slot<T>], id: u32, weight: usize) {
+        let slot = &mut slots[id as usize];
+        self.weight = self.weight - slot.weight + weight;
+        slot.weight = weight;
+    }
+
     /// One of its entries has moved to slot `id`: its neighbours are told.
     pub(crate) fn renamed<T>(&mut self, slots: &mut [Slot<T>], id: u32) {
         let Links { ahead, behind } = slots[id as usize].links;

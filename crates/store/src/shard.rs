@@ -161,6 +161,20 @@ impl<T: Resident> Shard<T> {
         displaced
     }
 
+    /// Changes what an item holds, if it is there, and weighs it anew.
+    pub(crate) fn amend(&mut self, key: &Key, item: &Arc<T>, change: impl FnOnce()) -> bool {
+        let slot = |id: u32| &self.slots[id as usize];
+        let Some(id) = self.chain(self.head(key)).find(|&id| Arc::ptr_eq(&slot(id).item, item))
+        else {
+            return false;
+        };
+        change();
+        let place = slot(id).place;
+        let (queue, slots) = self.queue(place);
+        queue.reweigh(slots, id, entry_weight(&**item, key.text));
+        true
+    }
+
     /// Takes out the variants that `unwanted` says are.
     pub(crate) fn remove_if(
         &mut self,
