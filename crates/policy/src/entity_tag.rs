@@ -6,6 +6,8 @@
 
 use wire::fields::trim;
 
+use crate::representation::CODED_MARK;
+
 /// One entity tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntityTag<'a> {
@@ -22,14 +24,23 @@ impl<'a> EntityTag<'a> {
         tags.next().is_none().then_some(tag)
     }
 
-    /// Weak comparison: for `If-None-Match`.
+    /// Weak comparison: for `If-None-Match`. The tag of a response that was coded here is as
+    /// good as that of the same one uncoded.
     pub(crate) fn matches(self, other: Self) -> bool {
-        self.opaque == other.opaque
+        unmarked(self.opaque) == unmarked(other.opaque)
     }
 
     /// Strong comparison: for `If-Range`.
     pub(crate) fn is_surely(self, other: Self) -> bool {
         !self.is_weak && !other.is_weak && self.opaque == other.opaque
+    }
+}
+
+/// What stands between the quotes, without the mark of a coded response.
+fn unmarked(opaque: &[u8]) -> (bool, &[u8]) {
+    match opaque.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")) {
+        Some(inner) => (true, inner.strip_suffix(CODED_MARK).unwrap_or(inner)),
+        None => (false, opaque),
     }
 }
 
@@ -92,6 +103,10 @@ mod tests {
             ("\"a\"", "\"b\"", false, false),
             ("\"a\"", "\"A\"", false, false),
             ("a", "\"a\"", false, false),
+            ("W/\"a-wick\"", "\"a\"", true, false),
+            ("W/\"a-wick\"", "\"b\"", false, false),
+            ("W/\"-wick\"", "\"\"", true, false),
+            ("a-wick", "a", false, false),
         ] {
             let tag = |text: &'static str| EntityTag::of(text.as_bytes()).expect("one tag");
             assert_eq!(tag(left).matches(tag(right)), matches, "{left} {right}");

@@ -23,11 +23,13 @@ mod hops;
 pub mod invalidate;
 pub mod judge;
 pub mod key;
+pub mod negotiation;
 pub mod plan;
 pub mod purge;
 pub mod range;
 pub mod reason;
 mod reference;
+pub mod representation;
 pub mod rules;
 pub mod strangers;
 mod targeted;
@@ -47,6 +49,7 @@ pub use judge::{
     Judgement, is_only_if_cached, judge, judge_shared, judge_softened, may_serve_on_error, withheld,
 };
 pub use key::{SCHEMES, write_key_without, write_primary_key};
+pub use negotiation::Wishes;
 pub use plan::{Plan, plan};
 pub use range::{Selection, strip_range, wants_part};
 pub use reason::{FailReason, MissReason, NoStore, PassReason, RefuseReason, StaleReason};

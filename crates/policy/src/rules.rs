@@ -1,5 +1,7 @@
 //! What the site's owner decided; every field has a default that needs no thought.
 
+use wire::Codings;
+
 /// The owner's rules for one site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -24,6 +26,8 @@ pub struct Rules {
     pub refresh_early: bool,
     /// Query parameters that don't choose the page, such as `utm_source`.
     pub key_ignores_query: Vec<String>,
+    /// The content codings that pages are sent in; none: as the origin made them.
+    pub codings: Codings,
 }
 
 impl Default for Rules {
@@ -37,6 +41,7 @@ impl Default for Rules {
             pass_memory_seconds: 120,
             refresh_early: true,
             key_ignores_query: Vec::new(),
+            codings: Codings::ALL,
         }
     }
 }

@@ -49,9 +49,23 @@ impl VaryKey {
     /// response is the same for everybody. A key made of `Vary: *` matches nothing.
     #[must_use]
     pub fn of(response: &Fields, request: &Fields) -> Option<Self> {
+        Self::of_all_but(response, request, None)
+    }
+
+    /// The same for a response whose coding Wick chooses, having asked for none: then
+    /// `Accept-Encoding` says how it is sent, and not which it is. One that came in a coding
+    /// all the same was chosen by the origin.
+    #[must_use]
+    pub fn of_uncoded(response: &Fields, request: &Fields) -> Option<Self> {
+        let ours = (!response.has(Name::ContentEncoding)).then_some(Name::AcceptEncoding);
+        Self::of_all_but(response, request, ours)
+    }
+
+    fn of_all_but(response: &Fields, request: &Fields, left_out: Option<Name>) -> Option<Self> {
         let mut names: Vec<Vec<u8>> = response
             .members(Name::Vary)
             .filter(|name| !is_in_the_key(name))
+            .filter(|name| left_out.is_none() || Name::of(name) != left_out)
             .map(<[u8]>::to_ascii_lowercase)
             .collect();
         names.sort_unstable();

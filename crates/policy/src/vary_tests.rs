@@ -91,3 +91,17 @@ fn names_are_compared_whatever_their_order_and_case() {
     assert!(!one.same_names_as(&key("x-a", "").expect("names")));
     assert!(one.bytes() > 0);
 }
+
+#[test]
+fn a_coding_that_wick_chooses_selects_nothing() {
+    let request = fields("accept-encoding: gzip\nx-a: 1");
+    for (response, selects_by) in [
+        ("vary: Accept-Encoding", None),
+        ("vary: accept-encoding, X-A", Some("vary: X-A")),
+        ("vary: Accept-Encoding\ncontent-encoding: gzip", Some("vary: Accept-Encoding")),
+        ("vary: *, Accept-Encoding", Some("vary: *")),
+    ] {
+        let key = VaryKey::of_uncoded(&fields(response), &request);
+        assert_eq!(key, selects_by.and_then(|vary| VaryKey::of(&fields(vary), &request)));
+    }
+}

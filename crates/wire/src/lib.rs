@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod body;
+pub mod coding;
 pub mod fastcgi;
 pub mod fields;
 pub mod h1;
@@ -14,6 +15,7 @@ pub mod name;
 
 pub use address::push_address;
 pub use body::{Body, BodyError};
+pub use coding::{Coding, Codings};
 pub use fields::Fields;
 pub use message::{RequestHead, ResponseHead, Version};
 pub use name::Name;
