@@ -49,14 +49,14 @@ const COMPRESSIBLE: [&str; 24] = [
 ];
 
 /// Whether a response may be coded for those who want that: it gets smaller by it, nothing
-/// forbids it, and it is whole. Where its length isn't told it is taken for long enough.
+/// forbids it, and it is whole. Where its length isn't known it is taken for long enough.
 #[must_use]
-pub fn may_be_coded(status: u16, response: &Fields) -> bool {
+pub fn may_be_coded(status: u16, response: &Fields, length: Option<u64>) -> bool {
     !matches!(status, 100..200 | 204..=206 | 304 | 416)
         && !response.has(Name::ContentEncoding)
         && !response.has(Name::ContentRange)
         && response.first(Name::ContentType).is_some_and(is_compressible)
-        && response.text(Name::ContentLength).is_none_or(is_long_enough)
+        && length.is_none_or(|bytes| bytes >= BYTES_MIN)
         && !forbids_transforming(response)
         && DIGESTS.iter().all(|name| response.all_named(name).next().is_none())
 }
@@ -68,11 +68,6 @@ const DIGESTS: [&str; 5] = ["content-digest", "content-md5", "digest", "repr-dig
 #[must_use]
 pub fn forbids_transforming(message: &Fields) -> bool {
     message.has(Name::CacheControl) && message.has_member(Name::CacheControl, "no-transform")
-}
-
-/// A length that can't be read belongs to a message that will fail for other reasons.
-fn is_long_enough(length: &str) -> bool {
-    length.parse::<u64>().is_ok_and(|bytes| bytes >= BYTES_MIN)
 }
 
 /// Whether content of this type gets smaller. A stream of events doesn't: its reader waits for

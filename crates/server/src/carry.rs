@@ -99,7 +99,8 @@ fn settle(
     fetch: &Fetch,
 ) -> Reply {
     let Admitted { head, vary, terms, marks } = admitted;
-    let page = Page::stored(&head, &journey.key, body, terms, vary, marks);
+    let (origin_status, codings) = (Some(head.status), journey.site.rules().codings);
+    let page = Page::stored(head, &journey.key, body, terms, vary, marks, codings);
     let took_ms = journey.now().ticks_ms.saturating_sub(fetch.request_ticks_ms);
     let page = Arc::new(page.that_took(took_ms));
     let key = Key { hash: fetch.hash, text: &journey.key };
@@ -109,10 +110,9 @@ fn settle(
         true => Landing::Page { page: page.clone(), verdict: Verdict::Collapsed },
         false => Landing::Uncacheable,
     });
-    let origin_status = Some(head.status);
     let verdict = Verdict::Miss(fetch.why);
     let shown = Shown { verdict, ttl_ms: None, origin_status, is_new: true };
-    serve_stored::reply(page, &journey.head, &journey.key, journey.now(), shown)
+    serve_stored::reply(page, &journey.asked(), shown)
 }
 
 /// Has everybody read a body as it comes, while a task carries it into the store.
@@ -153,7 +153,7 @@ pub(crate) fn shared_reply(journey: &Journey, shared: &Shared, verdict: Verdict)
     let age_seconds = policy::age_seconds(terms, journey.now().ticks_ms);
     let told = Told::fetched(verdict, head.status, Some(Ok(())));
     let length = shared.length;
-    Some(Reply::shared(head, age_seconds, body, length, &journey.head, &told, &journey.key))
+    Some(Reply::shared(head, age_seconds, body, length, journey, &told))
 }
 
 fn read_along(reader: Reader<BodyError>) -> Body {
@@ -235,7 +235,9 @@ impl Carrier {
         let Admitted { head, vary, terms, marks } = &shared.admitted;
         let (vary, marks) = (vary.clone(), marks.copied());
         let took_ms = self.server.clock.now().ticks_ms.saturating_sub(self.request_ticks_ms);
-        let page = Page::stored(head, &self.key, body, *terms, vary, marks).that_took(took_ms);
+        let (head, codings) = (head.clone(), self.site.rules().codings);
+        let page = Page::stored(head, &self.key, body, *terms, vary, marks, codings);
+        let page = page.that_took(took_ms);
         let key = Key { hash: self.hash, text: &self.key };
         insert(&self.server, &self.site, &key, Arc::new(page), self.began);
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use base::Counter;
 use policy::Verdict;
+use wire::Coding;
 
-use crate::reply::Reply;
+use crate::reply::{Head, Payload, Reply};
 
 /// The counters of one server.
 #[derive(Debug)]
@@ -27,6 +28,19 @@ pub struct Counters {
     pub purges: Counter,
     /// Requests to purge whose sender may not.
     pub purges_refused: Counter,
+    /// What was sent in each content coding, in the order of [`Coding::ALL`].
+    pub codings: [CodingCounts; Coding::COUNT],
+    /// Answers that stayed as they were because too many were being coded, or there was no room.
+    pub codings_put_off: Counter,
+}
+
+/// What was sent in one content coding.
+#[derive(Debug, Default)]
+pub struct CodingCounts {
+    /// Bytes of the bodies before they were coded.
+    pub before_bytes: Counter,
+    /// Bytes of the same bodies as they were sent.
+    pub after_bytes: Counter,
 }
 
 impl Default for Counters {
@@ -41,6 +55,8 @@ impl Default for Counters {
             pages_withdrawn: Counter::default(),
             purges: Counter::default(),
             purges_refused: Counter::default(),
+            codings: Default::default(),
+            codings_put_off: Counter::default(),
         }
     }
 }
@@ -48,6 +64,13 @@ impl Default for Counters {
 impl Counters {
     pub(crate) fn count(&self, reply: &Reply) {
         self.verdicts[reply.verdict.index()].bump();
+        if let (Head::Stored { page, coded: Some(coded), .. }, Payload::Whole(body)) =
+            (&reply.head, &reply.payload)
+        {
+            let counts = &self.codings[coded.coding.index()];
+            counts.before_bytes.add(page.as_stored().map_or(0, |it| it.body.len() as u64));
+            counts.after_bytes.add(body.len() as u64);
+        }
     }
 
     /// How many answers bore this verdict.

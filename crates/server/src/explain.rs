@@ -165,7 +165,11 @@ fn describe(page: &Page, standing: Standing, now: Now) -> String {
         (false, _) => format!("stale for {}", show_ms(ttl_ms.unsigned_abs())),
     };
     let (status, age) = (stored.status, age_seconds(&stored.terms, now.ticks_ms));
-    let size = show_bytes(stored.body.len() as u64);
+    let mut size = show_bytes(stored.body.len() as u64);
+    for coded in stored.coded.made() {
+        let bytes = show_bytes(coded.body.len() as u64);
+        size.push_str(&format!(", {} {bytes}", coded.coding.as_str()));
+    }
     format!("a page ({status}, {size}), {age} s old, {freshness}")
 }
 
@@ -213,7 +217,7 @@ mod tests {
     use bytes::Bytes;
     use origin::{FilesOrigin, Origin};
     use policy::Terms;
-    use wire::{Fields, ResponseHead};
+    use wire::{Codings, Fields, ResponseHead};
 
     use super::*;
     use crate::purge::marks::Marks;
@@ -281,7 +285,8 @@ mod tests {
             ..Terms::expired(clock.now().ticks_ms)
         };
         let page = |terms| {
-            Page::stored(&head, b"", Bytes::from_static(b"12345"), terms, None, Marks::default())
+            let (head, body) = (head.clone(), Bytes::from_static(b"12345"));
+            Page::stored(head, b"", body, terms, None, Marks::default(), Codings::ALL)
         };
         keep(&server, "http|a.test|/", page(terms));
         keep(&server, "http|a.test|/v", page(Terms { no_cache: true, ..terms }));

@@ -113,7 +113,7 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
         }
     }
     let told = Told::fetched(Verdict::Pass(reason), answer.head.status, None);
-    Reply::passed(answer, &journey.head, &told, &journey.key)
+    Reply::passed(answer, &journey, &told)
 }
 
 /// Calls `use_key` with the key under which it is remembered that nobody shall wait here.
@@ -248,18 +248,14 @@ pub(crate) fn stored_reply(
     verdict: Verdict,
     origin_status: Option<u16>,
 ) -> Reply {
-    let now = journey.now();
-    let ttl_ms = page.as_stored().map_or(0, |stored| policy::ttl_ms(&stored.terms, now.ticks_ms));
+    let asked = journey.asked();
+    let ticks_ms = asked.now.ticks_ms;
+    let ttl_ms = page.as_stored().map_or(0, |stored| policy::ttl_ms(&stored.terms, ticks_ms));
     // By its terms it may have hours left, but something changed since.
     let is_stale = matches!(verdict, Verdict::Stale(_));
     let ttl_ms = if is_stale { ttl_ms.min(0) } else { ttl_ms };
-    serve_stored::reply(
-        page,
-        &journey.head,
-        &journey.key,
-        now,
-        Shown { verdict, ttl_ms: Some(ttl_ms), origin_status, is_new: false },
-    )
+    let shown = Shown { verdict, ttl_ms: Some(ttl_ms), origin_status, is_new: false };
+    serve_stored::reply(page, &asked, shown)
 }
 
 /// The origin says that what we have is still good.
@@ -286,16 +282,18 @@ fn freshen(
             let told = Told::fetched(Verdict::Revalidated, 304, Some(Err(reason)));
             let length = Some(body.len() as u64);
             let answer = Answer { head, body: wire::body::full(body), length, file: None };
-            return Reply::passed(answer, &journey.head, &told, &journey.key);
+            return Reply::passed(answer, journey, &told);
         }
     };
-    let vary = VaryKey::of(&head.fields, &journey.head.fields);
+    let vary = journey.vary_key(&head.fields);
     let host = &journey.head.host;
     let marks = match older {
         Some(older) => Marks::renewed(fetch.began, host, &not_modified.fields, older),
         None => Marks::of(fetch.began, host, &not_modified.fields),
     };
-    let page = Arc::new(Page::stored(&clean(&head, now), &journey.key, body, terms, vary, marks));
+    let head = clean(&head, now);
+    let page = Page::stored(head, &journey.key, body, terms, vary, marks, rules.codings);
+    let page = Arc::new(page.with_codings_of(stored));
     insert(&journey.server, &journey.site, &key, page.clone(), fetch.began);
     let verdict = Verdict::Revalidated;
     lead.land(match terms.answers_waiters() {
@@ -345,7 +343,7 @@ async fn take_in(
     match terms {
         Ok(terms) => {
             let head = clean(&answer.head, now);
-            let vary = VaryKey::of(&head.fields, &journey.head.fields);
+            let vary = journey.vary_key(&head.fields);
             let marks = Marks::of(fetch.began, &journey.head.host, &answer.head.fields);
             let admitted = Admitted { head, vary, terms, marks };
             carry::take_over(journey, lead, admitted, answer, fetch)
@@ -370,7 +368,7 @@ async fn let_go(
     let is_background = journey.reader.is_stranger() && journey.reader.errand != Some(0);
     if reason.is_of_the_response() && !is_passing_trouble && !is_background {
         let until = now.ticks_ms + u64::from(journey.site.rules().pass_memory_seconds) * 1000;
-        let vary = VaryKey::of(&answer.head.fields, &journey.head.fields);
+        let vary = journey.vary_key(&answer.head.fields);
         let marks = Marks::of(fetch.began, &journey.head.host, &Fields::new());
         let marker = Arc::new(Page::pass_until(until, vary, marks));
         with_marker_key(&journey, fetch.hash, |key| journey.server.store.insert(key, marker));
@@ -379,7 +377,7 @@ async fn let_go(
     let answer = evidence::look_at(&journey, fetch.hash, answer).await;
     let verdict = Verdict::Miss(fetch.why);
     let told = Told::fetched(verdict, answer.head.status, Some(Err(reason)));
-    Reply::passed(answer, &journey.head, &told, &journey.key)
+    Reply::passed(answer, &journey, &told)
 }
 
 /// How long `Sun, 06 Nov 1994 08:49:37 GMT` is.

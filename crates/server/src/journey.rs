@@ -12,6 +12,8 @@ use http::Method;
 use http_body_util::BodyExt;
 use origin::{Call, OriginError};
 use parking_lot::Mutex;
+use policy::VaryKey;
+use policy::representation::restore_tags;
 use policy::strangers::Visitor;
 use tokio::sync::mpsc;
 use wire::h1::Length;
@@ -20,6 +22,7 @@ use wire::{Body, Fields, Name, RequestHead, ResponseHead};
 use crate::Server;
 use crate::gather::{Gathered, gather};
 use crate::pipeline::Errand;
+use crate::serve_stored::Asked;
 use crate::site::Site;
 use crate::strangers::guests::Reader;
 use crate::upload::Upload;
@@ -139,6 +142,25 @@ impl Journey {
         }
     }
 
+    /// Whether Wick codes the site's answers, so that the origin need not.
+    pub(crate) fn codes(&self) -> bool {
+        !self.site.rules().codings.is_empty()
+    }
+
+    /// What requests select an answer by that came to this one.
+    pub(crate) fn vary_key(&self, answer: &Fields) -> Option<VaryKey> {
+        match self.codes() {
+            true => VaryKey::of_uncoded(answer, &self.head.fields),
+            false => VaryKey::of(answer, &self.head.fields),
+        }
+    }
+
+    /// The request as it is answered from the store.
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        let (server, site) = (&self.server, &*self.site);
+        Asked { server, site, head: &self.head, key: &self.key, now: self.now() }
+    }
+
     /// Whether the answer may have to be compared: then it must not come in a coding.
     pub(crate) fn may_be_compared(&self) -> bool {
         const DOCUMENTS: [&[u8]; 4] = [b"document", b"empty", b"iframe", b"frame"];
@@ -159,6 +181,10 @@ impl Journey {
         let mut fields = policy::to_origin(&self.head, self.peers.peer.ip(), self.peers.scheme);
         if self.site.strangers.is_some() {
             policy::strangers::strip_own_etags(&mut fields);
+        }
+        restore_tags(&mut fields);
+        if self.codes() {
+            fields.remove(Name::AcceptEncoding);
         }
         let head = RequestHead {
             method: self.head.method.clone(),

@@ -6,6 +6,7 @@
 
 mod access;
 mod carry;
+mod coding;
 mod config;
 mod connection;
 mod control;
@@ -43,7 +44,7 @@ use tokio::sync::Notify;
 pub use access::{AccessLine, AccessSink};
 pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use control::{Done, Order, Orders, SOCKETS_MAX, Wanted};
-pub use counters::Counters;
+pub use counters::{CodingCounts, Counters};
 pub use explain::{Line, Question};
 pub use following::FollowRules;
 #[doc(hidden)]
@@ -54,6 +55,7 @@ pub use purge::order::PurgeOrder;
 pub use purge::purgers::PurgeToken;
 pub use strangers::StrangerRules;
 
+use crate::coding::press::Press;
 use crate::connection::Connection;
 use crate::fetch::Landing;
 use crate::journey::Peers;
@@ -75,6 +77,7 @@ pub struct Server {
     notes: Arc<dyn Notes>,
     complaints: Option<Complaints>,
     watches: Arc<Watches>,
+    press: Press,
     closing: AtomicBool,
     /// Whether idle connections may wait for their next request even then.
     leaving: AtomicBool,
@@ -97,6 +100,7 @@ impl Server {
             notes: config.notes,
             complaints: config.complaints,
             watches: Arc::default(),
+            press: Press::default(),
             closing: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
         })

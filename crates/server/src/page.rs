@@ -8,10 +8,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
+use policy::representation::{may_be_coded, vary_by_coding};
 use policy::{Terms, VaryKey};
 use store::{Resident, allocated_bytes};
-use wire::{Fields, ResponseHead};
+use wire::{Codings, Fields, ResponseHead};
 
+use crate::coding::coded::{Coded, Slots};
 use crate::pipeline;
 use crate::purge::marks::Marks;
 use crate::render;
@@ -56,21 +58,31 @@ pub(crate) struct Stored {
     head_bytes: usize,
     pub(crate) body: Bytes,
     pub(crate) terms: Terms,
+    /// Whether it may be sent in a content coding; its `Vary` says so.
+    pub(crate) is_codable: bool,
+    /// In those that were made.
+    pub(crate) coded: Slots,
     /// Set while somebody fetches a newer one in the background.
     refreshing: AtomicBool,
 }
 
 impl Page {
-    /// A page of a cleaned head and a whole body.
+    /// A page of a cleaned head and a whole body, which may be sent in these codings.
     pub(crate) fn stored(
-        head: &ResponseHead,
+        mut head: ResponseHead,
         key: &[u8],
         body: Bytes,
         terms: Terms,
         vary: Option<VaryKey>,
         marks: Marks,
+        codings: Codings,
     ) -> Self {
-        let mut text = render::stored_head(head, body.len());
+        let length = Some(body.len() as u64);
+        let is_codable = !codings.is_empty() && may_be_coded(head.status, &head.fields, length);
+        if is_codable {
+            vary_by_coding(&mut head.fields);
+        }
+        let mut text = render::stored_head(&head, body.len());
         let head_bytes = text.len();
         policy::cache_status::write_key(&mut text, key);
         let stored = Stored {
@@ -79,6 +91,8 @@ impl Page {
             head_bytes,
             body,
             terms,
+            is_codable,
+            coded: Slots::default(),
             refreshing: AtomicBool::new(false),
         };
         let kind = Kind::Stored(stored);
@@ -106,17 +120,20 @@ impl Page {
         ttl_ms <= i64::from(self.early_ms)
     }
 
-    /// A page that was made for strangers.
-    pub(crate) fn shared(
-        head: &ResponseHead,
-        key: &[u8],
-        body: Bytes,
-        terms: Terms,
-        vary: Option<VaryKey>,
-        sharing: Sharing,
-        marks: Marks,
-    ) -> Self {
-        Self { sharing: Some(sharing), ..Self::stored(head, key, body, terms, vary, marks) }
+    /// The same page, for strangers.
+    pub(crate) fn shared(self, sharing: Sharing) -> Self {
+        Self { sharing: Some(sharing), ..self }
+    }
+
+    /// The same page with what was made of an older one that has the same bytes.
+    pub(crate) fn with_codings_of(self, older: &Stored) -> Self {
+        if let Some(own) = self.as_stored().filter(|own| own.is_codable && own.body == older.body) {
+            for coded in older.coded.made() {
+                let (coding, effort, body) = (coded.coding, coded.effort, coded.body.clone());
+                own.coded.put(Coded::new(own.status, own.fields(), coding, effort, body).into());
+            }
+        }
+        self
     }
 
     pub(crate) fn is_for_strangers(&self) -> bool {
@@ -199,7 +216,10 @@ impl Resident for Page {
             .as_ref()
             .map_or(0, |sharing| allocated_bytes(size_of_val(&*sharing.tastes)));
         let stored = self.as_stored().map_or(0, |stored| {
-            allocated_bytes(stored.text.len()) + allocated_bytes(stored.body.len()) + BYTES_OVERHEAD
+            allocated_bytes(stored.text.len())
+                + allocated_bytes(stored.body.len())
+                + BYTES_OVERHEAD
+                + stored.coded.weight()
         });
         own + vary + tastes + stored + self.marks.weight()
     }
@@ -216,19 +236,22 @@ impl Resident for Page {
 }
 
 /// What a shared `Bytes` allocates beside its data.
-const BYTES_OVERHEAD: usize = 48;
+pub(crate) const BYTES_OVERHEAD: usize = 48;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn made(terms: Terms) -> Page {
+        let head = ResponseHead { status: 200, fields: Fields::new() };
+        Page::stored(head, b"", Bytes::new(), terms, None, Marks::default(), Codings::NONE)
+    }
+
     #[test]
     fn what_takes_long_is_made_anew_long_before_it_is_stale_but_not_too_long() {
-        let head = ResponseHead { status: 200, fields: Fields::new() };
         let terms = Terms { lifetime_ms: 60_000, ..Terms::expired(0) };
         let early = |cost_ms: u64| {
-            let made = || Page::stored(&head, b"", Bytes::new(), terms, None, Marks::default());
-            (0..1000).map(|_| made().that_took(cost_ms).early_ms).collect::<Vec<_>>()
+            (0..1000).map(|_| made(terms).that_took(cost_ms).early_ms).collect::<Vec<_>>()
         };
         assert!(early(0).iter().all(|&ms| ms == 0), "what costs nothing is made when it is stale");
         let seconds = early(1_000);
@@ -236,8 +259,7 @@ mod tests {
         assert!((800..1_250).contains(&mean), "{mean}");
         assert!(seconds.iter().any(|&ms| ms < 200) && seconds.iter().any(|&ms| ms > 2_500));
         assert!(early(600_000).iter().all(|&ms| ms <= 30_000));
-        let page = Page::stored(&head, b"", Bytes::new(), terms, None, Marks::default());
-        let page = Page { early_ms: 500, ..page };
+        let page = Page { early_ms: 500, ..made(terms) };
         assert!(page.is_due(500) && !page.is_due(501));
     }
 }

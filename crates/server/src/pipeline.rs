@@ -26,7 +26,7 @@ use crate::page::{Kind, Page};
 use crate::purge;
 use crate::purge::generations::Standing;
 use crate::reply::Reply;
-use crate::serve_stored;
+use crate::serve_stored::{self, Asked};
 use crate::site::Site;
 use crate::strangers::bind;
 use crate::strangers::guests::Reader;
@@ -112,13 +112,15 @@ pub(crate) fn depart(
             if page.sharing.as_ref().is_some_and(|sharing| sharing.tells_time) {
                 fetch::begin_early_behind(server, site, head, key_text, peers);
             }
+            let asked = Asked { server, site, head, key: key_text, now };
             let shown = serve_stored::Shown::found(Verdict::Hit, ttl_ms);
-            Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
+            Turn::Arrived(serve_stored::reply(page, &asked, shown))
         }
         Found::StaleButServable { page, ttl_ms, reason } => {
             fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
+            let asked = Asked { server, site, head, key: key_text, now };
             let shown = serve_stored::Shown::found(Verdict::Stale(reason), ttl_ms);
-            Turn::Arrived(serve_stored::reply(page, head, key_text, now, shown))
+            Turn::Arrived(serve_stored::reply(page, &asked, shown))
         }
         Found::MustNotAsk => Turn::Arrived(Reply::only_if_cached(key_text)),
         Found::Ask(Task::Fill(_))
@@ -390,7 +392,7 @@ fn look_again(journey: &Journey, hash: u64) -> Option<Reply> {
     match look(&journey.server, &journey.site, &journey.head, now, &key, &journey.reader) {
         Found::Fresh { page, ttl_ms } => {
             let shown = serve_stored::Shown::found(Verdict::Collapsed, ttl_ms);
-            Some(serve_stored::reply(page, &journey.head, &journey.key, now, shown))
+            Some(serve_stored::reply(page, &journey.asked(), shown))
         }
         _ => None,
     }

@@ -22,9 +22,9 @@ pub(crate) struct Persistence {
 /// Appends everything up to the body.
 pub(crate) fn head(out: &mut Vec<u8>, reply: &Reply, persistence: Persistence, now: Now) {
     match &reply.head {
-        Head::Stored { page, age_seconds, ttl_seconds, origin_status, is_new } => {
+        Head::Stored { page, coded, age_seconds, ttl_seconds, origin_status, is_new } => {
             if let Some(stored) = page.as_stored() {
-                out.extend_from_slice(stored.head());
+                out.extend_from_slice(coded.as_ref().map_or(stored.head(), |it| &it.head));
                 out.extend_from_slice(b"age: ");
                 number(out, *age_seconds);
                 out.extend_from_slice(b"\r\ncache-status: ");

@@ -8,10 +8,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Method;
 use origin::{Answer, OriginError};
+use policy::representation::mark_as_asked;
 use policy::{Conditional, FailReason, NoStore, RefuseReason, Selection, Verdict, cache_status};
 use wire::h1::HeadError;
-use wire::{Body, BodyError, Fields, Name, RequestHead, ResponseHead};
+use wire::{Body, BodyError, Codings, Fields, Name, ResponseHead};
 
+use crate::coding::coded::Coded;
+use crate::coding::passing;
+use crate::journey::Journey;
 use crate::page::Page;
 use crate::{parts, render};
 
@@ -27,6 +31,8 @@ pub(crate) enum Head {
     /// As they lie in the store; `Age` and `Cache-Status` are added while writing.
     Stored {
         page: Arc<Page>,
+        /// The page in the coding that it is sent in; none: as it is.
+        coded: Option<Arc<Coded>>,
         age_seconds: u64,
         ttl_seconds: Option<i64>,
         /// The status that the origin gave when it was asked about this page just now.
@@ -125,8 +131,9 @@ impl Reply {
     }
 
     /// The origin's answer, for this visitor alone.
-    pub(crate) fn passed(answer: Answer, request: &RequestHead, told: &Told, key: &[u8]) -> Self {
-        let Answer { head, body, length, file } = answer;
+    pub(crate) fn passed(answer: Answer, journey: &Journey, told: &Told) -> Self {
+        let (request, key) = (&journey.head, &journey.key);
+        let Answer { head, body, length, mut file } = answer;
         let mut fields = policy::to_client(&head.fields);
         let is_head = request.method == Method::HEAD;
         let is_reading = is_head || request.method == Method::GET;
@@ -138,7 +145,14 @@ impl Reply {
         if !is_head {
             set_length(&mut fields, status, length);
         }
+        let mut wanted = passing::wanted(journey, status, &mut fields);
         if is_reading && status == 200 {
+            let beside = file.as_ref().and_then(|it| passing::file_beside(it, wanted, &mut fields));
+            if let Some(beside) = beside {
+                (wanted, file) = (Codings::NONE, None);
+                let (body, length) = (beside.body(0, beside.length), Some(beside.length));
+                payload = Payload::Stream { body, length };
+            }
             if policy::evaluate(&request.fields, status, &fields) == Conditional::NotModified {
                 fields = policy::not_modified_fields(&fields);
                 (status, payload) = (304, Payload::None);
@@ -160,25 +174,35 @@ impl Reply {
                 }
             }
         }
+        match status {
+            304 => mark_as_asked(&request.fields, &mut fields),
+            206 | 416 => {}
+            _ => payload = passing::encode(journey, wanted, &mut fields, payload),
+        }
         Self::ready(status, fields, payload, is_head, told, key)
     }
 
-    /// An answer that several visitors read while it comes; `fields` are those that are stored.
+    /// An answer that several visitors read while it comes; its head is the one that is stored.
+    /// It is coded for the first of them: those who wait for one page may be ten thousand.
     pub(crate) fn shared(
         head: &ResponseHead,
         age_seconds: u64,
         body: Body,
         length: Option<u64>,
-        request: &RequestHead,
+        journey: &Journey,
         told: &Told,
-        key: &[u8],
     ) -> Self {
+        let (request, key) = (&journey.head, &journey.key);
         let (mut status, mut fields) = (head.status, head.fields.clone());
         let mut payload = Payload::Stream { body, length };
         set_length(&mut fields, status, length);
+        let wanted = passing::wanted(journey, status, &mut fields);
         if policy::evaluate(&request.fields, status, &fields) == Conditional::NotModified {
             fields = policy::not_modified_fields(&fields);
+            mark_as_asked(&request.fields, &mut fields);
             (status, payload) = (304, Payload::None);
+        } else if told.verdict != Verdict::Collapsed {
+            payload = passing::encode(journey, wanted, &mut fields, payload);
         }
         fields.set(Name::Age, age_seconds.to_string());
         Self::ready(status, fields, payload, request.method == Method::HEAD, told, key)

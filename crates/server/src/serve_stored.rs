@@ -5,12 +5,27 @@ use std::sync::Arc;
 
 use base::Now;
 use http::Method;
+use policy::representation::mark_as_asked;
 use policy::{Conditional, Selection, Verdict};
 use wire::{Fields, Name, RequestHead, ResponseHead};
 
+use crate::Server;
+use crate::coding::pick::pick;
 use crate::page::{Page, Stored};
 use crate::parts;
 use crate::reply::{Head, Payload, Reply, Told};
+use crate::site::Site;
+
+/// Who asks for a stored page, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) server: &'a Arc<Server>,
+    pub(crate) site: &'a Site,
+    pub(crate) head: &'a RequestHead,
+    /// What the page lies under.
+    pub(crate) key: &'a [u8],
+    pub(crate) now: Now,
+}
 
 /// How a stored page came to be served.
 #[derive(Clone, Copy, Debug)]
@@ -32,21 +47,21 @@ impl Shown {
 }
 
 /// The reply to a request that selects `page`.
-pub(crate) fn reply(
-    page: Arc<Page>,
-    request: &RequestHead,
-    key: &[u8],
-    now: Now,
-    shown: Shown,
-) -> Reply {
+pub(crate) fn reply(page: Arc<Page>, asked: &Asked<'_>, shown: Shown) -> Reply {
+    let Asked { head: request, now, .. } = *asked;
     if is_special(&request.fields)
         && let Some(stored) = page.as_stored()
-        && let Some(reply) = special(stored, request, key, now, shown)
+        && let Some(reply) = special(stored, asked, shown)
     {
         return reply;
     }
     let is_head = request.method == Method::HEAD;
-    let body = page.as_stored().map(|stored| stored.body.clone()).filter(|body| !body.is_empty());
+    let coded = pick(asked, &page);
+    let body = match &coded {
+        Some(coded) => Some(coded.body.clone()),
+        None => page.as_stored().map(|stored| stored.body.clone()),
+    };
+    let body = body.filter(|body| !body.is_empty());
     let payload = match body {
         Some(body) if !is_head => Payload::Whole(body),
         _ => Payload::None,
@@ -55,6 +70,7 @@ pub(crate) fn reply(
         page.as_stored().map_or(0, |stored| policy::age_seconds(&stored.terms, now.ticks_ms));
     let head = Head::Stored {
         page,
+        coded,
         age_seconds,
         ttl_seconds: shown.ttl_ms.map(whole_seconds),
         origin_status: shown.origin_status,
@@ -69,19 +85,15 @@ fn is_special(fields: &Fields) -> bool {
 }
 
 /// The reply to a conditional or range request, unless it wants the whole after all.
-fn special(
-    stored: &Stored,
-    request: &RequestHead,
-    key: &[u8],
-    now: Now,
-    shown: Shown,
-) -> Option<Reply> {
+fn special(stored: &Stored, asked: &Asked<'_>, shown: Shown) -> Option<Reply> {
+    let Asked { head: request, key, now, .. } = *asked;
     let mut fields = stored.fields();
     let total = stored.body.len() as u64;
     let is_head = request.method == Method::HEAD;
     let (status, payload) = match policy::evaluate(&request.fields, stored.status, &fields) {
         Conditional::NotModified => {
             fields = policy::not_modified_fields(&fields);
+            mark_as_asked(&request.fields, &mut fields);
             (304, Payload::None)
         }
         Conditional::Full if stored.status == 200 && !is_head => {

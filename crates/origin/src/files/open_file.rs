@@ -8,7 +8,7 @@ use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::task::JoinHandle;
-use wire::{Body, BodyError, Fields, Name};
+use wire::{Body, BodyError, Coding, Fields, Name};
 
 use super::file_error;
 use crate::OriginError;
@@ -30,6 +30,7 @@ const PIECE_BYTES: u64 = 64 * 1024;
 #[derive(Clone, Debug)]
 pub struct OpenFile {
     file: Arc<File>,
+    path: PathBuf,
     /// Bytes of the whole file.
     pub length: u64,
     /// When it was last written.
@@ -53,11 +54,27 @@ impl OpenFile {
         let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Some(Self {
             file: Arc::new(file),
+            path: path.to_owned(),
             length: data.len(),
             modified,
             etag: format!("\"{:x}-{:x}-{:x}\"", since.as_secs(), since.subsec_nanos(), data.len()),
             content_type: content_type(path),
         }))
+    }
+
+    /// The same content as it lies in this coding beside the file (`app.css.br`), if it is no
+    /// older. Its tag is that of its own bytes.
+    #[must_use]
+    pub fn beside(&self, coding: Coding) -> Option<Self> {
+        let mut path = self.path.clone().into_os_string();
+        path.push(coding.file_ending());
+        let mut beside = Self::open(Path::new(&path)).ok().flatten()?;
+        if beside.modified < self.modified {
+            return None;
+        }
+        beside.etag.truncate(beside.etag.len() - 1);
+        beside.etag.push_str(&format!("-{}\"", coding.as_str()));
+        Some(beside)
     }
 
     /// The bytes from `first` to before `end`.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use origin::{FilesOrigin, Origin};
 use policy::Terms;
 use policy::purge::split_address;
-use wire::{Fields, RequestHead, ResponseHead};
+use wire::{Codings, Fields, RequestHead, ResponseHead};
 
 use super::generations::Standing;
 use super::marks::Marks;
@@ -49,7 +49,15 @@ fn filled() -> Arc<Server> {
         let began = site.generations.moment();
         let marks = Marks::of(began, &host, &fields);
         let head = ResponseHead { status: 200, fields };
-        let made = Page::stored(&head, b"", Bytes::new(), Terms::expired(0), None, marks);
+        let made = Page::stored(
+            head.clone(),
+            b"",
+            Bytes::new(),
+            Terms::expired(0),
+            None,
+            marks,
+            Codings::NONE,
+        );
         let text = format!("http|{host}|{target}");
         let key = Key { hash: pipeline::hash(text.as_bytes()), text: text.as_bytes() };
         carry::insert(&server, &site, &key, Arc::new(made), began);

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use origin::{FilesOrigin, Origin};
 use policy::Terms;
 use policy::purge::{Mode, Purge, Scope, What};
-use wire::{Fields, RequestHead, ResponseHead};
+use wire::{Codings, Fields, RequestHead, ResponseHead};
 
 use super::generations::Standing;
 use super::marks::Marks;
@@ -115,7 +115,8 @@ impl World {
                 let marks = Marks::of(began, "a.test", &fields);
                 let answer = ResponseHead { status: 200, fields };
                 let body = Bytes::copy_from_slice(&number.to_le_bytes());
-                let made = Page::stored(&answer, b"", body, Terms::expired(0), None, marks);
+                let made =
+                    Page::stored(answer, b"", body, Terms::expired(0), None, marks, Codings::NONE);
                 carry::insert(server, &site, &key, Arc::new(made), began);
             }
         }

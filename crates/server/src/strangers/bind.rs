@@ -100,7 +100,7 @@ async fn try_without(
         strangers.holders.bind_later(&jar, copies, open, journey.now().ticks_ms);
     }
     let told = Told::fetched(Verdict::Pass(reason), answer.head.status, None);
-    Reply::passed(answer, &journey.head, &told, &journey.key)
+    Reply::passed(answer, &journey, &told)
 }
 
 /// A stranger's GET that carries values of a copy, or begins a session in the background:
@@ -328,7 +328,7 @@ impl Session {
             answer.head.fields.set(Name::CacheControl, "private, no-cache");
         }
         let told = Told::fetched(Verdict::Pass(PassReason::Bound), answer.head.status, None);
-        Ok((Reply::passed(answer, &journey.head, &told, &journey.key), own))
+        Ok((Reply::passed(answer, journey, &told), own))
     }
 }
 

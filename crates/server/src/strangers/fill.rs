@@ -270,7 +270,8 @@ fn store(
     let sharing = reader.sharing(&others, began.content, verified.tells_time);
     let marks = Marks::of(began, &brief.host, &sample.fields);
     let body = sample.body.clone();
-    let page = Page::shared(&head, key, body, terms, vary, sharing, marks);
+    let codings = brief.site.rules().codings;
+    let page = Page::stored(head, key, body, terms, vary, marks, codings).shared(sharing);
     let page = Arc::new(page.that_took(now.ticks_ms.saturating_sub(asked_ticks_ms)));
     let key = Key { hash: *hash, text: key };
     compare_tastes(order, &key, &page);

@@ -34,7 +34,7 @@ pub(crate) mod rules;
 pub(crate) mod scripts;
 pub(crate) mod tell;
 pub(crate) mod tracking;
-mod verify;
+pub(crate) mod verify;
 pub(crate) mod welcome;
 
 use std::net::{IpAddr, Ipv4Addr};

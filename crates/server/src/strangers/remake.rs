@@ -67,7 +67,7 @@ pub(crate) async fn lead(
         Ok(Ok(Outcome::Made(page))) => {
             let verdict = Verdict::Miss(MissReason::Swept);
             let shown = Shown { verdict, ttl_ms: None, origin_status: None, is_new: true };
-            serve_stored::reply(page, &journey.head, &journey.key, journey.now(), shown)
+            serve_stored::reply(page, &journey.asked(), shown)
         }
         Ok(Ok(Outcome::Failed(lead))) => stand_in(&journey, Some(lead), old, StaleReason::Error),
         Ok(Ok(Outcome::NotShared(lead))) => {

@@ -231,7 +231,7 @@ fn deliver(journey: &mut Journey, fetch: &Fetch, sample: &Sample, withheld: bool
     let answer = Answer { head, body: body::full(sample.body.clone()), length, file: None };
     let stored = Some(Err(NoStore::Unverified));
     let told = Told::fetched(Verdict::Miss(fetch.why), sample.status, stored);
-    Reply::passed(answer, &journey.head, &told, &journey.key)
+    Reply::passed(answer, journey, &told)
 }
 
 /// Keeps the copy of one who was given a page without its session.
@@ -276,8 +276,7 @@ async fn in_background(
                 origin_status: Some(sample.status),
                 is_new: true,
             };
-            let now = journey.now();
-            Welcome::Done(serve_stored::reply(page, &journey.head, &journey.key, now, shown))
+            Welcome::Done(serve_stored::reply(page, &journey.asked(), shown))
         }
         Err(_) => {
             land(lead, None);
