@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
+use crate::coding;
 use crate::connection::{Connection, render_request};
 use crate::message::{Received, State};
 use crate::scene::{Act, Expected, Position};
@@ -249,7 +250,11 @@ fn judge_message(
         return Err(Failure::differs(at, what, status.to_string(), message.line.clone()));
     }
     wants::check(world, at, &expected.wants, message)?;
-    let body = message.body.get(body_seen..).unwrap_or_default();
+    let decoded = coding::decoded(message);
+    let body = match &decoded {
+        Some(body) => body,
+        None => message.body.get(body_seen..).unwrap_or_default(),
+    };
     if let Some(wanted) = &expected.body
         && *wanted != as_wanted(wanted, body)
     {

@@ -12,6 +12,7 @@ use origin::{Dial, HttpOptions, HttpOrigin, Origin};
 use server::{PurgeToken, Server, ServerConfig, SiteConfig, StrangerRules};
 use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
+use wire::{Coding, Codings};
 
 use crate::scene::{Position, Scene, Setting};
 use crate::simulated_origin::SimulatedOrigin;
@@ -181,6 +182,12 @@ fn bytes(setting: &Setting) -> Result<u64, Failure> {
     parse_bytes(&setting.value).map_err(|_| wrong(setting))
 }
 
+/// `off`, or content codings with `|` between them.
+fn codings(setting: &Setting) -> Result<Codings, Failure> {
+    let names = setting.value.split('|').filter(|name| *name != "off");
+    names.map(|name| Coding::of(name.as_bytes()).ok_or_else(|| wrong(setting))).collect()
+}
+
 /// The settings that are the origin's.
 fn set_origin(options: &mut HttpOptions, setting: &Setting) -> Result<(), Failure> {
     match setting.name.as_str() {
@@ -223,6 +230,7 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
         "refresh_early" => {
             rules.refresh_early = setting.value.parse().map_err(|_| wrong(setting))?
         }
+        "compression" => rules.codings = codings(setting)?,
         name if name == "strangers" || name.starts_with("strangers_") => {
             set_strangers(site.strangers.get_or_insert_with(plain_strangers), setting)?;
         }

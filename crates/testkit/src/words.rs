@@ -51,6 +51,7 @@ pub const SETTINGS: &[&str] = &[
     "negative_max",
     "pass_memory",
     "refresh_early",
+    "compression",
     "strangers",
     "strangers_fresh",
     "strangers_stale",

@@ -109,6 +109,16 @@ impl Encoder {
         }
     }
 
+    /// How many bytes are ready and were not taken yet.
+    #[must_use]
+    pub fn ready_bytes(&self) -> usize {
+        match &self.0 {
+            Inner::Gzip(encoder) => encoder.get_ref().len(),
+            Inner::Brotli(encoder) => encoder.get_ref().len(),
+            Inner::Zstd(encoder) => encoder.get_ref().len(),
+        }
+    }
+
     /// What is ready and was not taken yet.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(match &mut self.0 {

@@ -23,6 +23,9 @@ use crate::page::Page;
 /// What is coded before the thread may do something else.
 const STEP_BYTES: usize = 16 << 10;
 
+/// Less is sent only when nothing more is at hand.
+const FRAME_BYTES_MIN: usize = 4 << 10;
+
 /// A body in a coding, if there is a place and room for one more; else as it is.
 pub(super) fn encoded(server: &Arc<Server>, coding: Coding, body: Body) -> Result<Body, Body> {
     let place = server.press.streams.clone().try_acquire_owned().ok();
@@ -72,7 +75,8 @@ impl CodedBody {
             return Some(Err(self.broken()));
         }
         self.has_more = true;
-        self.ready()
+        let is_much = encoder.ready_bytes() >= FRAME_BYTES_MIN;
+        if is_much { self.ready() } else { None }
     }
 
     /// Makes all that was coded so far ready.
