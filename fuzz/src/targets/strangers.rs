@@ -4,8 +4,8 @@ use policy::strangers::constancy::{Constancy, Wish};
 use policy::strangers::shape::is_named_after;
 use policy::strangers::{
     Errand, Jar, Origin, SetCookie, Standing, Visitor, errand, forbidden_verb, head_for_strangers,
-    impossible, is_known_foreign, languages, may_set_preference, names_session, origin_of, pairs,
-    referer_target, remove_cookies, set_cookies, shape, strip_own_etags, taste, user_agent,
+    impossible, is_known_foreign, languages, may_set_preference, names_session, origin_of,
+    own_referer, pairs, remove_cookies, set_cookies, shape, strip_own_etags, taste, user_agent,
     visitor, without_sessions, write_background_key,
 };
 use wire::{Fields, Name, ResponseHead};
@@ -57,7 +57,7 @@ fn of_request(request: &Fields) {
     assert_eq!(visitor(&member, standing), Visitor::Holder);
 
     let mut key = Vec::new();
-    let has_key = write_background_key(&mut key, request, "http", HOST);
+    let has_key = write_background_key(&mut key, request, HOST);
     assert!(has_key != key.is_empty() && key.len() < 4096);
     if errand(request) == Errand::Navigation {
         assert!(!request.has(Name::XRequestedWith));
@@ -68,7 +68,7 @@ fn of_request(request: &Fields) {
     let mut crossed = request.clone();
     crossed.push("origin", "http://evil.test");
     assert_eq!(origin_of(&crossed, "http", HOST), Origin::Cross);
-    assert!(referer_target(request, "http", HOST).is_none_or(|target| target.starts_with('/')));
+    assert!(own_referer(request, HOST).is_none_or(|target| target.starts_with('/')));
     let mut to_origin = request.clone();
     strip_own_etags(&mut to_origin);
     let left = to_origin.clone();
