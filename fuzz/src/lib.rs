@@ -21,6 +21,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "admission", body: targets::admission::run },
     Target { name: "align", body: targets::align::run },
     Target { name: "cache_control", body: targets::cache_control::run },
+    Target { name: "coding", body: targets::coding::run },
     Target { name: "date", body: targets::date::run },
     Target { name: "dotenv", body: targets::settings::run_dotenv },
     Target { name: "fastcgi_head", body: targets::fastcgi::run_head },

@@ -27,7 +27,8 @@ impl<'a> EntityTag<'a> {
     /// Weak comparison: for `If-None-Match`. The tag of a response that was coded here is as
     /// good as that of the same one uncoded.
     pub(crate) fn matches(self, other: Self) -> bool {
-        unmarked(self.opaque) == unmarked(other.opaque)
+        let (left, right) = (self.opaque, other.opaque);
+        left == right || is_marked(left, right) || is_marked(right, left)
     }
 
     /// Strong comparison: for `If-Range`.
@@ -36,12 +37,10 @@ impl<'a> EntityTag<'a> {
     }
 }
 
-/// What stands between the quotes, without the mark of a coded response.
-fn unmarked(opaque: &[u8]) -> (bool, &[u8]) {
-    match opaque.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")) {
-        Some(inner) => (true, inner.strip_suffix(CODED_MARK).unwrap_or(inner)),
-        None => (false, opaque),
-    }
+/// Whether a tag is another one with the mark of a coded response.
+fn is_marked(tag: &[u8], other: &[u8]) -> bool {
+    let rest = other.strip_suffix(b"\"").and_then(|start| tag.strip_prefix(start));
+    rest.and_then(|rest| rest.strip_prefix(CODED_MARK)) == Some(b"\"")
 }
 
 /// The tags of one line of a list.

@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod align;
 pub(crate) mod cache_control;
+pub(crate) mod coding;
 pub(crate) mod date;
 pub(crate) mod fastcgi;
 pub(crate) mod purge;
