@@ -217,9 +217,11 @@ mod tests {
     use bytes::Bytes;
     use origin::{FilesOrigin, Origin};
     use policy::Terms;
-    use wire::{Codings, Fields, ResponseHead};
+    use transform::Effort;
+    use wire::{Coding, Codings, Fields, ResponseHead};
 
     use super::*;
+    use crate::coding::coded::Coded;
     use crate::purge::marks::Marks;
     use crate::{ServerConfig, SiteConfig};
 
@@ -289,6 +291,15 @@ mod tests {
             Page::stored(head, b"", body, terms, None, Marks::default(), Codings::ALL)
         };
         keep(&server, "http|a.test|/", page(terms));
+        let html = Fields::parse(b"content-type: text/html").expect("valid fields");
+        let (head, body) = (ResponseHead { status: 200, fields: html }, vec![b'x'; 600].into());
+        let coded = Page::stored(head, b"", body, terms, None, Marks::default(), Codings::ALL);
+        for (coding, bytes) in [(Coding::Gzip, "of gzip"), (Coding::Brotli, "of br")] {
+            let body = Bytes::from_static(bytes.as_bytes());
+            let made = Coded::new(200, Fields::new(), coding, Effort::Quick, body);
+            coded.as_stored().expect("a page").coded.put(Arc::new(made));
+        }
+        keep(&server, "http|a.test|/z", coded);
         keep(&server, "http|a.test|/v", page(Terms { no_cache: true, ..terms }));
         let until = clock.now().ticks_ms + 90_000;
         keep(&server, "http|a.test|/m", Page::pass_until(until, None, Marks::default()));
@@ -305,6 +316,7 @@ mod tests {
             "store a page (200, 5 B), 19 s old, fresh for 41 s more",
         );
         check(&server, "http://a.test/", "", "\nverdict hit: served from memory");
+        check(&server, "http://a.test/z", "", "store a page (200, 600 B, br 5 B, gzip 7 B), 19 s");
         check(&server, "http://a.test/", "a=b", "\nverdict pass(cookie)");
         check(
             &server,

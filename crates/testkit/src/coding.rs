@@ -8,7 +8,8 @@ use crate::message::{Received, State};
 
 /// The body of a whole message without its content coding; none where it has none, or one that
 /// it isn't truly in.
-pub(crate) fn decoded(message: &Received) -> Option<Vec<u8>> {
+#[must_use]
+pub fn decoded(message: &Received) -> Option<Vec<u8>> {
     let name = message.fields.first(Name::ContentEncoding)?;
     if !matches!(message.state, State::Whole(_)) {
         return None;

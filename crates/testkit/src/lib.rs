@@ -6,7 +6,7 @@
 //! server. The language is in `scenes/README.md`.
 
 mod client;
-mod coding;
+pub mod coding;
 mod connection;
 mod database;
 pub mod dates;

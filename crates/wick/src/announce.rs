@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::amount::show_bytes;
 use server::Server;
+use wire::Coding;
 
 use crate::plan::Plan;
 
@@ -70,6 +71,14 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
         let share = *count as f64 * 100.0 / answers.max(1) as f64;
         let _ = writeln!(text, "  {share:>5.1} %  {verdict}");
     }
+    for (coding, counts) in Coding::ALL.into_iter().zip(&counters.codings) {
+        let (before, after) = (counts.before_bytes.read(), counts.after_bytes.read());
+        if before > 0 {
+            let (before, after) = (show_bytes(before), show_bytes(after));
+            let _ =
+                writeln!(text, "  {before} of content were sent as {after} of {}", coding.as_str());
+        }
+    }
     for (count, what) in [
         (counters.panics.read(), "tasks panicked, which is a defect of Wick's: please report it"),
         (counters.connections_refused.read(), "connections were turned away: there were too many"),
@@ -77,6 +86,10 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
         (
             counters.accept_failures.read(),
             "connections could not be accepted: raise the limit on open files",
+        ),
+        (
+            counters.codings_put_off.read(),
+            "times an answer stayed uncompressed, for want of memory or because others were at it",
         ),
         (
             counters.pages_withdrawn.read(),

@@ -181,6 +181,7 @@ impl SitePlan {
         };
         set(&mut rules.heuristic, site.heuristic);
         set(&mut rules.refresh_early, site.refresh_early);
+        set(&mut rules.codings, site.compression.map(|chosen| chosen.0));
         set(&mut rules.heuristic_seconds_max, site.heuristic_max.map(whole_seconds));
         set(&mut rules.negative_seconds_max, site.negative_max.map(whole_seconds));
         set(&mut rules.pass_memory_seconds, site.pass_memory.map(whole_seconds));

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
 use changes::Pattern;
+use wire::{Coding, Codings};
 
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
@@ -126,6 +127,9 @@ pub(crate) struct SiteSettings {
     /// Whether a page that is asked for all the time is made anew shortly before it is stale,
     /// so that nobody is served a stale one. Default: `true`.
     pub(crate) refresh_early: Option<bool>,
+    /// Compression of answers: `true` is zstd, br and gzip, a list such as `["gzip", "br"]` only
+    /// these, and `false` leaves it to the origin. Default: `true`.
+    pub(crate) compression: Option<Compression>,
     /// Query parameters that don't choose the page, as in `["utm_source", "fbclid"]`: two
     /// addresses that differ only in these are one page. Default: none.
     pub(crate) ignore_query: Vec<String>,
@@ -158,6 +162,10 @@ pub(crate) struct Bytes(pub u64);
 /// A duration: `"30s"`, or a number of seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seconds(pub Duration);
+
+/// The content codings that answers are sent in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Compression(pub Codings);
 
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -266,6 +274,37 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
+impl<'de> Deserialize<'de> for Compression {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> de::Visitor<'de> for Reader {
+            type Value = Compression;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false, or a list such as [\"zstd\", \"br\", \"gzip\"]")
+            }
+            fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<Compression, E> {
+                Ok(Compression(if is_on { Codings::ALL } else { Codings::NONE }))
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<Compression, A::Error> {
+                let mut codings = Codings::NONE;
+                while let Some(name) = list.next_element::<String>()? {
+                    let coding = Coding::of(name.as_bytes()).ok_or_else(|| {
+                        let what =
+                            "is no content coding of Wick's: write \"zstd\", \"br\" or \"gzip\"";
+                        de::Error::custom(format!("\"{name}\" {what}"))
+                    })?;
+                    codings = codings.with(coding);
+                }
+                Ok(Compression(codings))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
 /// Reads a string or a whole number with one of the floor's readers.
 fn amount<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     deserializer: D,
@@ -331,6 +370,25 @@ mod tests {
         assert!(wrong("listen = \"8080\"\n").contains("expected an address such as"));
         assert!(wrong("memory = true\n").contains("a size such as \"64M\""));
         assert!(wrong("memory = \n").starts_with("wick.toml:1:"));
+    }
+
+    #[test]
+    fn compression_is_on_or_off_or_a_list_of_codings() {
+        for (value, expected) in [
+            ("true", Codings::ALL),
+            ("false", Codings::NONE),
+            ("[]", Codings::NONE),
+            ("[\"gzip\"]", Codings::NONE.with(Coding::Gzip)),
+            ("[\"gzip\", \"br\", \"zstd\"]", Codings::ALL),
+        ] {
+            let text = format!("[[site]]\ncompression = {value}\n");
+            let settings = parse(&text, Path::new("wick.toml")).expect("the settings are right");
+            assert_eq!(settings.site[0].compression, Some(Compression(expected)), "{value}");
+        }
+        let unknown = wrong("[[site]]\ncompression = [\"gzip\", \"brotli\"]\n");
+        assert!(unknown.contains("wick.toml:2:15: \"brotli\" is no content coding"), "{unknown}");
+        let other = wrong("[[site]]\ncompression = \"gzip\"\n");
+        assert!(other.starts_with("wick.toml:2:15: ") && other.contains("true, false"), "{other}");
     }
 
     #[test]

@@ -18,7 +18,8 @@ impl Coding {
     /// How many there are.
     pub const COUNT: usize = 3;
 
-    /// All of them, the one that makes pages smallest for what it costs to read first.
+    /// All of them, the one that is preferred where a client wants them alike first: it is read
+    /// in the least time.
     pub const ALL: [Self; Self::COUNT] = [Self::Zstd, Self::Brotli, Self::Gzip];
 
     /// All of them, the one that is made in the least time first.

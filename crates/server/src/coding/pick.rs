@@ -1,7 +1,7 @@
 //! In which coding a stored page goes to a client.
 //!
 //! At first the coding that costs least of those that the client wants most; where a page is
-//! asked for often, the one that makes it smallest, made with all effort.
+//! asked for often, the one that is preferred among them, made with all effort.
 
 use std::sync::Arc;
 

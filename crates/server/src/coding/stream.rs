@@ -160,3 +160,7 @@ impl http_body::Body for CodedBody {
         self.encoder.is_none() && self.last.is_none()
     }
 }
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

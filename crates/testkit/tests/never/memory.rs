@@ -14,16 +14,18 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use server::{ServerConfig, SiteConfig};
-use testkit::message::Received;
+use testkit::message::{Received, State};
 use tokio::task::JoinSet;
 
 use crate::author::{self, Author, Script, Step, chunk, head};
-use crate::caller::Caller;
+use crate::caller::{Caller, Got};
 use crate::stage::{self, Outcome, Stage, dice};
 
 const VISITORS: usize = 8;
 const REQUESTS: usize = 25;
 const LIMIT_BYTES: u64 = 256 << 10;
+/// In every fourth simulation, so that there is room for coding what comes.
+const LARGE_LIMIT_BYTES: u64 = 4 << 20;
 /// Longer than all time-outs, so that whatever hangs has come to its end.
 const QUIET: Duration = Duration::from_secs(300);
 
@@ -70,6 +72,9 @@ impl Author for Site {
         if dice.random_bool(0.5) {
             fields.push(("Vary", "Accept-Language"));
         }
+        if dice.random_bool(0.7) {
+            fields.push(("Content-Type", "text/html"));
+        }
         let filler = "f".repeat(dice.random_range(0..2000));
         fields.push(("X-Filler", &filler));
         let fields: Vec<_> =
@@ -96,7 +101,7 @@ impl Author for Site {
     }
 }
 
-async fn visit(stage: Stage, scales: Scales, number: usize, mut dice: StdRng) {
+async fn visit(stage: Stage, scales: Scales, limit_bytes: u64, number: usize, mut dice: StdRng) {
     let mut caller = Caller::new(stage.connect(number));
     for _ in 0..REQUESTS {
         if stage.is_over() {
@@ -107,8 +112,11 @@ async fn visit(stage: Stage, scales: Scales, number: usize, mut dice: StdRng) {
         }
         let page: u32 = dice.random_range(0..40);
         let language: u32 = dice.random_range(0..80);
+        let codings = ["", "gzip", "br", "gzip, br, zstd", "zstd;q=0.5, *"];
+        let coding = codings.choose(&mut dice).unwrap_or(&"");
         let text = format!(
-            "GET /{page} HTTP/1.1\r\nHost: example.test\r\nAccept-Language: l{language}\r\n\r\n"
+            "GET /{page} HTTP/1.1\r\nHost: example.test\r\nAccept-Language: l{language}\r\n\
+             Accept-Encoding: {coding}\r\n\r\n"
         );
         stage.world.tell(&format!("visitor {number}"), &text);
         caller.send(text.as_bytes()).await;
@@ -116,14 +124,27 @@ async fn visit(stage: Stage, scales: Scales, number: usize, mut dice: StdRng) {
             tokio::time::sleep(Duration::from_millis(100 * dice.random_range(0..5))).await;
             caller = Caller::new(stage.connect(number));
         } else {
-            drop(caller.response(&stage, "GET").await);
+            read_body(&stage, &caller.response(&stage, "GET").await);
         }
         scales.look("an answer");
         if dice.random_bool(0.05) {
-            let bytes = LIMIT_BYTES * dice.random_range(5..=10) / 10;
+            // Half of it may be set aside, and can't be taken back by a lower one.
+            let bytes = limit_bytes * dice.random_range(6..=10) / 10;
             stage.world.tell("owner", &format!("sets the limit to {bytes}"));
             stage.server.set_memory_limit(bytes);
             scales.look("a new limit");
+        }
+    }
+}
+
+/// What is coded, decoded, is what the origin made.
+fn read_body(stage: &Stage, got: &Got) {
+    let Got::Response(message) = got else { return };
+    let Some(coding) = message.fields.text(wire::Name::ContentEncoding) else { return };
+    if matches!(message.state, State::Whole(_)) {
+        let body = testkit::coding::decoded(message);
+        if body.is_none_or(|body| body.iter().any(|&byte| byte != b'x')) {
+            stage.complain(format!("a body in {coding} is not what it was before"));
         }
     }
 }
@@ -133,13 +154,14 @@ fn simulate(seed: u64, understated_by: u64) -> Outcome {
     let site = Site { dice: Mutex::new(dice(seed, 1)), scales: scales.clone() };
     let origin = author::origin(Arc::new(site), HttpOptions::default());
     let sites = vec![SiteConfig::new(origin)];
-    let config = ServerConfig { sites, memory_bytes: LIMIT_BYTES, ..ServerConfig::default() };
+    let limit_bytes = if seed % 4 == 3 { LARGE_LIMIT_BYTES } else { LIMIT_BYTES };
+    let config = ServerConfig { sites, memory_bytes: limit_bytes, ..ServerConfig::default() };
     stage::play(config, |stage| async move {
         drop(scales.stage.set(stage.clone()));
         let mut actors = JoinSet::new();
         for number in 0..VISITORS {
             let dice = dice(seed, 10 + number as u64);
-            actors.spawn(visit(stage.clone(), scales.clone(), number, dice));
+            actors.spawn(visit(stage.clone(), scales.clone(), limit_bytes, number, dice));
         }
         stage.until_done(actors).await;
         tokio::time::sleep(QUIET).await;
@@ -154,9 +176,11 @@ fn simulate(seed: u64, understated_by: u64) -> Outcome {
 
 #[test]
 fn memory_stays_within_its_limit_and_nothing_of_it_leaks() -> Result<(), String> {
-    stage::hunt(300, &["hit", "miss(uri-miss)", "miss(vary-miss)", "pass"], |seed| {
-        simulate(seed, 1)
-    })
+    stage::hunt(
+        300,
+        &["hit", "miss(uri-miss)", "miss(vary-miss)", "pass", "sent as br", "sent as zstd"],
+        |seed| simulate(seed, 1),
+    )
 }
 
 #[test]

@@ -19,6 +19,7 @@ use testkit::dates::{HOST, START_UNIX_MS};
 use testkit::world::World;
 use tokio::io::DuplexStream;
 use tokio::task::JoinSet;
+use wire::Coding;
 
 /// How far Wick's clock may lag behind the timers.
 const TICK: Duration = Duration::from_millis(50);
@@ -70,8 +71,14 @@ impl Stage {
         match complaint {
             Some(what) => Err(Box::new(Complaint { what, story: self.world.story.all() })),
             None => {
-                let counts = self.server.counters().verdicts();
-                Ok(counts.map(|(verdict, count)| (verdict.to_string(), count)).collect())
+                let counters = self.server.counters();
+                let verdicts =
+                    counters.verdicts().map(|(verdict, count)| (verdict.to_string(), count));
+                let codings = Coding::ALL.into_iter().zip(&counters.codings);
+                let sent = codings.map(|(coding, counts)| {
+                    (format!("sent as {}", coding.as_str()), counts.after_bytes.read())
+                });
+                Ok(verdicts.chain(sent.filter(|(_, bytes)| *bytes > 0)).collect())
             }
         }
     }

@@ -42,7 +42,7 @@ fn what_is_sent_is_decoded_by_curl_to_what_it_was() {
     assert_eq!((sent_as.as_str(), body == page.as_bytes()), ("", true));
     let (sent_as, body) = fetch(address, "/small.css", "gzip");
     assert_eq!((sent_as.as_str(), &body[..]), ("", &b"p{}"[..]));
-    let told = wick.stop().told();
+    let told = wick.stop().output;
     assert!(told.contains("of content were sent as"), "{told}");
 }
 
@@ -65,7 +65,9 @@ fn a_file_that_lies_there_compressed_is_sent_so_unless_it_is_older() {
     for line in ["content-encoding: br", "content-length: 22", "vary: Accept-Encoding"] {
         assert!(compressed.contains(line), "no {line} in\n{compressed}");
     }
-    assert!(compressed.ends_with("\r\n\r\nwhat brotli made of it") && compressed.contains("-br\"\r\n"));
+    assert!(
+        compressed.ends_with("\r\n\r\nwhat brotli made of it") && compressed.contains("-br\"\r\n")
+    );
     let etag = compressed.lines().find_map(|line| line.strip_prefix("etag: ")).expect("a tag");
     let again = ask(&format!("GET /app.css\nAccept-Encoding: br\nIf-None-Match: {etag}"));
     assert!(again.starts_with("HTTP/1.1 304 ") && again.contains(etag), "{again}");

@@ -1,9 +1,10 @@
 //! The built binary, as a person meets it: started, asked, told to stop.
 //!
 //! What can't be tried on a machine (no php-fpm, no second user) is said on standard
-//! error and skipped. Start at [`starts`], then [`folder`], [`sites`], [`stopping`], [`explain`], [`purge`], [`changes`], [`demo`].
+//! error and skipped. Start at [`starts`], then [`folder`], [`sites`], [`stopping`], [`explain`], [`purge`], [`changes`], [`compression`], [`demo`].
 
 mod changes;
+mod compression;
 mod database;
 mod demo;
 mod explain;
