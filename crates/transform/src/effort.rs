@@ -1,6 +1,6 @@
 //! How much time and memory is spent on a body.
 //!
-//! The levels were chosen by `cargo run --release -p transform --example levels`; its table
+//! The levels were chosen by `cargo run --release -p server --example levels`; its table
 //! stands in `docs/decisions/compression.md`.
 
 use wire::Coding;
@@ -17,8 +17,14 @@ pub enum Effort {
 /// Brotli's last two levels cost ten times as much as those before; a large page does without.
 const BROTLI_HARDEST_BYTES_MAX: usize = 256 << 10;
 
-/// What one stream that is coded as it comes holds, at most.
-pub const STREAM_BYTES: usize = 512 << 10;
+/// What one [`crate::Encoder`] holds; measured as the resident size of a hundred.
+#[must_use]
+pub fn stream_bytes(coding: Coding) -> usize {
+    match coding {
+        Coding::Zstd | Coding::Gzip => 384 << 10,
+        Coding::Brotli => 896 << 10,
+    }
+}
 
 /// The level of a coder for a body of this length.
 pub(crate) fn level(coding: Coding, effort: Effort, bytes: usize) -> i32 {
@@ -33,10 +39,11 @@ pub(crate) fn level(coding: Coding, effort: Effort, bytes: usize) -> i32 {
     }
 }
 
-/// The window of a coder for a body of this length: as large as the body, within what every
-/// reader has room for (RFC 9659: 8 MiB), so that memory follows the body.
+/// The window of a coder for a body of this length: as large as the body, so that memory
+/// follows it, and no larger than a small machine can spare. Every reader has room for eight
+/// times as much (RFC 9659).
 pub(crate) fn window_bits(bytes: usize) -> u32 {
-    (usize::BITS - bytes.saturating_sub(1).leading_zeros()).clamp(16, 22)
+    (usize::BITS - bytes.saturating_sub(1).leading_zeros()).clamp(16, 20)
 }
 
 /// About how much memory is held while a body of this length is coded, the result included.

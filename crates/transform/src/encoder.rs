@@ -15,7 +15,7 @@ use crate::effort::{Effort, level, window_bits};
 
 /// The window of a stream: what lies further back is not looked for. It bounds what a stream
 /// holds.
-const STREAM_WINDOW_BITS: u32 = 17;
+const STREAM_WINDOW_BITS: u32 = 16;
 /// Brotli gathers so much before it works.
 const BROTLI_BUFFER_BYTES: usize = 16 << 10;
 
@@ -60,7 +60,7 @@ enum Inner {
 }
 
 impl Encoder {
-    /// One that takes little time and memory: at most [`crate::STREAM_BYTES`].
+    /// One that takes little time and memory: see [`crate::stream_bytes`].
     ///
     /// # Errors
     /// There is no memory for it.

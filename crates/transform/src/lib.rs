@@ -8,7 +8,7 @@
 mod effort;
 mod encoder;
 
-pub use effort::{Effort, STREAM_BYTES, working_bytes};
+pub use effort::{Effort, stream_bytes, working_bytes};
 pub use encoder::{Encoder, compress};
 
 #[cfg(test)]

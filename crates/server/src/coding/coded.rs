@@ -57,6 +57,8 @@ pub(crate) struct Slots {
     pressing: AtomicBool,
     /// There was no room for one: no more are made.
     given_up: AtomicBool,
+    /// There was no room to make one with all effort: that isn't tried again.
+    is_good_enough: AtomicBool,
 }
 
 impl Slots {
@@ -87,6 +89,14 @@ impl Slots {
     /// Gives the claim back.
     pub(crate) fn pressed(&self) {
         self.pressing.store(false, Ordering::Release);
+    }
+
+    pub(crate) fn be_content(&self) {
+        self.is_good_enough.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_good_enough(&self) -> bool {
+        self.is_good_enough.load(Ordering::Relaxed)
     }
 
     pub(crate) fn give_up(&self) {

@@ -30,7 +30,7 @@ pub(crate) fn pick(asked: &Asked<'_>, page: &Arc<Page>) -> Option<Arc<Coded>> {
     let best = wanted(&asked.head.fields, asked.site.rules().codings);
     let wanted = best.first()?;
     let made = stored.coded.first_of(best);
-    if page.asked() >= ASKED_OFTEN {
+    if page.asked() >= ASKED_OFTEN && !stored.coded.is_good_enough() {
         let is_best = |coded: &Arc<Coded>| coded.coding == wanted && coded.effort == Effort::Best;
         if !made.as_ref().is_some_and(is_best) {
             press::behind(asked, page, wanted, Effort::Best);

@@ -50,11 +50,13 @@ pub(super) fn behind(asked: &Asked<'_>, page: &Arc<Page>, coding: Coding, effort
         return;
     }
     let server = asked.server;
+    let place = server.press.behind.clone().try_acquire_owned().ok();
     let working_bytes = transform::working_bytes(coding, effort, stored.body.len());
-    let place = server.press.behind.clone().try_acquire_owned();
-    let room =
-        place.ok().and_then(|place| Some((place, server.store.reserve(working_bytes).ok()?)));
-    let Some((place, room)) = room else {
+    let room = place.is_some().then(|| server.store.reserve(working_bytes).ok()).flatten();
+    if place.is_some() && room.is_none() && effort == Effort::Best {
+        stored.coded.be_content();
+    }
+    let Some((place, room)) = place.zip(room) else {
         server.counters.codings_put_off.bump();
         stored.coded.pressed();
         return;

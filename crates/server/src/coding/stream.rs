@@ -29,8 +29,9 @@ const FRAME_BYTES_MIN: usize = 4 << 10;
 /// A body in a coding, if there is a place and room for one more; else as it is.
 pub(super) fn encoded(server: &Arc<Server>, coding: Coding, body: Body) -> Result<Body, Body> {
     let place = server.press.streams.clone().try_acquire_owned().ok();
-    let room =
-        place.and_then(|place| Some((place, server.store.reserve(transform::STREAM_BYTES).ok()?)));
+    let room = place.and_then(|place| {
+        Some((place, server.store.reserve(transform::stream_bytes(coding)).ok()?))
+    });
     let Some((room, encoder)) = room.zip(Encoder::new(coding).ok()) else {
         server.counters.codings_put_off.bump();
         return Err(body);

@@ -1,4 +1,4 @@
-//! What each level costs and gains: `cargo run --release -p transform --example levels FILE…`
+//! What each level costs and gains: `cargo run --release -p server --example levels FILE…`
 //!
 //! For each file a table: bytes in each coding, whole at either effort and as a stream, and the
 //! time that it took, as the least of several runs.
