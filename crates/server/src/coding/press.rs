@@ -95,3 +95,7 @@ fn keep(server: &Server, page: &Arc<Page>, key: &[u8], coded: &Arc<Coded>) {
         stored.coded.give_up();
     }
 }
+
+#[cfg(test)]
+#[path = "press_tests.rs"]
+mod tests;
