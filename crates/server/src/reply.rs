@@ -156,7 +156,7 @@ impl Reply {
             if policy::evaluate(&request.fields, status, &fields) == Conditional::NotModified {
                 fields = policy::not_modified_fields(&fields);
                 (status, payload) = (304, Payload::None);
-            } else if let Some(file) = file.filter(|_| !is_head) {
+            } else if let Some(file) = file.as_ref().filter(|_| !is_head) {
                 match policy::range::select(&request.fields, &fields, file.length) {
                     Selection::Partial(range) => {
                         parts::one_part(&mut fields, &range, file.length);
@@ -174,7 +174,10 @@ impl Reply {
                 }
             }
         }
+        let kept = file.filter(|_| status == 200 && is_reading);
+        let kept = kept.and_then(|file| passing::file_kept(journey, &file, wanted, &mut fields));
         match status {
+            _ if kept.is_some() => payload = kept.map_or(Payload::None, Payload::Whole),
             304 => mark_as_asked(&request.fields, &mut fields),
             206 | 416 => {}
             _ => payload = passing::encode(journey, wanted, &mut fields, payload),

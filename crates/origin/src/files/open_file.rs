@@ -62,6 +62,12 @@ impl OpenFile {
         }))
     }
 
+    /// Where it was when it was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The same content as it lies in this coding beside the file (`app.css.br`), if it is no
     /// older. Its tag is that of its own bytes.
     #[must_use]

@@ -8,7 +8,7 @@
 //! stored page ── pick ─┬─ made already: nothing but a reference is copied
 //!                      ├─ small: made at once (press), and kept with the page
 //!                      └─ large, or asked for often: made behind everybody's back
-//! other answer ─ passing ─┬─ a file that lies there in this coding
+//! other answer ─ passing ─┬─ a file that lies there in this coding, or was coded before (files)
 //!                         └─ coded as it comes (stream)
 //! ```
 //!
@@ -19,6 +19,7 @@
 //! meanwhile, is within the store's limit.
 
 pub(crate) mod coded;
+mod files;
 pub(crate) mod passing;
 pub(crate) mod pick;
 pub(crate) mod press;

@@ -26,7 +26,7 @@ const STREAMS_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Press {
     /// The one in the background.
-    behind: Arc<Semaphore>,
+    pub(super) behind: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
 }
 

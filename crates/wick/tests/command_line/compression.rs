@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::process::Command;
 
-use crate::wick::{Wick, open_folder};
+use crate::wick::{Wick, open_folder, until};
 
 /// Asks with curl, which decodes; the answer's `Content-Encoding` and the body.
 fn fetch(address: SocketAddr, path: &str, coding: &str) -> (String, Vec<u8>) {
@@ -80,4 +80,29 @@ fn a_file_that_lies_there_compressed_is_sent_so_unless_it_is_older() {
     assert!(head.contains("content-encoding: br") && head.contains("content-length: 22"), "{head}");
     let old = ask("GET /old.css\nAccept-Encoding: gzip");
     assert!(old.contains("content-encoding: gzip") && !old.contains("long ago"), "{old}");
+}
+
+#[test]
+fn a_file_is_compressed_once_until_it_is_written_again() {
+    let folder = open_folder();
+    let write = |text: &str| {
+        fs::write(folder.path().join("app.js"), text.repeat(2000)).expect("a file can be written");
+    };
+    write("one();");
+    let (_wick, address) = Wick::serve(&[&folder.path().display().to_string()]);
+    let fetch = || {
+        let answer = crate::wick::ask(address, "GET /app.js\nAccept-Encoding: gzip");
+        assert!(answer.contains("content-encoding: gzip"), "{answer}");
+        answer.contains("content-length: ")
+    };
+    assert!(!fetch(), "at first it is compressed as it is sent");
+    until("the compressed file to be kept", fetch);
+    let (sent_as, body) = self::fetch(address, "/app.js", "gzip");
+    assert_eq!((sent_as.as_str(), &body[..]), ("gzip", "one();".repeat(2000).as_bytes()));
+    write("two();");
+    let (_, body) = self::fetch(address, "/app.js", "gzip");
+    assert_eq!(&body[..], "two();".repeat(2000).as_bytes(), "an edit shows at once");
+    until("the new one to be kept", fetch);
+    let (_, body) = self::fetch(address, "/app.js", "gzip");
+    assert_eq!(&body[..], "two();".repeat(2000).as_bytes());
 }
