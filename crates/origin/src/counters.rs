@@ -13,6 +13,8 @@ pub struct Counters {
     pub reuses: Counter,
     /// Requests sent again because a kept connection had gone stale.
     pub stale_retries: Counter,
+    /// Requests that had to wait for a connection.
+    pub queue_waits: Counter,
     /// Requests refused because the queue was full.
     pub queue_refusals: Counter,
     /// Requests that waited in the queue for too long.
@@ -25,4 +27,16 @@ pub struct Counters {
     pub log_lines_dropped: Counter,
     /// Requests for a path that is never served.
     pub refused_paths: Counter,
+    /// Requests sent to another server of the origin after one had failed.
+    pub retries: Counter,
+    /// Requests that could have been, had there not been too many of them.
+    pub retries_refused: Counter,
+    /// Requests by which a server that had failed was tried again.
+    pub trials: Counter,
+    /// Times that a server was taken out of use.
+    pub ejections: Counter,
+    /// Times that one came back.
+    pub returns: Counter,
+    /// Checks of a server's health that failed.
+    pub checks_failed: Counter,
 }

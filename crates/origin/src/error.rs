@@ -57,6 +57,9 @@ pub enum OriginError {
         /// The time allowed.
         seconds: u64,
     },
+    /// A connection, and a certificate that doesn't show that this is the origin.
+    #[error("the origin can't be trusted: {0}")]
+    Untrusted(String),
     /// A connection, and then silence.
     #[error("the origin sent no answer within {seconds} s")]
     FirstByteTimeout {
@@ -120,6 +123,7 @@ impl OriginError {
             self,
             Self::Unreachable(_)
                 | Self::ConnectTimeout { .. }
+                | Self::Untrusted(_)
                 | Self::QueueFull { .. }
                 | Self::QueueTimeout { .. }
         )
@@ -137,7 +141,11 @@ impl OriginError {
             Self::Client(_) | Self::Ours(_) => 500,
             Self::QueueFull { .. } | Self::QueueTimeout { .. } => 503,
             Self::ConnectTimeout { .. } | Self::FirstByteTimeout { .. } => 504,
-            Self::Unreachable(_) | Self::Reset(_) | Self::Malformed(_) | Self::Upgrade => 502,
+            Self::Unreachable(_)
+            | Self::Untrusted(_)
+            | Self::Reset(_)
+            | Self::Malformed(_)
+            | Self::Upgrade => 502,
         }
     }
 
@@ -158,6 +166,7 @@ mod tests {
         let silent = OriginError::Client(BodyError::ClientIdle { seconds: 30 });
         for (error, status, fault, retry) in [
             (OriginError::Unreachable(String::new()), 502, Fault::Origin, true),
+            (OriginError::Untrusted(String::new()), 502, Fault::Origin, true),
             (OriginError::ConnectTimeout { seconds: 5 }, 504, Fault::Origin, true),
             (OriginError::FirstByteTimeout { seconds: 60 }, 504, Fault::Origin, false),
             (OriginError::Reset(String::new()), 502, Fault::Origin, false),

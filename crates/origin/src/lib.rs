@@ -30,7 +30,10 @@ pub use dial::{Dial, MemoryDial};
 pub use error::{Fault, OriginError, Refusal};
 pub use files::{FilesOrigin, OpenFile};
 pub use fpm::{Fpm, FpmError, FpmOptions};
-pub use http_origin::{AddressError, HttpOptions, HttpOrigin};
+pub use http_origin::{
+    AddressError, HealthCheck, HttpOptions, HttpOrigin, HttpServer, ServersError, TlsError,
+    TlsSettings,
+};
 pub use log::{Log, LogSink};
 pub use php::{PhpAddressError, PhpOptions, PhpOrigin, SendFolders, Spool};
 pub use slots::SlotLimits;
@@ -38,7 +41,7 @@ pub use timeouts::Timeouts;
 
 /// Where a site's answers come from.
 pub enum Origin {
-    /// Another HTTP server.
+    /// Another HTTP server, or several.
     Http(HttpOrigin),
     /// A folder with PHP in it; its static files come from here as well.
     Php(PhpOrigin),
@@ -81,6 +84,14 @@ impl Origin {
     #[must_use]
     pub fn sends_hints(&self) -> bool {
         matches!(self, Self::Http(_))
+    }
+
+    /// Watches over the origin's health for as long as this is polled; ends at once where
+    /// there is nothing to watch over.
+    pub async fn watch(&self) {
+        if let Self::Http(origin) = self {
+            origin.watch().await;
+        }
     }
 
     /// Closes unused connections and keeps none from now on, for a stop in good order:

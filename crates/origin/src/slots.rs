@@ -1,13 +1,15 @@
 //! Slots: how many requests may be with an origin at once, and who is next.
 //!
-//! A fair queue of bounded length stands before a bounded number of slots.
+//! A fair queue of bounded length stands before a bounded number of slots; one queue may
+//! stand before the slots of several servers.
 //! Invariant: a slot is free again when its holder is dropped, however that came.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use futures_util::future::select_all;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::timeouts::{seconds, within};
 use crate::{Counters, OriginError};
@@ -23,9 +25,15 @@ pub struct SlotLimits {
     pub queue_timeout: Duration,
 }
 
-/// The slots of one origin.
+/// The slots of one server.
 pub(crate) struct Slots {
     free: Arc<Semaphore>,
+    slots: usize,
+    queue: Arc<Queue>,
+}
+
+/// Those who wait.
+pub(crate) struct Queue {
     waiting: AtomicUsize,
     limits: SlotLimits,
     counters: Arc<Counters>,
@@ -45,31 +53,25 @@ impl Drop for Waiter<'_> {
     }
 }
 
-impl Slots {
-    pub(crate) fn new(limits: SlotLimits, counters: Arc<Counters>) -> Self {
-        let slots = limits.slots.clamp(1, Semaphore::MAX_PERMITS);
-        Self {
-            free: Arc::new(Semaphore::new(slots)),
-            waiting: AtomicUsize::new(0),
-            limits,
-            counters,
-        }
+impl Queue {
+    pub(crate) fn new(limits: SlotLimits, counters: Arc<Counters>) -> Arc<Self> {
+        Arc::new(Self { waiting: AtomicUsize::new(0), limits, counters })
     }
 
-    /// Takes a slot, in turn.
-    pub(crate) async fn take(&self) -> Result<Slot, OriginError> {
-        // The semaphore is fair: this succeeds only if nobody waits.
-        if let Ok(permit) = self.free.clone().try_acquire_owned() {
-            return Ok(Slot { _permit: permit });
-        }
+    /// Waits for `turn`, if there is room and for as long as anybody may.
+    async fn wait<T>(
+        &self,
+        turn: impl Future<Output = Result<T, AcquireError>>,
+    ) -> Result<T, OriginError> {
         let waiting = self.waiting.fetch_add(1, Ordering::AcqRel);
         let _waiter = Waiter(&self.waiting);
         if waiting >= self.limits.queue {
             self.counters.queue_refusals.bump();
             return Err(OriginError::QueueFull { waiting });
         }
-        match within(self.limits.queue_timeout, self.free.clone().acquire_owned()).await {
-            Some(Ok(permit)) => Ok(Slot { _permit: permit }),
+        self.counters.queue_waits.bump();
+        match within(self.limits.queue_timeout, turn).await {
+            Some(Ok(turn)) => Ok(turn),
             Some(Err(closed)) => Err(OriginError::Ours(closed.to_string())),
             None => {
                 self.counters.queue_timeouts.bump();
@@ -77,6 +79,57 @@ impl Slots {
             }
         }
     }
+}
+
+impl Slots {
+    pub(crate) fn new(limits: SlotLimits, counters: Arc<Counters>) -> Self {
+        Self::behind(limits.slots, Queue::new(limits, counters))
+    }
+
+    /// So many slots behind a queue that may have others too.
+    pub(crate) fn behind(slots: usize, queue: Arc<Queue>) -> Self {
+        let slots = slots.clamp(1, Semaphore::MAX_PERMITS);
+        Self { free: Arc::new(Semaphore::new(slots)), slots, queue }
+    }
+
+    /// Takes a slot, in turn.
+    pub(crate) async fn take(&self) -> Result<Slot, OriginError> {
+        if let Some(slot) = self.try_take() {
+            return Ok(slot);
+        }
+        let permit = self.queue.wait(self.free.clone().acquire_owned()).await?;
+        Ok(Slot { _permit: permit })
+    }
+
+    /// Takes a slot if one is free and nobody waits for it.
+    pub(crate) fn try_take(&self) -> Option<Slot> {
+        // The semaphore is fair: this succeeds only if nobody waits.
+        let permit = self.free.clone().try_acquire_owned().ok()?;
+        Some(Slot { _permit: permit })
+    }
+
+    /// How many are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.slots.saturating_sub(self.free.available_permits())
+    }
+}
+
+/// Waits for the first slot of any of these, who all stand behind `queue`; there must be
+/// one of them at least.
+pub(crate) async fn take_any(
+    several: &[(usize, &Slots)],
+    queue: &Queue,
+) -> Result<(usize, Slot), OriginError> {
+    let turns = several.iter().map(|&(at, slots)| {
+        let free = slots.free.clone();
+        Box::pin(async move {
+            let permit = free.acquire_owned().await?;
+            Ok((at, Slot { _permit: permit }))
+        })
+    });
+    // A second slot that came at the same moment is dropped, and so goes to who is next.
+    let first = select_all(turns);
+    queue.wait(async { first.await.0 }).await
 }
 
 #[cfg(test)]
@@ -103,7 +156,7 @@ mod tests {
                 })
             })
             .collect();
-        while slots.waiting.load(Ordering::Acquire) < 2 {
+        while slots.queue.waiting.load(Ordering::Acquire) < 2 {
             tokio::task::yield_now().await;
         }
         assert_eq!(slots.take().await.err(), Some(OriginError::QueueFull { waiting: 2 }));
@@ -112,7 +165,7 @@ mod tests {
             assert!(waiter.await.expect("a waiter does not panic"));
         }
         assert_eq!(*order.lock(), [0, 1]);
-        assert_eq!(slots.counters.queue_refusals.read(), 1);
+        assert_eq!(slots.queue.counters.queue_refusals.read(), 1);
     }
 
     #[tokio::test(start_paused = true)]
@@ -122,7 +175,26 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(slots.take().await.err(), Some(OriginError::QueueTimeout { seconds: 10 }));
         }
-        assert_eq!(slots.counters.queue_timeouts.read(), 3);
-        assert_eq!(slots.waiting.load(Ordering::Acquire), 0);
+        assert_eq!(slots.queue.counters.queue_timeouts.read(), 3);
+        assert_eq!(slots.queue.waiting.load(Ordering::Acquire), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_several_gets_the_first_that_is_free() {
+        let limits = SlotLimits { slots: 1, queue: 9, queue_timeout: Duration::from_secs(10) };
+        let queue = Queue::new(limits, Arc::default());
+        let (one, other) = (Slots::behind(1, queue.clone()), Slots::behind(1, queue.clone()));
+        let (held, freed) = (one.try_take(), other.try_take());
+        assert!(held.is_some() && one.try_take().is_none());
+        let both = [(0, &one), (1, &other)];
+        let free = async {
+            tokio::task::yield_now().await;
+            drop(freed);
+        };
+        let (taken, ()) = tokio::join!(take_any(&both, &queue), free);
+        let (at, slot) = taken.expect("one was freed");
+        assert_eq!((at, one.taken(), other.taken()), (1, 1, 1));
+        drop((held, slot));
+        assert_eq!((one.taken(), other.taken(), queue.waiting.load(Ordering::Acquire)), (0, 0, 0));
     }
 }

@@ -119,6 +119,8 @@ reasons! {
     FailReason {
         /// No connection to the origin.
         OriginUnreachable = "origin-unreachable",
+        /// The origin's certificate doesn't show that it is the origin.
+        OriginUntrusted = "origin-untrusted",
         /// The origin took too long.
         OriginTimeout = "origin-timeout",
         /// The origin broke off.
@@ -221,6 +223,7 @@ impl FailReason {
     pub const fn status(self) -> u16 {
         match self {
             Self::OriginUnreachable
+            | Self::OriginUntrusted
             | Self::OriginReset
             | Self::OriginMalformed
             | Self::OriginUpgrade => 502,

@@ -317,6 +317,7 @@ fn failure_verdict(error: &OriginError) -> Verdict {
     Verdict::Failed(match error {
         OriginError::Forbidden(_) => return Verdict::Refused(RefuseReason::PathForbidden),
         OriginError::Unreachable(_) => FailReason::OriginUnreachable,
+        OriginError::Untrusted(_) => FailReason::OriginUntrusted,
         OriginError::ConnectTimeout { .. } | OriginError::FirstByteTimeout { .. } => {
             FailReason::OriginTimeout
         }

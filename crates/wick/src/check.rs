@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base::amount::show_bytes;
+use origin::{Origin, OriginError};
 use server::Listener;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::announce::say;
 use crate::arguments::Serve;
 use crate::changes;
-use crate::plan::{Plan, SitePlan, Source};
+use crate::plan::{Plan, SitePlan};
 use crate::run::{RunError, explain_listen, single_threaded};
 use crate::sites::Started;
 
@@ -101,27 +102,28 @@ async fn say_site(site: &SitePlan, wrong: &mut Vec<String>) -> Result<(), RunErr
     match Started::start(site, scratch.path(), 0, site.caches).await {
         Ok(started) => {
             started.found.iter().for_each(|line| say(&format!("  {line}\n")));
+            if let Origin::Http(origin) = &*started.config.origin {
+                for (address, error) in origin.try_out().await {
+                    wrong.push(match error {
+                        OriginError::Untrusted(_) => format!("{address}: {error}"),
+                        _ => format!(
+                            "{address} does not answer ({error}): start it, or correct the address"
+                        ),
+                    });
+                }
+            }
             started.stop().await;
         }
         Err(error) => {
-            let source = match &site.source {
-                Source::Folder(folder) => folder.display().to_string(),
-                Source::Http(origin) => origin.clone(),
-            };
-            say(&format!("  {source}\n"));
+            say(&format!("  {}\n", site.source.shown()));
             wrong.push(error.to_string());
             return Ok(());
         }
     }
-    let address = match (&site.php, &site.source) {
-        (Some(php), _) => php.clone(),
-        (None, Source::Http(origin)) => origin.clone(),
-        (None, Source::Folder(_)) => String::new(),
-    };
-    if let Some(problem) = call(&address).await {
-        wrong.push(format!(
-            "{address} does not answer ({problem}): start it, or correct the address"
-        ));
+    if let Some(php) = &site.php
+        && let Some(problem) = call(php).await
+    {
+        wrong.push(format!("{php} does not answer ({problem}): start it, or correct the address"));
     }
     if !site.caches {
         say("  cache     off\n");
@@ -135,8 +137,7 @@ async fn call(address: &str) -> Option<String> {
     let called = async {
         match scheme {
             "unix" => UnixStream::connect(rest).await.map(drop),
-            "tcp" => TcpStream::connect(rest).await.map(drop),
-            _ => TcpStream::connect(with_port(rest)).await.map(drop),
+            _ => TcpStream::connect(rest).await.map(drop),
         }
     };
     match tokio::time::timeout(PATIENCE, called).await {
@@ -145,37 +146,17 @@ async fn call(address: &str) -> Option<String> {
     }
 }
 
-/// `//host[:port][/]` as `host:port`.
-fn with_port(rest: &str) -> String {
-    let authority = rest.trim_start_matches('/').trim_end_matches('/');
-    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-    if has_port { authority.to_owned() } else { format!("{authority}:80") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_origin_without_a_port_is_called_on_80() {
-        for (rest, address) in [
-            ("//a", "a:80"),
-            ("//a:3000/", "a:3000"),
-            ("//[::1]", "[::1]:80"),
-            ("//[::1]:81", "[::1]:81"),
-        ] {
-            assert_eq!(with_port(rest), address);
-        }
-    }
 
     #[tokio::test]
     async fn a_socket_is_called_and_what_is_wrong_is_told() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        assert_eq!(call(&format!("http://{address}/")).await, None);
         assert_eq!(call(&format!("tcp:{address}")).await, None);
         drop(listener);
-        assert!(call(&format!("http://{address}")).await.is_some());
+        assert!(call(&format!("tcp:{address}")).await.is_some());
         assert!(call("unix:/nowhere/at/all").await.is_some());
         assert_eq!(call("").await, None, "nothing to call");
     }

@@ -15,6 +15,7 @@ mod log;
 mod manual;
 mod memory;
 mod notebook;
+mod origins;
 mod pages;
 mod plan;
 mod processor;

@@ -5,17 +5,22 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use origin::{HealthCheck, HttpServer, TlsSettings};
 use policy::Rules;
 use server::{FollowRules, Limits, PurgeToken, StrangerRules};
 
 use crate::arguments::Serve;
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
+use crate::origins::OriginSetting;
 use crate::settings::{self, LimitSettings, Seconds, Settings, SettingsError, SiteSettings};
 
 /// Memory for the cache when nobody says otherwise.
 const MEMORY_BYTES: u64 = 64 << 20;
+/// Connections to an HTTP server when nobody says otherwise.
+const CONNECTIONS: usize = 256;
 
 /// Everything that was decided.
 #[derive(Debug)]
@@ -48,6 +53,16 @@ pub(crate) struct SitePlan {
     pub(crate) logins: Option<PathBuf>,
     pub(crate) purge_token: Option<PurgeToken>,
     pub(crate) timeouts: origin::Timeouts,
+    pub(crate) http: HttpPlan,
+}
+
+/// How a site's HTTP servers are used, if those make its pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HttpPlan {
+    /// Connections to each of them.
+    pub(crate) connections: usize,
+    pub(crate) tls: TlsSettings,
+    pub(crate) check: Option<HealthCheck>,
 }
 
 /// SITE, understood.
@@ -55,8 +70,8 @@ pub(crate) struct SitePlan {
 pub(crate) enum Source {
     /// A folder.
     Folder(PathBuf),
-    /// An HTTP origin.
-    Http(String),
+    /// HTTP servers, at least one.
+    Http(Vec<HttpServer>),
 }
 
 /// A plan that can't be made.
@@ -86,6 +101,9 @@ pub(crate) enum PlanError {
         "php-fpm is for a folder with PHP in it, and {0} is an origin of its own: leave --php (php = …) out"
     )]
     PhpForOrigin(String),
+    /// What is said of HTTP origins was said of a folder.
+    #[error("{0} is for HTTP origins, and {1} is a folder: leave it out")]
+    ForHttpOnly(&'static str, String),
     /// A tap, and PHP that nobody can lead to it.
     #[error(
         "changes = \"tap\" is only for PHP that Wick starts itself, and {0} is not: write \
@@ -168,6 +186,7 @@ impl SitePlan {
                 other.timeouts,
                 other.caches,
             )
+            && self.http == other.http
             && same_tap
     }
 
@@ -203,8 +222,26 @@ impl SitePlan {
             logins: None,
             purge_token: site.purge_token.as_ref().and_then(|token| PurgeToken::new(&token.0)),
             timeouts,
+            http: HttpPlan {
+                connections: site.origin_connections.map_or(CONNECTIONS, usize::from),
+                tls: TlsSettings { ca: site.origin_ca.clone(), name: site.origin_name.clone() },
+                check: health_check(site),
+            },
         }
     }
+}
+
+fn health_check(site: &SiteSettings) -> Option<HealthCheck> {
+    let path = site.origin_health.as_ref()?.0.clone();
+    let or = |set: Option<Seconds>, seconds| set.map_or(Duration::from_secs(seconds), |set| set.0);
+    Some(HealthCheck {
+        path,
+        host: site.hosts.first().cloned().unwrap_or_default(),
+        // Not more often than once in a tenth of a second, whatever was written.
+        every: or(site.origin_health_every, 5).max(Duration::from_millis(100)),
+        timeout: or(site.origin_health_timeout, 2),
+        status: site.origin_health_status.map(|status| status.0),
+    })
 }
 
 /// What copies for binding may take of the owner's memory: an eighth, and at most 64 MiB.
@@ -247,20 +284,21 @@ fn sites(serve: &Serve, written: &mut Vec<SiteSettings>) -> Result<Vec<SitePlan>
             return Err(PlanError::Ambiguous(site.clone()));
         }
         let mut only = written.pop().unwrap_or_default();
-        only.origin = Some(site.clone());
+        only.origin = Some(OriginSetting::One(site.clone()));
         written.push(only);
     }
     let mut sites = Vec::new();
     for (at, site) in written.iter_mut().enumerate() {
-        let source = site.origin.clone().ok_or(PlanError::NoOrigin(at + 1))?;
+        let source = match site.origin.clone().ok_or(PlanError::NoOrigin(at + 1))? {
+            OriginSetting::One(text) => Source::of(&text),
+            OriginSetting::Servers(servers) => Source::Http(servers),
+        };
         site.php = serve.php.clone().or(site.php.take());
-        if site.php.is_some() && matches!(Source::of(&source), Source::Http(_)) {
-            return Err(PlanError::PhpForOrigin(source));
-        }
-        let plan = SitePlan::of(&source, site);
+        fits(&source, site)?;
+        let plan = SitePlan { source, ..SitePlan::of("", site) };
         let is_tapped = matches!(plan.changes, ChangesPlan::Tap(_));
         if is_tapped && (plan.php.is_some() || matches!(plan.source, Source::Http(_))) {
-            return Err(PlanError::TapWithoutPhp(plan.php.unwrap_or(source)));
+            return Err(PlanError::TapWithoutPhp(plan.php.unwrap_or(plan.source.shown())));
         }
         if site.purge_token.is_some() && plan.purge_token.is_none() {
             return Err(PlanError::ShortToken(at + 1));
@@ -280,12 +318,41 @@ fn sites(serve: &Serve, written: &mut Vec<SiteSettings>) -> Result<Vec<SitePlan>
     Ok(sites)
 }
 
+/// Whether all that is said of a site can be said of where it comes from.
+fn fits(source: &Source, site: &SiteSettings) -> Result<(), PlanError> {
+    match source {
+        Source::Http(_) if site.php.is_some() => Err(PlanError::PhpForOrigin(source.shown())),
+        Source::Http(_) => Ok(()),
+        Source::Folder(_) => {
+            let told = [
+                ("origin_health", site.origin_health.is_some()),
+                ("origin_ca", site.origin_ca.is_some()),
+                ("origin_name", site.origin_name.is_some()),
+            ];
+            match told.iter().find(|(_, is_set)| *is_set) {
+                Some((name, _)) => Err(PlanError::ForHttpOnly(name, source.shown())),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
 impl Source {
     fn of(text: &str) -> Self {
         if text.contains("://") {
-            Self::Http(text.to_owned())
+            Self::Http(vec![HttpServer::at(text)])
         } else {
             Self::Folder(PathBuf::from(text))
+        }
+    }
+
+    /// As it was written; of several servers the first.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Folder(folder) => folder.display().to_string(),
+            Self::Http(servers) => {
+                servers.first().map_or(String::new(), |first| first.address.clone())
+            }
         }
     }
 }
@@ -348,7 +415,7 @@ mod tests {
         let made = plan(file, Serve { memory: Some(5), ..Serve::default() }).expect("a good plan");
         assert_eq!((made.memory_bytes, made.threads), (5, 3));
         assert_eq!(made.listen, ["127.0.0.1:8080".parse().expect("an address")]);
-        assert_eq!(made.sites[0].source, Source::Http("http://a:1".into()));
+        assert_eq!(made.sites[0].source, Source::Http(vec![HttpServer::at("http://a:1")]));
         let site = Serve { site: Some("/srv".into()), ..Serve::default() };
         let made = plan(file, site).expect("a good plan");
         assert_eq!(made.sites[0].source, Source::Folder("/srv".into()));
@@ -365,6 +432,8 @@ mod tests {
         assert!(told(both).contains("two sites answer for the host"));
         let php = "[[site]]\norigin = \"http://a\"\nphp = \"tcp:b:1\"\n";
         assert!(told(php).contains("http://a is an origin of its own"));
+        let folder = "[[site]]\norigin = \"/a\"\norigin_ca = \"/ca.pem\"\n";
+        assert!(told(folder).contains("origin_ca is for HTTP origins, and /a is a folder"));
         let tapped = "[[site]]\norigin = \"http://a\"\nchanges = \"tap\"\n";
         assert!(told(tapped).contains("http://a is not: write changes = \"auto\""));
         let tapped = "[[site]]\norigin = \"/a\"\nphp = \"tcp:b:1\"\nchanges = \"tap\"\n";

@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use wire::{Coding, Codings};
 
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
+use crate::origins::{HealthPath, HealthStatus, OriginSetting};
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
@@ -71,8 +73,29 @@ pub(crate) struct LimitSettings {
 pub(crate) struct SiteSettings {
     /// Host names that this site answers for, as in `["example.org"]`. Default: any host.
     pub(crate) hosts: Vec<String>,
-    /// A folder, or an `http://` origin. Default: what the command line names.
-    pub(crate) origin: Option<String>,
+    /// A folder, or an origin that speaks HTTP: `"http://127.0.0.1:3000"`, or `https://…`, whose
+    /// certificate is verified. Several servers that make the same pages stand in a list, each as
+    /// an address or as `{ url = "http://10.0.0.2:3000", weight = 2, connections = 100 }`; those
+    /// share their sessions among themselves, since a visitor's requests go to any of them.
+    /// Default: what the command line names.
+    pub(crate) origin: Option<OriginSetting>,
+    /// Connections to each HTTP origin at once. Default: `256`.
+    pub(crate) origin_connections: Option<NonZeroUsize>,
+    /// A PEM file with the certificates of who may have signed an `https://` origin's own, for
+    /// one whom the system doesn't know. Default: those that the system trusts.
+    pub(crate) origin_ca: Option<PathBuf>,
+    /// The name that the certificate of an `https://` origin has to be for, where its address is
+    /// an IP address or an inner name. Default: the host in its address.
+    pub(crate) origin_name: Option<String>,
+    /// A path that each HTTP origin is asked for now and then; one that fails twice gets no
+    /// requests until it answers twice. Default: none; requests find out who fails.
+    pub(crate) origin_health: Option<HealthPath>,
+    /// The time between two such checks. Default: `5s`.
+    pub(crate) origin_health_every: Option<Seconds>,
+    /// How long one may take. Default: `2s`.
+    pub(crate) origin_health_timeout: Option<Seconds>,
+    /// The status that one has to be answered with. Default: any from 200 to 399.
+    pub(crate) origin_health_status: Option<HealthStatus>,
     /// A php-fpm that runs already: `unix:PATH` or `tcp:HOST:PORT`. Default: Wick starts its own.
     pub(crate) php: Option<String>,
     /// Children of the php-fpm that Wick starts. With `php`: how many children that one has for

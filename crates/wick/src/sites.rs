@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use origin::{
-    AddressError, FilesOrigin, Fpm, FpmError, FpmOptions, HttpOptions, HttpOrigin, Origin,
-    PhpAddressError, PhpOptions, PhpOrigin,
+    FilesOrigin, Fpm, FpmError, FpmOptions, HttpOptions, HttpOrigin, HttpServer, Log, Origin,
+    PhpAddressError, PhpOptions, PhpOrigin, ServersError,
 };
 use server::SiteConfig;
 
@@ -27,9 +27,9 @@ pub(crate) enum SiteError {
     /// The folder can't be used.
     #[error("can't serve {0}: {1}")]
     Folder(PathBuf, String),
-    /// The origin's address is wrong.
+    /// The origin's servers can't be used.
     #[error(transparent)]
-    Address(#[from] AddressError),
+    Servers(#[from] ServersError),
     /// PHP's address is wrong.
     #[error(transparent)]
     PhpAddress(#[from] PhpAddressError),
@@ -49,6 +49,17 @@ pub(crate) struct Started {
     fpm: Option<Fpm>,
     /// What its PHP goes to for its database. It goes last: PHP may ask until it has ended.
     tap: Option<tap::Standing>,
+    /// Looks after the origin's health.
+    watch: Option<Watch>,
+}
+
+/// A task that ends with this.
+struct Watch(tokio::task::AbortHandle);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// What is in a folder.
@@ -70,10 +81,10 @@ impl Started {
         let caches = caches && plan.caches;
         let mut tap = None;
         let (origin, found, fpm) = match &plan.source {
-            Source::Http(address) => {
-                let options = HttpOptions { timeouts: plan.timeouts, ..HttpOptions::default() };
-                let origin = HttpOrigin::parse_with(address, options)?;
-                (Origin::Http(origin), vec![format!("origin    {address}")], None)
+            Source::Http(servers) => {
+                let origin = http(plan, servers)?;
+                let found = servers.iter().map(|server| format!("origin    {}", server.address));
+                (Origin::Http(origin), found.collect(), None)
             }
             Source::Folder(folder) => {
                 let folder = readable(folder)?;
@@ -100,7 +111,10 @@ impl Started {
         let mut config = SiteConfig::new(origin);
         config.caches = caches;
         config.tap = tap.as_ref().map(tap::Standing::handle);
-        let mut started = Self { config, found, fpm, tap };
+        let watched = config.origin.clone();
+        let watch = tokio::spawn(async move { watched.watch().await });
+        let watch = Some(Watch(watch.abort_handle()));
+        let mut started = Self { config, found, fpm, tap, watch };
         started.settle(plan);
         Ok(started)
     }
@@ -119,7 +133,9 @@ impl Started {
 
     /// Stops once no request is on its way to it any more, or when the grace is over. Nothing
     /// sends new ones.
-    pub(crate) async fn leave(self, grace: Duration) {
+    pub(crate) async fn leave(mut self, grace: Duration) {
+        // It has a hold on the origin too.
+        self.watch = None;
         let is_left = async {
             while Arc::strong_count(&self.config.origin) > 1 {
                 tokio::time::sleep(LEAVE_INTERVAL).await;
@@ -156,12 +172,22 @@ fn name(plan: &SitePlan) -> String {
             .collect::<PathBuf>()
             .to_string_lossy()
             .into_owned(),
-        Source::Http(address) => address.clone(),
+        // A server more or less leaves it the same site.
+        Source::Http(_) => plan.source.shown(),
     };
     let mut hosts: Vec<_> = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
     // The order in the settings file says nothing about the site.
     hosts.sort_unstable();
     if hosts.is_empty() { source } else { format!("{source} {}", hosts.join(",")) }
+}
+
+/// HTTP servers, none of which is called yet.
+fn http(plan: &SitePlan, servers: &[HttpServer]) -> Result<HttpOrigin, ServersError> {
+    let mut options = HttpOptions { timeouts: plan.timeouts, ..HttpOptions::default() };
+    options.limits.slots = plan.http.connections;
+    options.check = plan.http.check.clone();
+    let origin = HttpOrigin::of(servers, &plan.http.tls, options)?;
+    Ok(origin.with_log(Log::standard_error()))
 }
 
 /// The tap that the owner wants, and what is to be said of it. One that can't stand is done

@@ -6,14 +6,10 @@ use crate::Dial;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Some other scheme, or none.
-    #[error("\"{0}\" is not an origin: write http://HOST:PORT, as in http://127.0.0.1:3000")]
-    NotHttp(String),
-    /// TLS towards the origin.
     #[error(
-        "\"{0}\": https origins are not supported yet: name the plain http port of the origin, \
-         as in http://127.0.0.1:3000"
+        "\"{0}\" is not an origin: write http://HOST:PORT or https://HOST, as in http://127.0.0.1:3000"
     )]
-    Https(String),
+    NotHttp(String),
     /// More than host and port.
     #[error(
         "\"{0}\" has a path, a query or a user name: an origin is named by host and port alone, \
@@ -25,34 +21,46 @@ pub enum AddressError {
     Port(String),
 }
 
-/// Reads `http://HOST[:PORT][/]`; gives the dial address and the authority for `Host`.
-pub(crate) fn parse(text: &str) -> Result<(Dial, String), AddressError> {
-    let given = || text.to_owned();
-    let (scheme, rest) = text.split_once("://").ok_or_else(|| AddressError::NotHttp(given()))?;
-    if scheme.eq_ignore_ascii_case("https") {
-        return Err(AddressError::Https(given()));
+/// An address, taken apart.
+pub(crate) struct Address {
+    pub(crate) dial: Dial,
+    /// For `Host` where a request names none.
+    pub(crate) authority: String,
+    /// The name that a certificate has to be for.
+    pub(crate) host: String,
+    pub(crate) is_tls: bool,
+}
+
+impl Address {
+    /// Reads `http://HOST[:PORT][/]`, or the same with `https`.
+    pub(crate) fn parse(text: &str) -> Result<Self, AddressError> {
+        let given = || text.to_owned();
+        let (scheme, rest) =
+            text.split_once("://").ok_or_else(|| AddressError::NotHttp(given()))?;
+        let is_tls = scheme.eq_ignore_ascii_case("https");
+        if !is_tls && !scheme.eq_ignore_ascii_case("http") {
+            return Err(AddressError::NotHttp(given()));
+        }
+        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        if authority.contains(['/', '?', '#', '@']) {
+            return Err(AddressError::Path(given()));
+        }
+        let (host, port) = split_port(authority);
+        let is_host = !host.is_empty()
+            && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~[]:%".contains(&b));
+        if !is_host {
+            return Err(AddressError::NotHttp(given()));
+        }
+        let port = match port.map(str::parse::<u16>) {
+            None if is_tls => 443,
+            None => 80,
+            Some(Ok(port)) if port > 0 => port,
+            Some(_) => return Err(AddressError::Port(given())),
+        };
+        let dial = Dial::Tcp(format!("{host}:{port}"));
+        let authority = authority.to_ascii_lowercase();
+        Ok(Self { dial, authority, host: host.to_ascii_lowercase(), is_tls })
     }
-    if !scheme.eq_ignore_ascii_case("http") {
-        return Err(AddressError::NotHttp(given()));
-    }
-    let authority = rest.strip_suffix('/').unwrap_or(rest);
-    if authority.contains(['/', '?', '#', '@']) {
-        return Err(AddressError::Path(given()));
-    }
-    let (host, port) = split_port(authority);
-    let is_host = !host.is_empty()
-        && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~[]:%".contains(&b));
-    if !is_host {
-        return Err(AddressError::NotHttp(given()));
-    }
-    let port = match port {
-        None => 80,
-        Some(port) => match port.parse::<u16>() {
-            Ok(port) if port > 0 => port,
-            _ => return Err(AddressError::Port(given())),
-        },
-    };
-    Ok((Dial::Tcp(format!("{host}:{port}")), authority.to_ascii_lowercase()))
 }
 
 /// Cuts the port off; the colons within the brackets of an IPv6 address are none.
@@ -75,7 +83,8 @@ mod tests {
             ("HTTP://App.Local", "tcp:App.Local:80 app.local"),
             ("http://[::1]:81", "tcp:[::1]:81 [::1]:81"),
             ("http://[::1]", "tcp:[::1]:80 [::1]"),
-            ("https://a", "https origins are not supported yet"),
+            ("https://a", "tcp:a:443 a tls a"),
+            ("HTTPS://A.Local:8443/", "tcp:A.Local:8443 a.local:8443 tls a.local"),
             ("http://a/base", "has a path"),
             ("http://a?b", "has a path"),
             ("http://u:p@a", "has a path"),
@@ -87,8 +96,11 @@ mod tests {
             ("localhost:3000", "is not an origin"),
             ("http://a b", "is not an origin"),
         ] {
-            let shown = match parse(text) {
-                Ok((dial, authority)) => format!("{dial} {authority}"),
+            let shown = match Address::parse(text) {
+                Ok(Address { dial, authority, host, is_tls: true }) => {
+                    format!("{dial} {authority} tls {host}")
+                }
+                Ok(Address { dial, authority, .. }) => format!("{dial} {authority}"),
                 Err(error) => error.to_string(),
             };
             assert!(shown.contains(seen), "{text}: {shown}");

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 use wire::BodyError;
 
-use super::Connection;
+use super::exchange::Connection;
 use super::upload::Progress;
 use crate::pool::Pool;
 use crate::slots::Slot;
@@ -34,7 +34,7 @@ pub(crate) struct Lease {
     pub(crate) pool: Pool<Connection>,
     pub(crate) progress: Arc<Progress>,
     /// After the connection, so that it is back in the pool when the slot is free.
-    pub(crate) slot: Slot,
+    pub(crate) slot: Option<Slot>,
 }
 
 impl Lease {

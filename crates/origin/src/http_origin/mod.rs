@@ -1,51 +1,63 @@
-//! Another HTTP server as the origin: HTTP/1.1 over kept connections.
+//! HTTP servers as the origin: HTTP/1.1 over kept connections, in the clear or in TLS.
 //!
+//! Each request goes to the less busy one of two servers that were drawn by weight
+//! ([`balance`]). A server that fails is left out for a while ([`health`]), and a request
+//! that met it goes on to one other where that is safe ([`retry`]).
 //! Law: RFC 9110 §9.2.2 (what may be sent again), RFC 9112 §9.3.
-//! Invariants: 1. A request is sent a second time only if the origin can't have
-//! seen it, or if it is idempotent, without a body, and met a kept connection
-//! that closed without a byte. 2. Connections never outnumber the slots.
+//! Invariants: 1. A request goes to two servers at most. 2. With one server there is always
+//! somebody to ask: whether it answers is found out by asking.
 //! Start at [`HttpOrigin::send`].
 
 mod address;
+mod balance;
+mod check;
 mod convert;
 mod download;
+mod exchange;
+mod health;
+mod member;
+mod retry;
+mod tls;
 mod upload;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::Clock;
+use futures_util::future::join_all;
 use http::{Method, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use parking_lot::Mutex;
-use wire::{Body, BodyError, RequestHead, ResponseHead};
+use wire::ResponseHead;
 
 pub use address::AddressError;
+pub use check::HealthCheck;
+pub use tls::{TlsError, TlsSettings};
 
+use crate::log::Log;
 use crate::pool::Pool;
-use crate::slots::{SlotLimits, Slots};
-use crate::timeouts::{seconds, within};
-use crate::{Answer, Call, Counters, Dial, EarlySink, OriginError, Timeouts};
+use crate::slots::{Queue, Slot, SlotLimits, Slots, take_any};
+use crate::{Answer, Call, Counters, Dial, LogSink, OriginError, Timeouts};
+use address::Address;
+use balance::{Candidate, Dice};
 use download::{Download, Lease};
-use upload::{Progress, Upload};
-
-/// The most bytes that the head of an answer may have.
-const HEAD_BYTES_MAX: usize = 256 * 1024;
-
-/// One kept connection, as hyper hands it out.
-type Connection = SendRequest<Upload>;
+use exchange::{Failure, Got, Outgoing};
+use health::{Change, SLOW_START};
+use member::{Member, Road};
+use retry::{Attempted, Budget};
+use tls::Trust;
 
 /// How an HTTP origin is used.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// Waiting times.
     pub timeouts: Timeouts,
-    /// Connections at once and the queue before them.
+    /// Connections at once to each server, and the queue before all of them.
     pub limits: SlotLimits,
     /// How long an unused connection is kept; zero: not at all.
     pub keep: Duration,
+    /// How the servers' health is checked; none: requests find out.
+    pub check: Option<HealthCheck>,
 }
 
 impl Default for HttpOptions {
@@ -55,262 +67,377 @@ impl Default for HttpOptions {
             limits: SlotLimits { slots: 256, queue: 4096, queue_timeout: Duration::from_secs(30) },
             // Below the five seconds after which widely used servers hang up.
             keep: Duration::from_secs(4),
+            check: None,
         }
     }
 }
 
-/// An HTTP server and the connections to it.
+/// One server, as its owner names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpServer {
+    /// `http://HOST[:PORT]` or `https://HOST[:PORT]`.
+    pub address: String,
+    /// Its share of the requests, beside those of the others.
+    pub weight: u32,
+    /// Connections to it at once; none: as the options say.
+    pub connections: Option<usize>,
+}
+
+impl HttpServer {
+    /// The server at this address, like any other.
+    #[must_use]
+    pub fn at(address: &str) -> Self {
+        Self { address: address.to_owned(), weight: 1, connections: None }
+    }
+
+    /// Whether its address can be read.
+    ///
+    /// # Errors
+    /// It can't; the message holds the cure.
+    pub fn check(&self) -> Result<(), AddressError> {
+        Address::parse(&self.address).map(drop)
+    }
+}
+
+/// Servers that can't be used; each message holds the cure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServersError {
+    /// An address can't be read.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// TLS can't be had.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// One or several HTTP servers, and the connections to them.
 pub struct HttpOrigin {
-    dial: Dial,
-    /// For requests that name no host.
-    authority: String,
+    members: Vec<Member>,
     options: HttpOptions,
-    slots: Slots,
-    pool: Pool<Connection>,
+    queue: Arc<Queue>,
+    budget: Budget,
+    dice: Dice,
+    clock: Clock,
+    log: Option<Log>,
     counters: Arc<Counters>,
 }
 
-type SharedSink = Arc<Mutex<EarlySink>>;
-
 impl HttpOrigin {
-    /// The origin at `http://HOST[:PORT]`, with the default options.
+    /// These servers, all of which make the same pages.
     ///
     /// # Errors
-    /// The text is something else; the message holds the cure.
-    pub fn parse(text: &str) -> Result<Self, AddressError> {
-        Self::parse_with(text, HttpOptions::default())
+    /// What the owner wrote can't be used; the message holds the cure.
+    pub fn of(
+        servers: &[HttpServer],
+        tls: &TlsSettings,
+        options: HttpOptions,
+    ) -> Result<Self, ServersError> {
+        let mut trust = None;
+        let mut roads = Vec::with_capacity(servers.len());
+        for server in servers {
+            let Address { dial, authority, host, is_tls } = Address::parse(&server.address)?;
+            if is_tls && trust.is_none() {
+                trust = Some(Trust::new(tls)?);
+            }
+            let trust = trust.as_ref().filter(|_| is_tls);
+            let tls = trust.map(|trust| trust.towards(&host)).transpose()?;
+            roads.push((server.clone(), Road { dial, authority, tls }));
+        }
+        Ok(Self::over(roads, options))
     }
 
-    /// The origin at `http://HOST[:PORT]`.
-    ///
-    /// # Errors
-    /// The text is something else; the message holds the cure.
-    pub fn parse_with(text: &str, options: HttpOptions) -> Result<Self, AddressError> {
-        let (dial, authority) = address::parse(text)?;
-        Ok(Self { authority, ..Self::new(dial, options) })
-    }
-
-    /// The origin behind `dial`.
+    /// The one server behind `dial`.
     #[must_use]
     pub fn new(dial: Dial, options: HttpOptions) -> Self {
+        Self::behind(vec![(dial, 1)], options)
+    }
+
+    /// The servers behind these, with their weights.
+    #[must_use]
+    pub fn behind(dials: Vec<(Dial, u32)>, options: HttpOptions) -> Self {
+        let roads = dials.into_iter().map(|(dial, weight)| {
+            let server = HttpServer { weight, ..HttpServer::at(&dial.to_string()) };
+            (server, Road { dial, authority: "localhost".to_owned(), tls: None })
+        });
+        Self::over(roads.collect(), options)
+    }
+
+    fn over(roads: Vec<(HttpServer, Road)>, options: HttpOptions) -> Self {
         let counters = Arc::new(Counters::default());
+        let queue = Queue::new(options.limits, counters.clone());
+        let mut reserve = 0;
+        let member = |(server, road): (HttpServer, Road)| {
+            let slots = server.connections.unwrap_or(options.limits.slots);
+            reserve = slots.max(reserve);
+            let (slots, pool) = (Slots::behind(slots, queue.clone()), Pool::new(options.keep));
+            Member::new(&server, road, slots, pool, options.timeouts, counters.clone())
+        };
         Self {
-            authority: "localhost".to_owned(),
-            slots: Slots::new(options.limits, counters.clone()),
-            pool: Pool::new(options.keep),
-            dial,
+            members: roads.into_iter().map(member).collect(),
             options,
+            queue,
+            budget: Budget::new(reserve),
+            dice: Dice::new(),
+            clock: Clock::machine(),
+            log: None,
             counters,
         }
     }
 
+    /// The same, by this clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The same, with a line to `sink` whenever a server goes or comes.
+    #[must_use]
+    pub fn with_log(self, sink: LogSink) -> Self {
+        let log = Some(Log::new(sink, self.counters.clone()));
+        Self { log, ..self }
+    }
+
     pub(crate) fn retire(&self) {
-        self.pool.close();
+        self.members.iter().for_each(|member| member.pool.close());
     }
 
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The address, for messages.
-    #[must_use]
-    pub fn address(&self) -> String {
-        self.dial.to_string()
+    /// Connects to each server; what is wrong, with the server's address.
+    pub async fn try_out(&self) -> Vec<(&str, OriginError)> {
+        let calls = self.members.iter().map(|member| async move {
+            let error = member.call().await.err()?;
+            Some((member.name.as_str(), error))
+        });
+        join_all(calls).await.into_iter().flatten().collect()
     }
 
     pub(crate) async fn send(&self, call: Call) -> Result<Answer, OriginError> {
         self.counters.requests.bump();
-        let slot = self.slots.take().await?;
-        let is_repeatable = is_idempotent(&call.head.method) && !call.has_body();
-        let length = if call.body.is_some() { call.body_length } else { None };
-        let early = call.early.map(|sink| Arc::new(Mutex::new(sink)));
-        let mut outgoing = Outgoing { head: call.head, length, early, body: call.body };
-        if let Some(connection) = self.kept().await {
-            self.counters.reuses.bump();
-            match self.exchange(connection, outgoing.take()).await {
-                Ok(got) => return self.answer(got, slot, &outgoing.head),
-                Err(failure) if failure.is_stale && (failure.is_unsent || is_repeatable) => {
-                    self.counters.stale_retries.bump();
-                    outgoing.body = failure.body;
-                }
-                Err(failure) => return Err(failure.error),
-            }
-        }
-        let connection = self.connect().await?;
-        let got = self.exchange(connection, outgoing.take()).await.map_err(|f| f.error)?;
-        self.answer(got, slot, &outgoing.head)
-    }
-}
-
-/// A request that may have to be sent twice.
-struct Outgoing {
-    head: RequestHead,
-    length: Option<u64>,
-    early: Option<SharedSink>,
-    body: Option<Body>,
-}
-
-impl Outgoing {
-    /// What the next attempt needs; the body goes with it.
-    fn take(&mut self) -> Attempt<'_> {
-        Attempt {
-            head: &self.head,
-            length: self.length,
-            early: self.early.clone(),
-            body: self.body.take(),
+        self.budget.earn();
+        let mut outgoing = Outgoing::of(call);
+        let seat = self.seat(outgoing.is_repeatable).await?;
+        let first = seat.at;
+        let failure = match seat.send(&mut outgoing).await {
+            Ok(answer) => return Ok(answer),
+            Err(failure) => failure,
+        };
+        match self.seat_elsewhere(first, &failure, outgoing.is_repeatable).await {
+            Some(seat) => seat.send(&mut outgoing).await.map_err(|failure| failure.error),
+            None => Err(failure.error),
         }
     }
-}
 
-struct Attempt<'a> {
-    head: &'a RequestHead,
-    length: Option<u64>,
-    early: Option<SharedSink>,
-    body: Option<Body>,
-}
-
-/// What one attempt brought.
-struct Got {
-    response: http::Response<Incoming>,
-    connection: Connection,
-    progress: Arc<Progress>,
-}
-
-/// Why one attempt brought nothing.
-struct Failure {
-    error: OriginError,
-    /// The connection closed without an answer: it may have been stale.
-    is_stale: bool,
-    /// Not a byte of the request was written; `body` is as it was.
-    is_unsent: bool,
-    body: Option<Body>,
-}
-
-impl From<OriginError> for Failure {
-    fn from(error: OriginError) -> Self {
-        Self { error, is_stale: false, is_unsent: false, body: None }
-    }
-}
-
-impl HttpOrigin {
-    /// A kept connection that is ready for a request.
-    async fn kept(&self) -> Option<Connection> {
-        while let Some(mut connection) = self.pool.take() {
-            // Ready as soon as its task has seen the end of the last answer; a task
-            // that finds the connection closed says so instead of becoming ready.
-            let ready = within(self.options.timeouts.connect, connection.ready()).await;
-            if matches!(ready, Some(Ok(()))) {
-                return Some(connection);
-            }
+    /// A place at some server.
+    async fn seat(&self, is_repeatable: bool) -> Result<Seat<'_>, OriginError> {
+        if let [only] = &self.members[..] {
+            let slot = only.slots.take().await?;
+            return Ok(self.seated(0, slot, false));
         }
-        None
+        if let Some(trial) = self.trial(is_repeatable) {
+            return Ok(trial);
+        }
+        self.seat_except(None).await
     }
 
-    async fn connect(&self) -> Result<Connection, OriginError> {
-        let stream = self.dial.connect(&self.options.timeouts, false).await?;
-        self.counters.connects.bump();
-        let (connection, task) = http1::Builder::new()
-            .max_headers(convert::FIELDS_MAX)
-            .max_buf_size(HEAD_BYTES_MAX)
-            .handshake(hyper_util::rt::TokioIo::new(stream))
-            .await
-            .map_err(|error| OriginError::Unreachable(explain(&error)))?;
-        // Its errors reach whoever uses the connection; alone they mean that it is gone.
-        drop(tokio::spawn(async move { drop(task.await) }));
-        Ok(connection)
-    }
-
-    async fn exchange(
+    /// A place at another server for a request that failed, if it may go there.
+    async fn seat_elsewhere(
         &self,
-        mut connection: Connection,
-        attempt: Attempt<'_>,
-    ) -> Result<Got, Failure> {
-        let (upload, progress) = Upload::new(attempt.body);
-        let mut request = convert::request(attempt.head, &self.authority, attempt.length, upload)?;
-        if let Some(early) = attempt.early {
-            relay_early(&mut request, early);
+        first: usize,
+        failure: &Failure,
+        is_repeatable: bool,
+    ) -> Option<Seat<'_>> {
+        let Failure { error, is_unsent, .. } = failure;
+        let attempted = Attempted { error, is_repeatable, is_unsent: *is_unsent };
+        if self.members.len() < 2 || !retry::may_go_elsewhere(attempted) {
+            return None;
         }
-        let sent = connection.try_send_request(request);
-        let response = match self.first_byte(sent, &progress).await? {
-            Ok(response) => response,
-            Err(mut failed) => {
-                let unsent = failed.take_message();
-                let error = failed.into_error();
-                return Err(Failure {
-                    is_stale: !error.is_parse() && progress.error().is_none(),
-                    is_unsent: unsent.is_some(),
-                    body: unsent.map(|request| request.into_body().into_inner()),
-                    error: classify(&error, &progress),
-                });
+        if !self.budget.spend() {
+            self.counters.retries_refused.bump();
+            return None;
+        }
+        let seat = self.seat_except(Some(first)).await.ok()?;
+        self.counters.retries.bump();
+        Some(seat)
+    }
+
+    /// A place at a server that was out and is to be tried.
+    fn trial(&self, is_repeatable: bool) -> Option<Seat<'_>> {
+        let now_ms = self.clock.now().ticks_ms;
+        self.members.iter().enumerate().find_map(|(at, member)| {
+            let mut health = member.health.lock();
+            if !health.is_due(now_ms, is_repeatable) || self.options.check.is_some() {
+                return None;
+            }
+            let slot = member.slots.try_take()?;
+            health.begin_trial();
+            self.counters.trials.bump();
+            Some(self.seated(at, slot, true))
+        })
+    }
+
+    /// A place at any server that is in use, or at any at all if none is.
+    async fn seat_except(&self, except: Option<usize>) -> Result<Seat<'_>, OriginError> {
+        let mut candidates = self.candidates(except);
+        let all = candidates.iter().enumerate().filter(|(_, one)| one.weight > 0);
+        let open: Vec<_> = all.map(|(at, _)| (at, &self.members[at].slots)).collect();
+        while let Some(at) = balance::pick(&candidates, &self.dice) {
+            if let Some(slot) = self.members[at].slots.try_take() {
+                return Ok(self.seated(at, slot, false));
+            }
+            candidates[at].weight = 0;
+        }
+        let (at, slot) = take_any(&open, &self.queue).await?;
+        Ok(self.seated(at, slot, false))
+    }
+
+    fn candidates(&self, except: Option<usize>) -> Vec<Candidate> {
+        let now_ms = self.clock.now().ticks_ms;
+        let all = |share: &dyn Fn(&Member) -> u32| -> Vec<_> {
+            let members = self.members.iter().enumerate();
+            let candidate = |(at, member): (usize, &Member)| {
+                let share = if Some(at) == except { 0 } else { share(member) };
+                Candidate { weight: member.weight * share, load: member.slots.taken() }
+            };
+            members.map(candidate).collect()
+        };
+        let healthy = all(&|member| member.health.lock().share(now_ms));
+        let is_somebody_well = healthy.iter().any(|one| one.weight > 0);
+        if is_somebody_well { healthy } else { all(&|_| 1000) }
+    }
+
+    fn seated(&self, at: usize, slot: Slot, is_trial: bool) -> Seat<'_> {
+        let began_ms = self.clock.now().ticks_ms;
+        Seat { origin: self, at, slot: Some(slot), began_ms, is_trial }
+    }
+
+    /// Checks the servers' health for as long as this is polled, where that is wanted.
+    pub(crate) async fn watch(&self) {
+        if let Some(check) = &self.options.check {
+            join_all(self.members.iter().map(|member| self.watch_one(member, check))).await;
+        }
+    }
+
+    async fn watch_one(&self, member: &Member, check: &HealthCheck) {
+        loop {
+            let outcome = check::ask(member, check).await;
+            if outcome.is_err() {
+                self.counters.checks_failed.bump();
+            }
+            let now_ms = self.clock.now().ticks_ms;
+            let change = member.health.lock().checked(outcome.is_ok(), now_ms);
+            self.tell(member, change, &outcome.err().unwrap_or_default());
+            tokio::time::sleep(check.every).await;
+        }
+    }
+
+    /// Counts a change and says it.
+    fn tell(&self, member: &Member, change: Option<Change>, why: &str) {
+        let (name, is_sole) = (&member.name, self.members.len() == 1);
+        let line = match change {
+            None => return,
+            Some(Change::Out { for_ms }) => {
+                self.counters.ejections.bump();
+                match (is_sole, for_ms) {
+                    (true, _) => format!("origin {name} fails: {why}"),
+                    (false, 0) => {
+                        format!("origin {name} is out of use until its checks pass: {why}")
+                    }
+                    (false, _) => {
+                        format!("origin {name} is out of use and tried again in {for_ms} ms: {why}")
+                    }
+                }
+            }
+            Some(Change::Back) => {
+                self.counters.returns.bump();
+                let seconds = SLOW_START.as_secs();
+                match is_sole {
+                    true => format!("origin {name} answers again"),
+                    false => format!("origin {name} is back, with its whole share in {seconds} s"),
+                }
             }
         };
-        match response.status() {
-            StatusCode::SWITCHING_PROTOCOLS => Err(OriginError::Upgrade.into()),
-            _ => Ok(Got { response, connection, progress }),
+        if let Some(log) = &self.log {
+            log.text("wick", line.as_bytes());
+        }
+    }
+}
+
+/// A request's place at a server.
+struct Seat<'a> {
+    origin: &'a HttpOrigin,
+    at: usize,
+    slot: Option<Slot>,
+    began_ms: u64,
+    is_trial: bool,
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        if self.is_trial {
+            self.member().health.lock().give_up_trial();
+        }
+    }
+}
+
+impl Seat<'_> {
+    fn member(&self) -> &Member {
+        &self.origin.members[self.at]
+    }
+
+    /// Sends a request from here; what it comes to is the server's record.
+    async fn send(mut self, outgoing: &mut Outgoing) -> Result<Answer, Failure> {
+        match self.member().send(outgoing).await {
+            Ok(got) => {
+                self.note(None);
+                self.answer(got, outgoing.method())
+            }
+            Err(failure) => {
+                if retry::is_trouble(&failure.error) {
+                    self.note(Some(&failure.error));
+                }
+                Err(failure)
+            }
         }
     }
 
-    /// Waits for the head; the time runs anew whenever a piece of the request's body was sent.
-    async fn first_byte<F: Future>(
-        &self,
-        sent: F,
-        progress: &Progress,
-    ) -> Result<F::Output, OriginError> {
-        let limit = self.options.timeouts.first_byte;
-        let mut sent = std::pin::pin!(sent);
-        loop {
-            let before = progress.pieces();
-            if let Some(output) = within(limit, &mut sent).await {
-                return Ok(output);
+    fn note(&mut self, trouble: Option<&OriginError>) {
+        self.is_trial = false;
+        let (member, now_ms) = (self.member(), self.origin.clock.now().ticks_ms);
+        let mut health = member.health.lock();
+        let change = match trouble {
+            None => health.succeeded(self.began_ms, now_ms),
+            Some(_) => {
+                let dice = self.origin.dice.roll(u64::MAX).unwrap_or_default();
+                health.failed(self.began_ms, now_ms, dice)
             }
-            if progress.pieces() == before {
-                return Err(OriginError::FirstByteTimeout { seconds: seconds(limit) });
-            }
+        };
+        drop(health);
+        if change.is_some() {
+            let why = trouble.map(ToString::to_string).unwrap_or_default();
+            self.origin.tell(member, change, &why);
         }
     }
 
-    fn answer(
-        &self,
-        got: Got,
-        slot: crate::slots::Slot,
-        head: &RequestHead,
-    ) -> Result<Answer, OriginError> {
+    fn answer(mut self, got: Got, method: &Method) -> Result<Answer, Failure> {
         let (parts, incoming) = got.response.into_parts();
+        if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(Failure { error: OriginError::Upgrade, is_stale: false, is_unsent: false });
+        }
         let fields = convert::fields(&parts.headers);
-        let length = match head.method {
+        let length = match *method {
             Method::HEAD => Some(0),
             _ => incoming.size_hint().exact(),
         };
-        let pool = self.pool.clone();
+        let (pool, slot) = (self.member().pool.clone(), self.slot.take());
         let lease = Lease { connection: got.connection, pool, progress: got.progress, slot };
-        let body = Download::new(incoming, lease, self.options.timeouts.idle).boxed_unsync();
+        let idle = self.origin.options.timeouts.idle;
+        let body = Download::new(incoming, lease, idle).boxed_unsync();
         let head = ResponseHead { status: parts.status.as_u16(), fields };
         Ok(Answer { head, body, length, file: None })
     }
-}
-
-/// Relays each 103; other interim answers concern this connection alone.
-fn relay_early(request: &mut http::Request<Upload>, early: SharedSink) {
-    hyper::ext::on_informational(request, move |response| {
-        if response.status() == StatusCode::EARLY_HINTS {
-            let fields = convert::fields(response.headers());
-            (early.lock())(ResponseHead { status: 103, fields });
-        }
-    });
-}
-
-fn classify(error: &hyper::Error, progress: &Progress) -> OriginError {
-    if let Some(broken) = progress.error() {
-        return OriginError::Client(broken);
-    }
-    if error.is_parse() {
-        return OriginError::Malformed(explain(error));
-    }
-    if error.is_user() {
-        let body = BodyError::Client(explain(error));
-        return OriginError::Client(body);
-    }
-    OriginError::Reset(explain(error))
 }
 
 /// An error with its causes in one sentence.
@@ -335,5 +462,7 @@ pub(crate) fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
 }
 
+#[cfg(test)]
+mod several_tests;
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
-use wire::Fields;
+use wire::{BodyError, Fields, RequestHead};
 
 /// One thing that the origin does once it has read a request.
 #[derive(Clone)]

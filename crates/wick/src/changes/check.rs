@@ -186,7 +186,7 @@ impl About<'_> {
         let site = match (self.plan.hosts.first(), &self.plan.source) {
             (Some(host), _) if self.serve.config.is_some() => host.clone(),
             (_, plan::Source::Folder(folder)) => quoted(folder),
-            (_, plan::Source::Http(address)) => address.clone(),
+            (_, source @ plan::Source::Http(_)) => source.shown(),
         };
         let option = |name: &str, path: &Option<std::path::PathBuf>| match path {
             Some(path) => format!(" --{name} {}", quoted(path)),

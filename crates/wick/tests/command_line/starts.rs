@@ -49,7 +49,7 @@ fn what_is_no_site_is_told_with_its_cure() {
     );
     serve(&at("empty"), &format!("can't serve {}: the folder is empty; put", at("empty")));
     serve(&at("file"), &format!("can't serve {}: it is a file; name the folder", at("file")));
-    serve("https://a", "\"https://a\": https origins are not supported yet: name the plain");
+    serve("ftp://a", "\"ftp://a\" is not an origin: write http://HOST:PORT or https://HOST");
     serve("http://a/b", "\"http://a/b\" has a path, a query or a user name: an origin is named");
     check(
         &["serve", "http://127.0.0.1:1", "--php", "tcp:127.0.0.1:9000"],

@@ -162,7 +162,7 @@ fn plan_of(follow: &Follow) -> Result<Plan, FollowError> {
     let is_meant = |site: &SitePlan| {
         let is_source = match &site.source {
             Source::Folder(folder) => folder.as_os_str() == name.as_str(),
-            Source::Http(address) => address == name,
+            Source::Http(servers) => servers.iter().any(|server| server.address == *name),
         };
         is_source || site.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
     };
