@@ -81,6 +81,12 @@ pub enum OriginError {
         /// How many.
         waiting: usize,
     },
+    /// As many tunnels as there may be.
+    #[error("{tunnels} connections to the origin speak another protocol already")]
+    TunnelsFull {
+        /// How many.
+        tunnels: usize,
+    },
     /// No connection became free in time.
     #[error("no connection to the origin became free within {seconds} s")]
     QueueTimeout {
@@ -111,7 +117,9 @@ impl OriginError {
                 BodyError::Client(_) | BodyError::ClientIdle { .. } | BodyError::TooLarge { .. },
             ) => Fault::Client,
             Self::Client(_) | Self::Ours(_) => Fault::Ours,
-            Self::QueueFull { .. } | Self::QueueTimeout { .. } => Fault::Ours,
+            Self::QueueFull { .. } | Self::QueueTimeout { .. } | Self::TunnelsFull { .. } => {
+                Fault::Ours
+            }
             _ => Fault::Origin,
         }
     }
@@ -126,6 +134,7 @@ impl OriginError {
                 | Self::Untrusted(_)
                 | Self::QueueFull { .. }
                 | Self::QueueTimeout { .. }
+                | Self::TunnelsFull { .. }
         )
     }
 
@@ -139,7 +148,7 @@ impl OriginError {
             Self::Client(BodyError::Client(_)) => 400,
             Self::Client(BodyError::ClientIdle { .. }) => 408,
             Self::Client(_) | Self::Ours(_) => 500,
-            Self::QueueFull { .. } | Self::QueueTimeout { .. } => 503,
+            Self::QueueFull { .. } | Self::QueueTimeout { .. } | Self::TunnelsFull { .. } => 503,
             Self::ConnectTimeout { .. } | Self::FirstByteTimeout { .. } => 504,
             Self::Unreachable(_)
             | Self::Untrusted(_)

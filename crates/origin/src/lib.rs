@@ -32,7 +32,7 @@ pub use files::{FilesOrigin, OpenFile};
 pub use fpm::{Fpm, FpmError, FpmOptions};
 pub use http_origin::{
     AddressError, HealthCheck, HttpOptions, HttpOrigin, HttpServer, ServersError, TlsError,
-    TlsSettings,
+    TlsSettings, Tunnel, Upgrading,
 };
 pub use log::{Log, LogSink};
 pub use php::{PhpAddressError, PhpOptions, PhpOrigin, SendFolders, Spool};
@@ -77,6 +77,24 @@ impl Origin {
             }
             Self::Php(origin) => origin.send_after(before, call).await,
             Self::Files(origin) => origin.send(&call),
+        }
+    }
+
+    /// Whether connections may go on in another protocol.
+    #[must_use]
+    pub fn switches(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+
+    /// Sends a request to go on in another protocol; whether that is one that was asked for
+    /// is for the caller to see.
+    ///
+    /// # Errors
+    /// As [`Origin::send`]; also where [`Origin::switches`] says no.
+    pub async fn upgrade(&self, call: Call) -> Result<Upgrading, OriginError> {
+        match self {
+            Self::Http(origin) => origin.upgrade(call).await,
+            Self::Php(_) | Self::Files(_) => Err(OriginError::Upgrade),
         }
     }
 

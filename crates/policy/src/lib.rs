@@ -34,6 +34,7 @@ pub mod rules;
 pub mod strangers;
 mod targeted;
 pub mod terms;
+mod upgrade;
 pub mod vary;
 pub mod verdict;
 
@@ -56,6 +57,7 @@ pub use reason::{FailReason, MissReason, NoStore, PassReason, RefuseReason, Stal
 pub use rules::Rules;
 pub use targeted::effective;
 pub use terms::{Terms, age_seconds, ttl_ms};
+pub use upgrade::{to_client_switched, to_origin_upgrading};
 pub use vary::{VaryKey, vary_is_star};
 pub use verdict::Verdict;
 

@@ -5,10 +5,11 @@
 //! A plain GET costs five masks.
 
 use http::Method;
-use wire::{Name, RequestHead, Version};
+use wire::{Name, RequestHead};
 
 use crate::hops;
 use crate::reason::{PassReason, RefuseReason};
+use crate::upgrade::is_upgrade;
 
 /// What to do with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,10 @@ pub enum Plan {
 pub fn plan(head: &RequestHead, has_body: bool) -> Plan {
     let fields = &head.fields;
     if fields.has(Name::Upgrade) && is_upgrade(head) {
-        return Plan::Refuse(RefuseReason::Upgrade);
+        return match head.method {
+            Method::GET if !has_body => Plan::Pass(PassReason::Upgrade),
+            _ => Plan::Refuse(RefuseReason::Upgrade),
+        };
     }
     match head.method {
         Method::GET | Method::HEAD => {}
@@ -45,22 +49,9 @@ pub fn plan(head: &RequestHead, has_body: bool) -> Plan {
     Plan::Lookup
 }
 
-/// Whether the client asks for a protocol that is not HTTP. An offer to go on in another
-/// version of HTTP or in TLS may be ignored, and browsers' tools make it all the time; so
-/// may an offer in HTTP/1.0 or one that `Connection` doesn't name.
-fn is_upgrade(head: &RequestHead) -> bool {
-    let is_http = |protocol: &[u8]| {
-        let name = protocol.split(|&b| b == b'/').next().unwrap_or_default();
-        [&b"h2c"[..], b"h2", b"http", b"tls"].iter().any(|known| name.eq_ignore_ascii_case(known))
-    };
-    head.version == Version::Http11
-        && head.fields.has_member(Name::Connection, "upgrade")
-        && !head.fields.members(Name::Upgrade).all(is_http)
-}
-
 #[cfg(test)]
 mod tests {
-    use wire::Fields;
+    use wire::{Fields, Version};
 
     use super::*;
 
@@ -119,8 +110,11 @@ mod tests {
     #[test]
     fn only_another_protocol_asked_for_properly_is_an_upgrade() {
         let refused = Plan::Refuse(RefuseReason::Upgrade);
-        check("GET", "connection: Upgrade\nupgrade: websocket", false, refused);
-        check("GET", "connection: keep-alive, upgrade\nupgrade: h2c, websocket", false, refused);
+        let passed = Plan::Pass(PassReason::Upgrade);
+        check("GET", "connection: Upgrade\nupgrade: websocket", false, passed);
+        check("GET", "connection: keep-alive, upgrade\nupgrade: h2c, websocket", false, passed);
+        check("GET", "connection: upgrade\nupgrade: websocket", true, refused);
+        check("HEAD", "connection: upgrade\nupgrade: websocket", false, refused);
         check("POST", "connection: upgrade\nupgrade: foo/2", false, refused);
         check("GET", "upgrade: websocket", false, Plan::Lookup);
         check("GET", "connection: upgrade, http2-settings\nupgrade: h2c", false, Plan::Lookup);

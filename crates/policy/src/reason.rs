@@ -87,6 +87,8 @@ reasons! {
         Authorization = "authorization",
         /// The request bears a cookie, and what is stored doesn't say that it is for everybody.
         Cookie = "cookie",
+        /// The client asks to go on in another protocol, such as WebSocket.
+        Upgrade = "upgrade",
         /// A stranger's session began with it, or its values were translated.
         Bound = "bound",
     }
@@ -105,7 +107,7 @@ reasons! {
         PathForbidden = "path-forbidden",
         /// CONNECT is for proxies.
         Connect = "connect",
-        /// The client asks for another protocol.
+        /// The client asks for another protocol where there is none, or not by a plain GET.
         Upgrade = "upgrade",
         /// A purge by somebody who may not.
         PurgeForbidden = "purge-forbidden",

@@ -97,6 +97,8 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// Without the client taking a byte of the answer.
     pub write_timeout: Duration,
+    /// Without a byte either way on a connection that speaks another protocol.
+    pub tunnel_timeout: Duration,
     /// Connections at one time.
     pub connections_max: usize,
     /// How long answers in flight may take after the signal to stop.
@@ -113,6 +115,7 @@ impl Default for Limits {
             idle_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
+            tunnel_timeout: Duration::from_secs(600),
             connections_max: 20_000,
             grace: Duration::from_secs(30),
         }

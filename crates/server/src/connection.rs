@@ -28,6 +28,7 @@ use crate::journey::{Journey, Peers};
 use crate::pipeline::{self, Turn};
 use crate::render::{self, Persistence};
 use crate::reply::{Payload, Reply};
+use crate::tunnel;
 use crate::upload::{self, Need, Pump};
 use crate::watch::Place;
 
@@ -329,6 +330,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             Payload::Stream { body, length } => {
                 return self.stream(body, length, pump, persistence).await;
+            }
+            Payload::Tunnel(tunnel) => {
+                self.write_out(&[]).await?;
+                self.output = Vec::new();
+                let early = std::mem::take(&mut self.input);
+                tunnel::carry(&self.server, &self.place, &mut self.io, &early, *tunnel).await;
+                return Err(End::Closed);
             }
         }
         Ok(pump.is_none_or(|pump| pump.is_done()))

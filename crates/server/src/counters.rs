@@ -22,6 +22,8 @@ pub struct Counters {
     pub accept_failures: Counter,
     /// Requests sent to an origin.
     pub fetches: Counter,
+    /// Connections that went on in another protocol.
+    pub tunnels: Counter,
     /// Pages that were shared among strangers and turned out personal.
     pub pages_withdrawn: Counter,
     /// Purges that were carried out.
@@ -52,6 +54,7 @@ impl Default for Counters {
             connections_late: Counter::default(),
             accept_failures: Counter::default(),
             fetches: Counter::default(),
+            tunnels: Counter::default(),
             pages_withdrawn: Counter::default(),
             purges: Counter::default(),
             purges_refused: Counter::default(),

@@ -28,6 +28,7 @@ mod serve_stored;
 mod site;
 mod socket;
 mod strangers;
+mod tunnel;
 mod upload;
 mod watch;
 

@@ -32,6 +32,7 @@ use crate::strangers::bind;
 use crate::strangers::guests::Reader;
 use crate::strangers::remake;
 use crate::strangers::tracking;
+use crate::tunnel;
 
 /// How often a request joins another flight after the one it waited for came to nothing for it.
 const FLIGHTS_MAX: usize = 4;
@@ -99,6 +100,9 @@ pub(crate) fn depart(
     match policy::plan(head, has_body) {
         Plan::Lookup if site.caches => {}
         Plan::Lookup => return onward(Task::Pass(PassReason::Off)),
+        Plan::Pass(PassReason::Upgrade) if !site.origin.switches() => {
+            return Turn::Arrived(Reply::refused(policy::RefuseReason::Upgrade));
+        }
         Plan::Pass(reason) => return onward(Task::Pass(reason)),
         Plan::Refuse(reason) => return Turn::Arrived(Reply::refused(reason)),
     }
@@ -295,6 +299,9 @@ pub(crate) fn read_visitor(site: &Site, head: &mut RequestHead) -> Reader {
 
 /// The part of the road that waits: for somebody else's fetch, or for the origin.
 pub(crate) async fn travel(journey: Journey, hash: u64, mut task: Task) -> Reply {
+    if let Task::Pass(PassReason::Upgrade) = task {
+        return tunnel::open(journey).await;
+    }
     let journey = match with_session(journey, hash, &task).await {
         Ok(reply) => return reply,
         Err(journey) => *journey,

@@ -50,7 +50,8 @@ pub(crate) fn head(out: &mut Vec<u8>, reply: &Reply, persistence: Persistence, n
     if open_ended && persistence.version == Version::Http11 {
         out.extend_from_slice(b"transfer-encoding: chunked\r\n");
     }
-    match (persistence.wanted, persistence.version) {
+    let is_tunnel = matches!(reply.payload, Payload::Tunnel(_));
+    match (persistence.wanted || is_tunnel, persistence.version) {
         (false, Version::Http11) => out.extend_from_slice(b"connection: close\r\n"),
         (true, Version::Http10) if !open_ended => {
             out.extend_from_slice(b"connection: keep-alive\r\n");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Method;
-use origin::{Answer, OriginError};
+use origin::{Answer, OriginError, Tunnel};
 use policy::representation::mark_as_asked;
 use policy::{Conditional, FailReason, NoStore, RefuseReason, Selection, Verdict, cache_status};
 use wire::h1::HeadError;
@@ -58,6 +58,8 @@ pub(crate) enum Payload {
         /// Bytes promised by `Content-Length`, if any were.
         length: Option<u64>,
     },
+    /// None, and no HTTP from here on.
+    Tunnel(Box<Tunnel>),
 }
 
 impl Payload {
@@ -68,6 +70,7 @@ impl Payload {
             Self::Whole(bytes) => Some(bytes.len() as u64),
             Self::Parts(parts) => Some(parts.iter().map(|part| part.len() as u64).sum()),
             Self::Stream { length, .. } => *length,
+            Self::Tunnel(_) => None,
         }
     }
 }
@@ -183,6 +186,18 @@ impl Reply {
             _ => payload = passing::encode(journey, wanted, &mut fields, payload),
         }
         Self::ready(status, fields, payload, is_head, told, key)
+    }
+
+    /// The origin goes on in another protocol; `head` is ready but for what we tell.
+    pub(crate) fn switched(
+        mut head: ResponseHead,
+        tunnel: Tunnel,
+        told: &Told,
+        key: &[u8],
+    ) -> Self {
+        told.write(&mut head.fields, key);
+        let payload = Payload::Tunnel(Box::new(tunnel));
+        Self { verdict: told.verdict, head: Head::Ready(head), payload }
     }
 
     /// An answer that several visitors read while it comes; its head is the one that is stored.
@@ -324,7 +339,9 @@ fn failure_verdict(error: &OriginError) -> Verdict {
         OriginError::Reset(_) => FailReason::OriginReset,
         OriginError::Malformed(_) => FailReason::OriginMalformed,
         OriginError::Upgrade => FailReason::OriginUpgrade,
-        OriginError::QueueFull { .. } | OriginError::QueueTimeout { .. } => FailReason::QueueFull,
+        OriginError::QueueFull { .. }
+        | OriginError::QueueTimeout { .. }
+        | OriginError::TunnelsFull { .. } => FailReason::QueueFull,
         OriginError::Unsendable(_) | OriginError::Client(_) => FailReason::ClientBody,
         OriginError::Ours(_) => FailReason::Internal,
     })

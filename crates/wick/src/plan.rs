@@ -21,6 +21,8 @@ use crate::settings::{self, LimitSettings, Seconds, Settings, SettingsError, Sit
 const MEMORY_BYTES: u64 = 64 << 20;
 /// Connections to an HTTP server when nobody says otherwise.
 const CONNECTIONS: usize = 256;
+/// Connections to HTTP servers that speak another protocol.
+const TUNNELS: usize = 1024;
 
 /// Everything that was decided.
 #[derive(Debug)]
@@ -61,6 +63,8 @@ pub(crate) struct SitePlan {
 pub(crate) struct HttpPlan {
     /// Connections to each of them.
     pub(crate) connections: usize,
+    /// Connections to all of them that speak another protocol.
+    pub(crate) tunnels: usize,
     pub(crate) tls: TlsSettings,
     pub(crate) check: Option<HealthCheck>,
 }
@@ -224,6 +228,7 @@ impl SitePlan {
             timeouts,
             http: HttpPlan {
                 connections: site.origin_connections.map_or(CONNECTIONS, usize::from),
+                tunnels: site.origin_tunnels.map_or(TUNNELS, usize::from),
                 tls: TlsSettings { ca: site.origin_ca.clone(), name: site.origin_name.clone() },
                 check: health_check(site),
             },
@@ -365,6 +370,7 @@ fn limits(written: &LimitSettings) -> Limits {
     set(&mut limits.idle_timeout, written.idle_timeout.map(|time| time.0));
     set(&mut limits.body_timeout, written.body_timeout.map(|time| time.0));
     set(&mut limits.write_timeout, written.write_timeout.map(|time| time.0));
+    set(&mut limits.tunnel_timeout, written.tunnel_timeout.map(|time| time.0));
     set(&mut limits.connections_max, written.connections);
     set(&mut limits.grace, written.grace.map(|time| time.0));
     limits

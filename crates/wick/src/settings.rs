@@ -61,6 +61,9 @@ pub(crate) struct LimitSettings {
     pub(crate) body_timeout: Option<Seconds>,
     /// How long a client may take nothing of its answer. Default: `60s`.
     pub(crate) write_timeout: Option<Seconds>,
+    /// How long nothing may move on a connection that went on in another protocol, such as
+    /// WebSocket. Default: `10m`.
+    pub(crate) tunnel_timeout: Option<Seconds>,
     /// Connections at one time. Default: `20000`.
     pub(crate) connections: Option<usize>,
     /// How long answers in flight may take at a stop. Default: `30s`.
@@ -81,6 +84,8 @@ pub(crate) struct SiteSettings {
     pub(crate) origin: Option<OriginSetting>,
     /// Connections to each HTTP origin at once. Default: `256`.
     pub(crate) origin_connections: Option<NonZeroUsize>,
+    /// Connections at once that go on in another protocol, such as WebSocket. Default: `1024`.
+    pub(crate) origin_tunnels: Option<NonZeroUsize>,
     /// A PEM file with the certificates of who may have signed an `https://` origin's own, for
     /// one whom the system doesn't know. Default: those that the system trusts.
     pub(crate) origin_ca: Option<PathBuf>,

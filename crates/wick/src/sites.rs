@@ -185,6 +185,7 @@ fn name(plan: &SitePlan) -> String {
 fn http(plan: &SitePlan, servers: &[HttpServer]) -> Result<HttpOrigin, ServersError> {
     let mut options = HttpOptions { timeouts: plan.timeouts, ..HttpOptions::default() };
     options.limits.slots = plan.http.connections;
+    options.tunnels = plan.http.tunnels;
     options.check = plan.http.check.clone();
     let origin = HttpOrigin::of(servers, &plan.http.tls, options)?;
     Ok(origin.with_log(Log::standard_error()))

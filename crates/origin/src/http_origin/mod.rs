@@ -18,6 +18,7 @@ mod health;
 mod member;
 mod retry;
 mod tls;
+mod tunnel;
 mod upload;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use wire::ResponseHead;
 pub use address::AddressError;
 pub use check::HealthCheck;
 pub use tls::{TlsError, TlsSettings};
+pub use tunnel::{Tunnel, Upgrading};
 
 use crate::log::Log;
 use crate::pool::Pool;
@@ -54,6 +56,8 @@ pub struct HttpOptions {
     pub timeouts: Timeouts,
     /// Connections at once to each server, and the queue before all of them.
     pub limits: SlotLimits,
+    /// Connections at once that speak another protocol.
+    pub tunnels: usize,
     /// How long an unused connection is kept; zero: not at all.
     pub keep: Duration,
     /// How the servers' health is checked; none: requests find out.
@@ -65,6 +69,7 @@ impl Default for HttpOptions {
         Self {
             timeouts: Timeouts::default(),
             limits: SlotLimits { slots: 256, queue: 4096, queue_timeout: Duration::from_secs(30) },
+            tunnels: 1024,
             // Below the five seconds after which widely used servers hang up.
             keep: Duration::from_secs(4),
             check: None,
@@ -115,6 +120,8 @@ pub struct HttpOrigin {
     members: Vec<Member>,
     options: HttpOptions,
     queue: Arc<Queue>,
+    /// Tunnels never wait for each other.
+    tunnels: Slots,
     budget: Budget,
     dice: Dice,
     clock: Clock,
@@ -174,6 +181,7 @@ impl HttpOrigin {
         };
         Self {
             members: roads.into_iter().map(member).collect(),
+            tunnels: Slots::behind(options.tunnels, queue.clone()),
             options,
             queue,
             budget: Budget::new(reserve),
@@ -215,17 +223,48 @@ impl HttpOrigin {
     }
 
     pub(crate) async fn send(&self, call: Call) -> Result<Answer, OriginError> {
+        let mut outgoing = Outgoing::of(call);
+        let (seat, got) = self.ask(&mut outgoing).await?;
+        match got.response.status() {
+            StatusCode::SWITCHING_PROTOCOLS => Err(OriginError::Upgrade),
+            _ => Ok(seat.answer(got, outgoing.method())),
+        }
+    }
+
+    pub(crate) async fn upgrade(&self, call: Call) -> Result<Upgrading, OriginError> {
+        let Some(slot) = self.tunnels.try_take() else {
+            self.counters.tunnels_refused.bump();
+            return Err(OriginError::TunnelsFull { tunnels: self.tunnels.taken() });
+        };
+        let mut outgoing = Outgoing::of(call);
+        let (seat, got) = self.ask(&mut outgoing).await?;
+        if got.response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Ok(Upgrading::Answered(seat.answer(got, outgoing.method())));
+        }
+        let head = ResponseHead { status: 101, fields: convert::fields(got.response.headers()) };
+        let upgraded = hyper::upgrade::on(got.response).await;
+        let upgraded = upgraded.map_err(|error| OriginError::Reset(explain(&error)))?;
+        self.counters.tunnels.bump();
+        Ok(Upgrading::Switched(head, Tunnel::new(upgraded, slot)))
+    }
+
+    /// Sends a request to one server, or to two; gives the head of the answer and whose it is.
+    async fn ask(&self, outgoing: &mut Outgoing) -> Result<(Seat<'_>, Got), OriginError> {
         self.counters.requests.bump();
         self.budget.earn();
-        let mut outgoing = Outgoing::of(call);
-        let seat = self.seat(outgoing.is_repeatable).await?;
-        let first = seat.at;
-        let failure = match seat.send(&mut outgoing).await {
-            Ok(answer) => return Ok(answer),
+        let mut seat = self.seat(outgoing.is_repeatable).await?;
+        let failure = match seat.send(outgoing).await {
+            Ok(got) => return Ok((seat, got)),
             Err(failure) => failure,
         };
+        let first = seat.at;
+        // Its slot is free for others before another one is waited for.
+        drop(seat);
         match self.seat_elsewhere(first, &failure, outgoing.is_repeatable).await {
-            Some(seat) => seat.send(&mut outgoing).await.map_err(|failure| failure.error),
+            Some(mut seat) => {
+                let got = seat.send(outgoing).await.map_err(|failure| failure.error)?;
+                Ok((seat, got))
+            }
             None => Err(failure.error),
         }
     }
@@ -388,19 +427,14 @@ impl Seat<'_> {
     }
 
     /// Sends a request from here; what it comes to is the server's record.
-    async fn send(mut self, outgoing: &mut Outgoing) -> Result<Answer, Failure> {
-        match self.member().send(outgoing).await {
-            Ok(got) => {
-                self.note(None);
-                self.answer(got, outgoing.method())
-            }
-            Err(failure) => {
-                if retry::is_trouble(&failure.error) {
-                    self.note(Some(&failure.error));
-                }
-                Err(failure)
-            }
+    async fn send(&mut self, outgoing: &mut Outgoing) -> Result<Got, Failure> {
+        let result = self.member().send(outgoing).await;
+        match &result {
+            Ok(_) => self.note(None),
+            Err(failure) if retry::is_trouble(&failure.error) => self.note(Some(&failure.error)),
+            Err(_) => {}
         }
+        result
     }
 
     fn note(&mut self, trouble: Option<&OriginError>) {
@@ -421,11 +455,8 @@ impl Seat<'_> {
         }
     }
 
-    fn answer(mut self, got: Got, method: &Method) -> Result<Answer, Failure> {
+    fn answer(mut self, got: Got, method: &Method) -> Answer {
         let (parts, incoming) = got.response.into_parts();
-        if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(Failure { error: OriginError::Upgrade, is_stale: false, is_unsent: false });
-        }
         let fields = convert::fields(&parts.headers);
         let length = match *method {
             Method::HEAD => Some(0),
@@ -436,7 +467,7 @@ impl Seat<'_> {
         let idle = self.origin.options.timeouts.idle;
         let body = Download::new(incoming, lease, idle).boxed_unsync();
         let head = ResponseHead { status: parts.status.as_u16(), fields };
-        Ok(Answer { head, body, length, file: None })
+        Answer { head, body, length, file: None }
     }
 }
 
