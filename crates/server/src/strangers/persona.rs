@@ -188,9 +188,21 @@ pub(crate) fn kind(fields: &Fields) -> Option<Kind> {
     match essence.as_slice() {
         b"text/html" | b"application/xhtml+xml" => Some(Kind::Html),
         b"application/json" => Some(Kind::Script),
+        _ if goes_on(fields) => None,
         other if other.ends_with(b"+json") => Some(Kind::Script),
         _ => None,
     }
+}
+
+/// Whether it is sent for as long as somebody listens: to wait for its end is to wait for ever.
+pub(crate) fn goes_on(fields: &Fields) -> bool {
+    const UNENDING: [&[u8]; 4] = [
+        b"text/event-stream",
+        b"multipart/x-mixed-replace",
+        b"application/x-ndjson",
+        b"application/stream+json",
+    ];
+    essence(fields).is_some_and(|essence| UNENDING.contains(&essence.as_slice()))
 }
 
 /// The media type without its parameters, in lower case.

@@ -32,7 +32,7 @@ use super::bind;
 use super::brief::Brief;
 use super::copies::Copy;
 use super::fill::{First, Order, fill, untried};
-use super::persona::{PAGE_BYTES_MAX, Persona, Sample, document_of, is_redirect};
+use super::persona::{PAGE_BYTES_MAX, Persona, Sample, document_of, goes_on, is_redirect};
 use super::refusal::Refusal;
 use super::tracking;
 use super::verify::{apart, may_be_page};
@@ -60,6 +60,7 @@ pub(crate) async fn welcome(
     if journey.reader.visitor != Visitor::Stranger
         || journey.reader.errand.is_none()
         || answer.file.is_some()
+        || goes_on(&answer.head.fields)
     {
         return not_here(journey, lead, answer);
     }

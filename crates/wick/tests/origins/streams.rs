@@ -41,8 +41,12 @@ fn read_until(mut stream: &TcpStream, end: &str) -> String {
 fn events_come_one_by_one_for_strangers_and_for_members() {
     let (url, asked) = origin();
     let (_wick, address, _folder) = serve(&format!("origin = \"{url}\""));
-    for (cookie, session) in [("", ""), ("Cookie: a=b\n", ""), ("", "Set-Cookie: sid=1\r\n")] {
-        let visitor = send(address, &format!("GET /events HTTP/1.1\nHost: a\n{cookie}\n"));
+    // A stranger, to whom the app gives a session on the way; a member; a stranger.
+    for (number, (cookie, session)) in
+        [("", "Set-Cookie: sid=1\r\n"), ("Cookie: sid=2\n", ""), ("", "")].iter().enumerate()
+    {
+        let line = format!("GET /{number}/events HTTP/1.1");
+        let visitor = send(address, &format!("{line}\nHost: a\n{cookie}\n"));
         let (_, mut own) = asked.recv_timeout(PATIENCE).expect("the origin is asked");
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{session}\
