@@ -37,9 +37,7 @@ pub struct Counters {
     pub ejections: Counter,
     /// Times that one came back.
     pub returns: Counter,
-    /// Connections that went on in another protocol.
-    pub tunnels: Counter,
-    /// Requests for such that were refused because there were too many.
+    /// Requests to go on in another protocol that were refused because there were too many.
     pub tunnels_refused: Counter,
     /// Checks of a server's health that failed.
     pub checks_failed: Counter,

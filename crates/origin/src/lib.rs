@@ -104,6 +104,15 @@ impl Origin {
         matches!(self, Self::Http(_))
     }
 
+    /// How each of an origin's servers stands, where there are several.
+    #[must_use]
+    pub fn standing(&self) -> Vec<String> {
+        match self {
+            Self::Http(origin) => origin.standing(),
+            Self::Php(_) | Self::Files(_) => Vec::new(),
+        }
+    }
+
     /// Watches over the origin's health for as long as this is polled; ends at once where
     /// there is nothing to watch over.
     pub async fn watch(&self) {

@@ -76,6 +76,7 @@ impl Server {
             return Verdict::Refused(RefuseReason::HostUnknown);
         };
         say("site", site.name.clone());
+        site.origin.standing().into_iter().for_each(|server| say("origin", server));
         let now = self.clock.now();
         let bearer = head.clone();
         let reader = pipeline::read_visitor(site, &mut head);

@@ -174,6 +174,12 @@ impl Server {
         self.sites().each().iter().map(|site| site.generations.widened.read()).sum()
     }
 
+    /// What a counter of the sites' origins says, all together.
+    #[must_use]
+    pub fn of_origins(&self, count: impl Fn(&origin::Counters) -> u64) -> u64 {
+        self.sites().each().iter().map(|site| count(site.origin.counters())).sum()
+    }
+
     /// Connections open at this moment.
     #[must_use]
     pub fn connections(&self) -> usize {

@@ -100,6 +100,18 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
             "purges were refused: only programs on this machine and purge_token may purge",
         ),
         (
+            server.of_origins(|origin| origin.ejections.read()),
+            "times an origin's server failed and was left out: standard error says which and why",
+        ),
+        (
+            server.of_origins(|origin| origin.retries.read()),
+            "requests met such a server and were sent to another",
+        ),
+        (
+            server.of_origins(|origin| origin.retries_refused.read()),
+            "requests could not be sent to another server: too many had been",
+        ),
+        (
             server.purges_widened(),
             "purges took more than was asked for: there were too many patterns or tags",
         ),

@@ -253,7 +253,7 @@ fn readable(folder: &Path) -> Result<PathBuf, SiteError> {
     let wrong = |why: &str| SiteError::Folder(folder.to_owned(), why.to_owned());
     let real = fs::canonicalize(folder).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            wrong("there is no such folder; is the path right? (an origin begins with http://)")
+            wrong("there is no such folder; is the path right? (an origin begins with http:// or https://)")
         }
         _ => wrong(&format!("{error}; let this user read it")),
     })?;

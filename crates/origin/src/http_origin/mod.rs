@@ -244,7 +244,6 @@ impl HttpOrigin {
         let head = ResponseHead { status: 101, fields: convert::fields(got.response.headers()) };
         let upgraded = hyper::upgrade::on(got.response).await;
         let upgraded = upgraded.map_err(|error| OriginError::Reset(explain(&error)))?;
-        self.counters.tunnels.bump();
         Ok(Upgrading::Switched(head, Tunnel::new(upgraded, slot)))
     }
 
@@ -350,6 +349,23 @@ impl HttpOrigin {
     fn seated(&self, at: usize, slot: Slot, is_trial: bool) -> Seat<'_> {
         let began_ms = self.clock.now().ticks_ms;
         Seat { origin: self, at, slot: Some(slot), began_ms, is_trial }
+    }
+
+    /// How each of several servers stands, a line each.
+    pub(crate) fn standing(&self) -> Vec<String> {
+        let now_ms = self.clock.now().ticks_ms;
+        let line = |member: &Member| {
+            let (name, taken) = (&member.name, member.slots.taken());
+            match member.health.lock().share(now_ms) {
+                0 => format!("{name} is out of use, as it failed; {taken} requests are with it"),
+                1000 => format!("{name} is in use; {taken} requests are with it"),
+                share => format!(
+                    "{name} is back with {} % of its share; {taken} requests are with it",
+                    share / 10
+                ),
+            }
+        };
+        if self.members.len() < 2 { Vec::new() } else { self.members.iter().map(line).collect() }
     }
 
     /// Checks the servers' health for as long as this is polled, where that is wanted.

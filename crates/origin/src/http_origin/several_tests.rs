@@ -193,7 +193,7 @@ impl Stage {
     fn trouble(&self, seed: u64) -> tokio::task::JoinHandle<()> {
         let (servers, dice) = (self.servers.clone(), Dice::seeded(seed ^ 0x5eed));
         tokio::spawn(async move {
-            let mut roll = move |below| dice.roll(below).expect("it is not 0");
+            let roll = move |below| dice.roll(below).expect("it is not 0");
             loop {
                 sleep(Duration::from_millis(200 + roll(4_000))).await;
                 let server = &servers[roll(servers.len() as u64) as usize];
@@ -344,4 +344,28 @@ async fn checks_take_a_server_out_and_bring_it_back_before_any_visitor_notices()
             "wick: origin memory is back, with its whole share in 30 s",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_finds_all_connections_taken_waits_for_the_first_that_is_free() {
+    let Stage { origin, servers } = stage(&[1, 1], false, 6);
+    let mut origin = Arc::into_inner(origin).expect("it is ours");
+    origin.members.iter_mut().for_each(|member| {
+        member.slots = Slots::behind(1, origin.queue.clone());
+    });
+    let held: Vec<_> =
+        origin.members.iter().map(|member| member.slots.try_take().expect("it is free")).collect();
+    let refused = origin.send(call(&Method::GET, 1)).await.err();
+    assert_eq!(refused.as_ref().map(OriginError::status), Some(503));
+    assert_eq!(refused, Some(OriginError::QueueTimeout { seconds: 30 }));
+    assert!(refused.and_then(|error| error.retry_after_seconds()).is_some());
+    let freed = async {
+        tokio::task::yield_now().await;
+        drop(held);
+    };
+    let (answer, ()) = tokio::join!(origin.send(call(&Method::GET, 2)), freed);
+    assert!(answer.is_ok());
+    assert_eq!((origin.counters.queue_timeouts.read(), origin.counters.queue_waits.read()), (1, 2));
+    assert_eq!(servers.iter().map(|one| one.answered.load(Ordering::SeqCst)).sum::<usize>(), 1);
+    assert!(origin.standing().iter().all(|line| line.contains("memory is in use; ")));
 }

@@ -57,11 +57,7 @@ pub(crate) async fn welcome(
     let Some(strangers) = journey.site.strangers.clone() else {
         return not_here(journey, lead, answer);
     };
-    if journey.reader.visitor != Visitor::Stranger
-        || journey.reader.errand.is_none()
-        || answer.file.is_some()
-        || goes_on(&answer.head.fields)
-    {
+    if !may_be_for_strangers(&journey, &answer) {
         return not_here(journey, lead, answer);
     }
     if !is_about_privacy(reason) {
@@ -116,6 +112,14 @@ pub(crate) async fn welcome(
         land(lead, outcome.ok());
     });
     Welcome::Done(reply)
+}
+
+/// Whether an answer is worth a look: it has an end, and goes to a stranger.
+fn may_be_for_strangers(journey: &Journey, answer: &Answer) -> bool {
+    journey.reader.visitor == Visitor::Stranger
+        && journey.reader.errand.is_some()
+        && answer.file.is_none()
+        && !goes_on(&answer.head.fields)
 }
 
 /// Why an answer is no sample.

@@ -180,7 +180,10 @@ fn check_tells_everything_that_is_wrong_and_not_only_the_first() {
         "cache     off",
         &format!("- something listens on {listen} already"),
         "- can't serve /nowhere: there is no such folder",
-        &format!("- http://{nobody} does not answer (Connection refused (os error 111)): start it"),
+        &format!(
+            "- http://{nobody} does not answer (the origin can't be reached: tcp:{nobody}: \
+             Connection refused (os error 111)): start it"
+        ),
     ] {
         assert!(ended.output.contains(part), "no {part:?} in:\n{}", ended.output);
     }

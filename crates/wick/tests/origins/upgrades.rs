@@ -203,6 +203,21 @@ fn at_the_stop_tunnels_end_and_more_than_may_be_are_refused() {
 }
 
 #[test]
+fn a_tunnel_in_which_nothing_moves_ends() {
+    let chat = Chat::start();
+    let (wick, address, _folder) = serve(&format!(
+        "origin = \"http://{}\"\n[limits]\ntunnel_timeout = \"500ms\"",
+        chat.address
+    ));
+    let mut visitor = send(address, ASKED);
+    assert!(read_head(&mut visitor).starts_with("HTTP/1.1 101 "));
+    visitor.write_all(&frame(0x81, b"still here", true)).expect("it is taken");
+    assert_eq!(read_frame(&mut visitor), Some((0x81, b"still here".to_vec())));
+    assert_eq!(rest(visitor), "");
+    assert!(wick.stop().output.contains("1 connections were closed for want of progress"));
+}
+
+#[test]
 fn a_folder_has_no_other_protocol() {
     let folder = crate::wick::open_folder();
     std::fs::write(folder.path().join("chat"), "x").expect("a file");
