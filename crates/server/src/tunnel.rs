@@ -37,7 +37,7 @@ pub(crate) async fn open(mut journey: Journey) -> Reply {
         Ok(Upgrading::Answered(answer)) => {
             note_changes(&journey, &answer.head);
             let told = Told::fetched(verdict, answer.head.status, None);
-            Reply::passed(answer, &journey.head, &told, &journey.key)
+            Reply::passed(answer, &journey, &told)
         }
         Ok(Upgrading::Switched(head, tunnel)) => {
             match policy::to_client_switched(&journey.head.fields, &head.fields) {
