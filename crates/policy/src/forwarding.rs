@@ -40,7 +40,11 @@ pub fn to_origin(head: &RequestHead, peer: IpAddr, scheme: &str) -> Fields {
     fields.put(Name::XForwardedProto, scheme);
     fields.put(Name::XForwardedHost, &head.host);
     fields.put(Name::Forwarded, forwarded(&address, peer.is_ipv6(), &head.host, scheme));
-    let version = if head.version == Version::Http10 { "1.0 wick" } else { "1.1 wick" };
+    let version = match head.version {
+        Version::Http10 => "1.0 wick",
+        Version::Http11 => "1.1 wick",
+        Version::Http2 => "2.0 wick",
+    };
     fields.put(Name::Via, version);
     fields
 }

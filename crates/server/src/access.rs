@@ -11,6 +11,7 @@ use base::Now;
 use policy::Verdict;
 use wire::{Name, RequestHead, Version};
 
+use crate::Server;
 use crate::reply::Reply;
 
 /// Bytes of a field that are told.
@@ -47,6 +48,16 @@ pub struct AccessLine {
 
 /// Takes lines; it must not block.
 pub type AccessSink = Arc<dyn Fn(AccessLine) + Send + Sync>;
+
+impl Server {
+    /// Counts a reply, and ends the log's line for it.
+    pub(crate) fn note_answer(&self, line: Option<Begun>, reply: &Reply, now: Now) {
+        self.counters.count(reply);
+        if let (Some(line), Some(access)) = (line, &self.access) {
+            access(line.end(reply, now));
+        }
+    }
+}
 
 /// A line of which the end is not known yet.
 pub(crate) struct Begun {
@@ -96,6 +107,7 @@ fn protocol(version: Version) -> &'static str {
     match version {
         Version::Http10 => "HTTP/1.0",
         Version::Http11 => "HTTP/1.1",
+        Version::Http2 => "HTTP/2.0",
     }
 }
 

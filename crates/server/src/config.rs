@@ -101,6 +101,14 @@ pub struct Limits {
     pub tunnel_timeout: Duration,
     /// Connections at one time.
     pub connections_max: usize,
+    /// Requests of one HTTP/2 connection at one time.
+    pub streams_max: u32,
+    /// Streams that an HTTP/2 client may reset, at once and again in ten seconds. A page with
+    /// hundreds of pictures that is left before it is whole makes a few hundred.
+    pub resets_max: u32,
+    /// Frames that ask for nothing which an HTTP/2 client may send, at once and again in ten
+    /// seconds; what opens the window for bytes that it takes is on top of that.
+    pub idle_frames_max: u32,
     /// How long answers in flight may take after the signal to stop.
     pub grace: Duration,
 }
@@ -117,6 +125,9 @@ impl Default for Limits {
             write_timeout: Duration::from_secs(60),
             tunnel_timeout: Duration::from_secs(600),
             connections_max: 20_000,
+            streams_max: 128,
+            resets_max: 500,
+            idle_frames_max: 1000,
             grace: Duration::from_secs(30),
         }
     }

@@ -1,9 +1,10 @@
-//! One HTTP/1.1 connection: heads in, replies out, one after the other.
+//! One connection: heads of HTTP/1.1 in, replies out, one after the other.
 //!
 //! It owns the socket and every buffer, and keeps them from request to request.
 //! A hit is answered without leaving this task: read, look, one vectored write.
 //! Everything that must wait goes through [`pipeline::travel`], boxed, so that an
 //! idle connection stays small.
+//! One that begins as HTTP/2 does is given over to [`http2`].
 //! Law: RFC 9112 §9. Invariant: after any doubt about framing the connection closes.
 
 use std::future::{Future, poll_fn};
@@ -24,6 +25,7 @@ use wire::{BodyError, Name, RequestHead, ResponseHead, Version};
 
 use crate::Server;
 use crate::access::Begun;
+use crate::http2;
 use crate::journey::{Journey, Peers};
 use crate::pipeline::{self, Turn};
 use crate::render::{self, Persistence};
@@ -39,7 +41,7 @@ const LINGER_BYTES_MAX: usize = 256 << 10;
 /// How long that may take.
 const LINGER: Duration = Duration::from_secs(2);
 /// Early hints of one request that may wait to be written.
-const EARLY_MAX: usize = 8;
+pub(crate) const EARLY_MAX: usize = 8;
 
 pub(crate) struct Connection<S> {
     server: Arc<Server>,
@@ -52,6 +54,8 @@ pub(crate) struct Connection<S> {
     key: Vec<u8>,
     /// The log's line for the request in hand, where there is a log.
     line: Option<Begun>,
+    /// Whether a request of HTTP/1.1 was read.
+    has_served: bool,
 }
 
 /// Why a connection is over, as far as its own loop must know.
@@ -60,6 +64,8 @@ enum End {
     Closed,
     /// The client must be told, then the connection closes.
     Refused(HeadError),
+    /// HTTP/2 is spoken here.
+    Http2,
 }
 
 impl From<io::Error> for End {
@@ -83,6 +89,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             output: Vec::new(),
             key: Vec::new(),
             line: None,
+            has_served: false,
         }
     }
 
@@ -101,6 +108,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     return;
                 }
                 Err(End::Closed) => return,
+                Err(End::Http2) => {
+                    let Self { server, io, input, peers, place, .. } = self;
+                    let first = input.freeze();
+                    // Boxed, as connections of HTTP/1.1 need not be as large as this.
+                    return Box::pin(http2::serve(server, io, peers, place, first)).await;
+                }
             }
         }
     }
@@ -117,10 +130,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 match read_head(&self.input, &mut scanned, &mut self.head, &limits) {
                     Ok(Some((bytes, framing))) => {
                         self.input.advance(bytes);
+                        self.has_served = true;
                         self.place.set_idle(false);
                         return Ok(framing);
                     }
                     Ok(None) => {}
+                    // Known by the version that HTTP/1 can't have, so it costs HTTP/1 nothing.
+                    Err(HeadError::Version) if self.is_http2() => return Err(End::Http2),
                     Err(error) => return Err(End::Refused(error)),
                 }
                 if !begun {
@@ -134,6 +150,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.place.set_idle(self.input.is_empty());
             self.read_more().await?;
         }
+    }
+
+    /// Whether the client begins as one does who knows that HTTP/2 is spoken here: with the
+    /// preface of RFC 9113 §3.4, and nothing before it.
+    fn is_http2(&self) -> bool {
+        !self.has_served && self.input.starts_with(http2::PREFACE_START)
     }
 
     /// Reads what is there into `input`; the end of the stream is an end.
@@ -206,7 +228,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     std::mem::take(&mut self.head),
                     std::mem::take(&mut self.key),
                     framing.length,
-                    upload,
+                    upload.map(BodyExt::boxed_unsync),
                     self.peers,
                     early_sender,
                 );
@@ -313,10 +335,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         persistence: Persistence,
         now: Now,
     ) -> Result<bool, End> {
-        self.server.counters.count(&reply);
-        if let (Some(line), Some(access)) = (self.line.take(), &self.server.access) {
-            access(line.end(&reply, now));
-        }
+        self.server.note_answer(self.line.take(), &reply, now);
         self.output.clear();
         render::head(&mut self.output, &reply, persistence, now);
         match reply.payload {

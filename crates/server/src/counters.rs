@@ -18,6 +18,16 @@ pub struct Counters {
     pub connections_refused: Counter,
     /// Connections ended because they made no progress.
     pub connections_late: Counter,
+    /// Connections on which HTTP/2 was spoken.
+    pub connections_http2: Counter,
+    /// Connections of HTTP/2 ended because their clients reset too many streams, or sent too
+    /// many frames that ask for nothing.
+    pub connections_calmed: Counter,
+    /// Streams of HTTP/2 refused unread, because those of the same client that were reset are
+    /// still under way.
+    pub streams_refused: Counter,
+    /// Streams of HTTP/2 ended because their clients took nothing of the answer.
+    pub streams_late: Counter,
     /// Failures to accept, for want of descriptors or memory.
     pub accept_failures: Counter,
     /// Requests sent to an origin.
@@ -52,6 +62,10 @@ impl Default for Counters {
             panics: Arc::default(),
             connections_refused: Counter::default(),
             connections_late: Counter::default(),
+            connections_http2: Counter::default(),
+            connections_calmed: Counter::default(),
+            streams_refused: Counter::default(),
+            streams_late: Counter::default(),
             accept_failures: Counter::default(),
             fetches: Counter::default(),
             tunnels: Counter::default(),

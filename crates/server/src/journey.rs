@@ -9,7 +9,6 @@ use std::sync::Arc;
 use base::Now;
 use bytes::Bytes;
 use http::Method;
-use http_body_util::BodyExt;
 use origin::{Call, OriginError};
 use parking_lot::Mutex;
 use policy::VaryKey;
@@ -25,7 +24,6 @@ use crate::pipeline::Errand;
 use crate::serve_stored::Asked;
 use crate::site::Site;
 use crate::strangers::guests::Reader;
-use crate::upload::Upload;
 
 /// Whether a request has a cookie or an authorization.
 pub(crate) fn bears_credentials(fields: &Fields) -> bool {
@@ -67,11 +65,11 @@ impl Journey {
         head: RequestHead,
         key: Vec<u8>,
         length: Length,
-        upload: Option<Upload>,
+        body: Option<Body>,
         peers: Peers,
         early: Option<mpsc::Sender<ResponseHead>>,
     ) -> Self {
-        let body = Mutex::new(upload.map(BodyExt::boxed_unsync));
+        let body = Mutex::new(body);
         let (site, reader, fence) = (errand.site.clone(), errand.reader, errand.fence);
         Self { server, site, head, key, peers, reader, fence, length, body, early }
     }

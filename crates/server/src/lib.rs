@@ -15,6 +15,7 @@ mod explain;
 mod fetch;
 mod following;
 mod gather;
+mod http2;
 mod journey;
 mod listener;
 mod notes;

@@ -10,6 +10,7 @@ pub mod coding;
 pub mod fastcgi;
 pub mod fields;
 pub mod h1;
+pub mod h2;
 pub mod message;
 pub mod name;
 

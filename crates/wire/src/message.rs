@@ -4,7 +4,7 @@ use http::Method;
 
 use crate::Fields;
 
-/// The client's protocol version; it decides about framing and persistence.
+/// The client's protocol version; in HTTP/1 it decides about framing and persistence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// HTTP/1.0: one answer a connection unless asked otherwise.
@@ -12,6 +12,8 @@ pub enum Version {
     /// HTTP/1.1.
     #[default]
     Http11,
+    /// HTTP/2: many requests at once.
+    Http2,
 }
 
 /// A request line with its fields, normalised.

@@ -49,7 +49,12 @@ pub(crate) fn encode(
         put("PATH_INFO", info);
         put("PATH_TRANSLATED", &[root, info].concat());
     }
-    put("SERVER_PROTOCOL", if head.version == Version::Http10 { b"HTTP/1.0" } else { b"HTTP/1.1" });
+    let protocol: &[u8] = match head.version {
+        Version::Http10 => b"HTTP/1.0",
+        Version::Http11 => b"HTTP/1.1",
+        Version::Http2 => b"HTTP/2.0",
+    };
+    put("SERVER_PROTOCOL", protocol);
     put("REQUEST_SCHEME", call.scheme.as_bytes());
     if call.scheme == "https" {
         put("HTTPS", b"on");

@@ -13,7 +13,7 @@ use http::Method;
 use crate::{Name, RequestHead, Version};
 
 /// At most this many fields; browsers send about fifteen.
-const FIELDS_MAX: usize = 100;
+pub(crate) const FIELDS_MAX: usize = 100;
 
 /// How large a head may be.
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +202,7 @@ fn read_host(head: &mut RequestHead) -> Result<(), HeadError> {
 }
 
 /// Accepts a host name or address with an optional port, in lower case.
-fn push_host(out: &mut String, host: &[u8]) -> Result<(), HeadError> {
+pub(crate) fn push_host(out: &mut String, host: &[u8]) -> Result<(), HeadError> {
     const WRONG: HeadError = HeadError::Malformed("the Host is not a host name with a port");
     let text = std::str::from_utf8(host).map_err(|_| WRONG)?;
     let (name, port) = if let Some(literal) = text.strip_prefix('[') {
@@ -269,7 +269,7 @@ fn read_target(target: &str, head: &mut RequestHead) -> Result<(), HeadError> {
 }
 
 /// Copies a target, writing what is not ASCII as its percent-encoding.
-fn push_ascii(out: &mut String, path: &str) {
+pub(crate) fn push_ascii(out: &mut String, path: &str) {
     if path.is_ascii() {
         out.push_str(path);
         return;
@@ -315,7 +315,7 @@ fn read_framing(head: &mut RequestHead) -> Result<Framing, HeadError> {
     };
     let persistent = match head.version {
         _ if !fields.has(Name::Connection) => head.version == Version::Http11,
-        Version::Http11 => !fields.has_member(Name::Connection, "close"),
+        Version::Http11 | Version::Http2 => !fields.has_member(Name::Connection, "close"),
         Version::Http10 => {
             fields.has_member(Name::Connection, "keep-alive")
                 && !fields.has_member(Name::Connection, "close")
@@ -325,7 +325,9 @@ fn read_framing(head: &mut RequestHead) -> Result<Framing, HeadError> {
 }
 
 /// One length, written in digits only; the same one twice is refused like two different ones.
-fn known_length<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Result<Length, HeadError> {
+pub(crate) fn known_length<'a>(
+    mut values: impl Iterator<Item = &'a [u8]>,
+) -> Result<Length, HeadError> {
     const WRONG: HeadError = HeadError::Malformed("the Content-Length is not one number");
     let (Some(value), None) = (values.next(), values.next()) else { return Err(WRONG) };
     if value.is_empty() || value.len() > 19 || !value.iter().all(u8::is_ascii_digit) {

@@ -1,0 +1,348 @@
+//! One HTTP/2 connection: many requests at once, each on the same road as over HTTP/1.1.
+//!
+//! ```text
+//! socket ─ link ─ h2 ─┬─ head read, page at hand: answered in this turn
+//!                     └─ must wait: a future of this task, until its answer is sent
+//! ```
+//!
+//! Frames, header compression and flow control are the `h2` crate's; what a request is and what
+//! it may cost is decided here and in `wire::h2`. [`link`] gathers frames into few writes and
+//! counts those that ask for nothing; [`stream`] answers; [`upload`] is a request's body.
+//! Law: RFC 9113.
+//! Invariants: 1. a connection never has more requests under way than it may have streams,
+//! however many of them its client resets: what was asked of an origin goes on until it
+//! answers. 2. an answer in memory is never copied for a client that doesn't take it.
+
+mod head;
+mod link;
+mod meter;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod upload;
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base::Now;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use h2::server::{Builder, SendResponse};
+use h2::{Reason, RecvStream};
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use wire::h1::{Framing, HeadLimits, Length};
+use wire::{Name, RequestHead};
+
+use crate::Server;
+use crate::access::Begun;
+use crate::connection::EARLY_MAX;
+use crate::http2::link::{Link, Signals};
+use crate::http2::stream::{Answering, PIECE_BYTES};
+use crate::http2::upload::Upload;
+use crate::journey::{Journey, Peers};
+use crate::pipeline::{self, Errand, Turn};
+use crate::reply::Reply;
+use crate::watch::Place;
+
+/// What a client says first. HTTP/1.1 has no such method, so nobody else begins like that.
+pub(crate) const PREFACE_START: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
+
+/// What a client may send of one request's body before the origin has taken any.
+const STREAM_WINDOW_BYTES: u32 = 64 << 10;
+/// The same of all requests of a connection together.
+const CONNECTION_WINDOW_BYTES: u32 = 128 << 10;
+/// Frames are no larger, either way, and so are the buffers for them.
+const FRAME_BYTES_MAX: u32 = 16 << 10;
+/// What header compression may remember.
+const HEADER_TABLE_BYTES: u32 = 4 << 10;
+/// Malformed streams of one connection that are answered by resetting them.
+const MALFORMED_MAX: usize = 256;
+/// How long the last word to a client may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+type Answer = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Serves a connection on which HTTP/2 is spoken from its first byte on: known from what the
+/// client chose (ALPN), or from `first`, which was read already.
+pub(crate) async fn serve<S>(server: Arc<Server>, io: S, peers: Peers, place: Place, first: Bytes)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let head_ms = server.limits.head_timeout.as_millis() as u64;
+    place.set(server.clock.now().ticks_ms + head_ms);
+    let signals = Arc::<Signals>::default();
+    let link = Link::new(io, first, &server, place.watch(), &signals);
+    let mut handshake = pin!(settings(&server).handshake(link));
+    let begun = poll_fn(|context| match handshake.as_mut().poll(context) {
+        Poll::Ready(begun) => Poll::Ready(begun.ok()),
+        Poll::Pending => place.poll_fired(context).map(|()| None),
+    });
+    let Some(frames) = begun.await else { return };
+    server.counters.connections_http2.bump();
+    let connection = Connection {
+        server,
+        frames,
+        signals,
+        peers,
+        place,
+        answers: FuturesUnordered::new(),
+        head: RequestHead::default(),
+        key: Vec::new(),
+        phase: Phase::Begun,
+        is_leaving: false,
+    };
+    connection.run().await;
+}
+
+fn settings(server: &Server) -> Builder {
+    let limits = &server.limits;
+    let mut builder = h2::server::Builder::new();
+    builder
+        .max_concurrent_streams(limits.streams_max)
+        .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
+        .max_frame_size(FRAME_BYTES_MAX)
+        .header_table_size(HEADER_TABLE_BYTES)
+        .initial_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_send_buffer_size(PIECE_BYTES)
+        .max_local_error_reset_streams(Some(MALFORMED_MAX));
+    builder
+}
+
+struct Connection<S> {
+    server: Arc<Server>,
+    frames: h2::server::Connection<Link<S>, Bytes>,
+    signals: Arc<Signals>,
+    peers: Peers,
+    place: Place,
+    /// Requests under way, from their heads to the last bytes of their answers.
+    answers: FuturesUnordered<Answer>,
+    head: RequestHead,
+    key: Vec<u8>,
+    phase: Phase,
+    /// Whether the client was told to ask for nothing more.
+    is_leaving: bool,
+}
+
+/// What a connection's deadline is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The first request.
+    Begun,
+    /// The next request.
+    Idle,
+    /// The rest of a head.
+    Head,
+    /// Answers that lie with the library, for a client that doesn't let them come.
+    Flushing,
+    /// Nothing of ours: origins have their own time-outs, and so has each stream.
+    Busy,
+}
+
+/// Why a connection is over.
+enum End {
+    /// It is closed, or the library has said why it will be.
+    Closed,
+    /// It is not wanted any longer: idle or late.
+    Late,
+    /// Its client sends too much that asks for nothing.
+    Excess,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    async fn run(mut self) {
+        let end = poll_fn(|context| self.turn(context)).await;
+        match end {
+            End::Closed => {}
+            End::Late => self.leave(Reason::NO_ERROR).await,
+            End::Excess => {
+                self.server.counters.connections_calmed.bump();
+                self.leave(Reason::ENHANCE_YOUR_CALM).await;
+            }
+        }
+        let Self { frames, place, mut answers, .. } = self;
+        drop(frames);
+        // What was asked of an origin is finished, as when an HTTP/1.1 visitor goes away:
+        // others may wait for it, and a write's traces must be swept.
+        place.clear();
+        while !answers.is_empty() {
+            let next = poll_fn(|context| match answers.poll_next_unpin(context) {
+                Poll::Ready(answer) => Poll::Ready(answer.is_some()),
+                Poll::Pending => place.poll_fired(context).map(|()| false),
+            });
+            if !next.await {
+                return;
+            }
+        }
+    }
+
+    /// Does all that can be done now. Frames are gathered meanwhile and leave at its end.
+    fn turn(&mut self, context: &mut Context<'_>) -> Poll<End> {
+        let mut now = None;
+        if !self.is_leaving && self.server.is_closing() {
+            self.is_leaving = true;
+            self.frames.graceful_shutdown();
+        }
+        self.signals.cork();
+        loop {
+            while let Poll::Ready(Some(())) = self.answers.poll_next_unpin(context) {
+                now.get_or_insert_with(|| self.server.clock.now());
+            }
+            match self.frames.poll_accept(context) {
+                Poll::Ready(Some(Ok((request, respond)))) => {
+                    let now = *now.get_or_insert_with(|| self.server.clock.now());
+                    if let Some(answer) = self.receive(request, respond, now) {
+                        self.answers.push(answer);
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    if error.reason() == Some(Reason::ENHANCE_YOUR_CALM) && error.is_library() {
+                        self.server.counters.connections_calmed.bump();
+                    }
+                    return Poll::Ready(End::Closed);
+                }
+                Poll::Ready(None) => return Poll::Ready(End::Closed),
+                // Once more, to let what was gathered leave.
+                Poll::Pending if self.signals.uncork() => {}
+                Poll::Pending => break,
+            }
+        }
+        self.set_deadline(now);
+        if self.signals.excess().is_some() {
+            return Poll::Ready(End::Excess);
+        }
+        self.place.poll_fired(context).map(|()| End::Late)
+    }
+
+    /// Sees to it that the connection ends when its client is silent. `now`: when a request
+    /// came or an answer was finished, if any was in this turn.
+    fn set_deadline(&mut self, now: Option<Now>) {
+        let has_answers = !self.answers.is_empty();
+        let has_streams = has_answers || self.frames.has_streams();
+        let is_midway = self.signals.is_midway();
+        self.place.set_idle(!has_streams && !is_midway && !self.signals.is_stuck());
+        if self.signals.is_stuck() {
+            // The link has set it when the client stopped taking anything.
+            self.phase = Phase::Flushing;
+            return;
+        }
+        let limits = &self.server.limits;
+        let (phase, within) = match (has_answers, has_streams, is_midway) {
+            (true, _, _) => (Phase::Busy, None),
+            (_, true, _) => (Phase::Flushing, Some(limits.write_timeout)),
+            (_, _, true) => (Phase::Head, Some(limits.head_timeout)),
+            _ if self.phase == Phase::Begun && now.is_none() => return,
+            _ => (Phase::Idle, Some(limits.idle_timeout)),
+        };
+        if phase == self.phase && now.is_none() {
+            return;
+        }
+        self.phase = phase;
+        match within {
+            None => self.place.clear(),
+            Some(within) => {
+                let now = now.unwrap_or_else(|| self.server.clock.now());
+                self.place.set(now.ticks_ms + within.as_millis() as u64);
+            }
+        }
+    }
+
+    /// Takes a request in: answers it, or gives the future that will.
+    fn receive(
+        &mut self,
+        request: Request<RecvStream>,
+        mut respond: SendResponse<Bytes>,
+        now: Now,
+    ) -> Option<Answer> {
+        let server = &self.server;
+        if self.answers.len() >= server.limits.streams_max as usize {
+            // Its client has reset streams that are still under way at an origin.
+            server.counters.streams_refused.bump();
+            respond.send_reset(Reason::REFUSED_STREAM);
+            return None;
+        }
+        let (parts, incoming) = request.into_parts();
+        let has_body = !incoming.is_end_stream();
+        let limits = HeadLimits {
+            head_bytes_max: server.limits.head_bytes_max,
+            target_bytes_max: server.limits.target_bytes_max,
+        };
+        let mut answering = Answering {
+            server: server.clone(),
+            respond,
+            line: None,
+            is_head: parts.method == Method::HEAD,
+            takes_trailers: false,
+        };
+        let framing = match wire::h2::read_head(&parts, has_body, &mut self.head, &limits) {
+            Ok(framing) => framing,
+            Err(error) => return rest(answering.begin(Reply::unreadable(error), now)),
+        };
+        answering.takes_trailers = self.head.fields.has_member(Name::Te, "trailers");
+        let peer = self.peers.peer.ip();
+        answering.line = server.access.as_ref().map(|_| Begun::of(&self.head, peer, now));
+        let limit = server.limits.body_bytes_max;
+        let turn = match framing.length {
+            Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
+            length => {
+                let (has_body, key) = (length != Length::None, &mut self.key);
+                pipeline::depart(server, &mut self.head, has_body, now, key, self.peers)
+            }
+        };
+        match turn {
+            Turn::Arrived(reply) => rest(answering.begin(reply, now)),
+            Turn::Onward(errand) => Some(self.set_out(errand, framing, incoming, answering)),
+        }
+    }
+
+    /// Sends a request on the part of the road that waits.
+    fn set_out(
+        &mut self,
+        errand: Errand,
+        framing: Framing,
+        incoming: RecvStream,
+        answering: Answering,
+    ) -> Answer {
+        let hints = errand.site.origin.sends_hints().then(|| mpsc::channel(EARLY_MAX));
+        let (early_sender, early) = hints.unzip();
+        let (wanted_sender, wanted) = framing.expects_continue.then(oneshot::channel).unzip();
+        let limits = &self.server.limits;
+        let body = (framing.length != Length::None).then(|| {
+            let (most, patience) = (limits.body_bytes_max, limits.body_timeout);
+            Upload::new(incoming, framing.length, most, patience, wanted_sender).boxed_unsync()
+        });
+        let journey = Journey::new(
+            self.server.clone(),
+            &errand,
+            std::mem::take(&mut self.head),
+            std::mem::take(&mut self.key),
+            framing.length,
+            body,
+            self.peers,
+            early_sender,
+        );
+        let travel = pipeline::travel(journey, errand.hash, errand.task);
+        Box::pin(answering.answer(travel, early, wanted))
+    }
+
+    /// Says that nothing more will be answered, and why.
+    async fn leave(&mut self, reason: Reason) {
+        self.frames.abrupt_shutdown(reason);
+        self.signals.uncork();
+        // A client that doesn't take it has heard enough.
+        let _ = timeout(FAREWELL, poll_fn(|context| self.frames.poll_closed(context))).await;
+    }
+}
+
+/// The future that sends what could not be sent at once.
+fn rest(rest: Option<stream::Rest>) -> Option<Answer> {
+    rest.map(|rest| Box::pin(rest.send()) as Answer)
+}

@@ -1,0 +1,133 @@
+//! A request's body on its way from a stream to the origin.
+//!
+//! The origin takes it piece by piece, and only what was taken lets the client send more: a
+//! slow origin slows its own client down, and no more is held than the stream's window.
+//! Law: RFC 9113 §5.2. That the pieces are as long as `Content-Length` says is seen to by the
+//! library below. Trailers of requests end here, as over HTTP/1.1.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::RecvStream;
+use http_body::{Frame, SizeHint};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, Sleep, sleep};
+use wire::BodyError;
+use wire::h1::Length;
+
+/// A body that yields what a stream brings.
+pub(crate) struct Upload {
+    incoming: RecvStream,
+    /// Bytes that the origin has, and that the client may not send anew yet.
+    held: usize,
+    taken_bytes: u64,
+    limit_bytes: u64,
+    left: Option<u64>,
+    patience: Duration,
+    /// Runs while the client is waited for.
+    silence: Option<Pin<Box<Sleep>>>,
+    /// Told that the body is wanted, once it has to be waited for.
+    wanted: Option<oneshot::Sender<()>>,
+    is_over: bool,
+}
+
+impl Upload {
+    /// The body of a request of this length, which may not exceed `limit_bytes` nor pause for
+    /// longer than `patience`. `wanted` is told if somebody waits for it.
+    pub(crate) fn new(
+        incoming: RecvStream,
+        length: Length,
+        limit_bytes: u64,
+        patience: Duration,
+        wanted: Option<oneshot::Sender<()>>,
+    ) -> Self {
+        let left = match length {
+            Length::None => Some(0),
+            Length::Known(bytes) => Some(bytes),
+            Length::Chunked => None,
+        };
+        let (held, taken_bytes, silence, is_over) = (0, 0, None, false);
+        Self { incoming, held, taken_bytes, limit_bytes, left, patience, silence, wanted, is_over }
+    }
+
+    /// Lets the client send as much as the origin has taken.
+    fn release(&mut self) {
+        // It fails only for more than was received.
+        let released =
+            self.incoming.flow_control().release_capacity(std::mem::take(&mut self.held));
+        debug_assert!(released.is_ok());
+    }
+
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let patience = self.patience;
+        let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(patience)));
+        silence.as_mut().poll(context)
+    }
+
+    fn take(&mut self, data: Bytes) -> Result<Frame<Bytes>, BodyError> {
+        self.held = data.len();
+        self.taken_bytes += data.len() as u64;
+        if self.taken_bytes > self.limit_bytes {
+            return Err(BodyError::TooLarge { limit: self.limit_bytes });
+        }
+        if let Some(left) = &mut self.left {
+            let over = || BodyError::Client("it is longer than announced".into());
+            *left = left.checked_sub(data.len() as u64).ok_or_else(over)?;
+        }
+        Ok(Frame::data(data))
+    }
+}
+
+impl http_body::Body for Upload {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let upload = &mut *self;
+        if upload.is_over {
+            return Poll::Ready(None);
+        }
+        upload.release();
+        let next = match upload.incoming.poll_data(context) {
+            Poll::Ready(next) => next,
+            Poll::Pending => {
+                if let Some(wanted) = upload.wanted.take() {
+                    // Nobody listens any more if the answer is on its way already.
+                    let _ = wanted.send(());
+                }
+                if upload.poll_silence(context).is_pending() {
+                    return Poll::Pending;
+                }
+                upload.is_over = true;
+                let seconds = upload.patience.as_secs();
+                return Poll::Ready(Some(Err(BodyError::ClientIdle { seconds })));
+            }
+        };
+        if let Some(silence) = &mut upload.silence {
+            silence.as_mut().reset(Instant::now() + upload.patience);
+        }
+        let frame = match next {
+            Some(Ok(data)) => Some(upload.take(data)),
+            Some(Err(error)) => Some(Err(BodyError::Client(error.to_string()))),
+            None if upload.left.is_some_and(|left| left > 0) => {
+                Some(Err(BodyError::Client("it is shorter than announced".into())))
+            }
+            None => None,
+        };
+        upload.is_over = !matches!(frame, Some(Ok(_)));
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over || self.left == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
