@@ -27,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "fastcgi_head", body: targets::fastcgi::run_head },
     Target { name: "fastcgi_params", body: targets::fastcgi::run_params },
     Target { name: "fastcgi_record", body: targets::fastcgi::run_records },
+    Target { name: "http2_head", body: targets::http2_head::run },
     Target { name: "php_settings", body: targets::settings::run_php },
     Target { name: "purge", body: targets::purge::run },
     Target { name: "range", body: targets::range::run },

@@ -48,6 +48,9 @@ pub fn read_head(
     if !(path.starts_with('/') || (path == "*" && head.method == Method::OPTIONS)) {
         return Err(HeadError::Malformed("the :path does not begin with a slash"));
     }
+    if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+        return Err(HeadError::Malformed("the :path holds a forbidden character"));
+    }
     head.target.clear();
     push_ascii(&mut head.target, path);
     read_framing(head, has_body)
@@ -86,7 +89,6 @@ fn read_host(
 fn read_fields(fields: &HeaderMap, head: &mut RequestHead) -> Result<(), HeadError> {
     head.fields.clear();
     head.fields.put(Name::Host, &head.host);
-    let mut left = FIELDS_MAX;
     for name in fields.keys() {
         if name == COOKIE {
             let crumbs = fields.get_all(name).iter().map(|crumb| crumb.as_bytes());
@@ -94,7 +96,6 @@ fn read_fields(fields: &HeaderMap, head: &mut RequestHead) -> Result<(), HeadErr
             continue;
         }
         for value in fields.get_all(name) {
-            left = left.checked_sub(1).ok_or(HeadError::TooLarge)?;
             push(name.as_str().as_bytes(), value.as_bytes(), head)?;
         }
     }
@@ -138,7 +139,8 @@ fn push(name: &[u8], value: &[u8], head: &mut RequestHead) -> Result<(), HeadErr
     }
     head.fields
         .try_push(name, value)
-        .map_err(|_| HeadError::Malformed("a field holds a forbidden character"))
+        .map_err(|_| HeadError::Malformed("a field holds a forbidden character"))?;
+    if head.fields.len() > FIELDS_MAX { Err(HeadError::TooLarge) } else { Ok(()) }
 }
 
 /// Unlike in HTTP/1.1 nothing takes white space from a value's ends, so that who passes it on
@@ -169,4 +171,111 @@ fn read_framing(head: &RequestHead, has_body: bool) -> Result<Framing, HeadError
         Some(_) => return Err(HeadError::Expectation),
     };
     Ok(Framing { length, persistent: true, expects_continue })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    /// Reads a head written as `METHOD URI`, then fields, a line each.
+    fn read(text: &str, has_body: bool) -> Result<(RequestHead, Framing), HeadError> {
+        let mut lines = text.split('\n');
+        let (method, uri) = lines.next().and_then(|line| line.split_once(' ')).expect("a line");
+        let mut request = Request::builder().method(method).uri(uri);
+        for line in lines {
+            let (name, value) = line.split_once(':').expect("a field");
+            request = request.header(name, value);
+        }
+        let (parts, ()) = request.body(()).expect("a request").into_parts();
+        let mut head = RequestHead::default();
+        let limits = HeadLimits { target_bytes_max: 50, ..HeadLimits::default() };
+        let framing = read_head(&parts, has_body, &mut head, &limits)?;
+        Ok((head, framing))
+    }
+
+    #[test]
+    fn heads_are_those_of_http11() {
+        for (text, host, target, fields) in [
+            ("GET http://A.test:80/x?y", "a.test:80", "/x?y", "host: a.test:80|"),
+            ("GET http://a.test", "a.test", "/", "host: a.test|"),
+            ("GET /x\nhost:A.test", "a.test", "/x", "host: a.test|"),
+            ("GET http://a.test/\nhost:A.TEST", "a.test", "/", "host: a.test|"),
+            ("GET http://[::1]:8/", "[::1]:8", "/", "host: [::1]:8|"),
+            ("OPTIONS *\nhost:a", "a", "*", "host: a|"),
+            ("GET http://a/\nte:Trailers\nx:y z", "a", "/", "host: a|te: Trailers|x: y z|"),
+            ("GET http://a/\ncookie:b=1", "a", "/", "host: a|cookie: b=1|"),
+            (
+                "GET http://a/\ncookie:b=1\nx:1\ncookie:c=2\ncookie:d=\"3\"",
+                "a",
+                "/",
+                "host: a|cookie: b=1; c=2; d=\"3\"|x: 1|",
+            ),
+            ("GET http://a/é", "a", "/%C3%A9", "host: a|"),
+        ] {
+            let (head, framing) = read(text, false).expect(text);
+            let mut out = Vec::new();
+            head.fields.render(&mut out);
+            let shown = String::from_utf8(out).expect("text").replace("\r\n", "|");
+            assert_eq!((&*head.host, &*head.target, &*shown), (host, target, fields), "{text}");
+            assert_eq!((head.version, framing.length), (Version::Http2, Length::None));
+        }
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        let long = format!("GET http://a/{}", "x".repeat(50));
+        for (text, status) in [
+            ("CONNECT a:80", 400),
+            ("GET /", 400),
+            ("GET /\nhost:", 400),
+            ("GET /\nhost:a b", 400),
+            ("GET /\nhost:a\nhost:a", 400),
+            ("GET http://a/\nhost:b", 400),
+            ("GET http://u@a/", 400),
+            ("GET ftp://a/", 400),
+            ("GET *\nhost:a", 400),
+            (&long, 414),
+            ("GET http://a/\nconnection:close", 400),
+            ("GET http://a/\nkeep-alive:1", 400),
+            ("GET http://a/\nproxy-connection:1", 400),
+            ("GET http://a/\ntransfer-encoding:chunked", 400),
+            ("GET http://a/\nupgrade:x", 400),
+            ("GET http://a/\nte:trailers, gzip", 400),
+            ("GET http://a/\nx: y", 400),
+            ("GET http://a/\nx:y\t", 400),
+            ("GET http://a/\ncookie:a=1\ncookie: b=1", 400),
+            ("GET http://a/\ncontent-length:1", 400),
+            ("GET http://a/\ncontent-length:1, 1", 400),
+            ("GET http://a/\nexpect:miracles", 417),
+        ] {
+            let refused = read(text, false).map(|(head, _)| head.target);
+            assert_eq!(refused.map_err(HeadError::status), Err(status), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_what_frames_bring() {
+        for (text, has_body, length) in [
+            ("POST http://a/", true, Length::Chunked),
+            ("POST http://a/\ncontent-length:3", true, Length::Known(3)),
+            ("POST http://a/\ncontent-length:0", true, Length::None),
+            ("POST http://a/\ncontent-length:0", false, Length::None),
+        ] {
+            assert_eq!(read(text, has_body).expect(text).1.length, length, "{text}");
+        }
+        let (_, framing) = read("POST http://a/\nexpect:100-Continue", true).expect("a head");
+        assert!(framing.expects_continue);
+    }
+
+    #[test]
+    fn there_is_a_bound_on_fields_but_not_on_crumbs_of_a_cookie() {
+        let with = |name: &str, count: usize| {
+            (0..count).fold("GET http://a/".to_owned(), |text, _| text + "\n" + name + ":a=1")
+        };
+        assert!(read(&with("x", 99), false).is_ok());
+        assert_eq!(read(&with("x", 100), false).err(), Some(HeadError::TooLarge));
+        assert!(read(&with("cookie", 500), false).is_ok());
+    }
 }
