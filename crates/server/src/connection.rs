@@ -37,9 +37,9 @@ use crate::watch::Place;
 /// A first read this large takes any usual head in one go.
 const READ_BYTES: usize = 4 << 10;
 /// What is read and thrown away after an answer that did not wait for its request's body.
-const LINGER_BYTES_MAX: usize = 256 << 10;
+pub(crate) const LINGER_BYTES_MAX: usize = 256 << 10;
 /// How long that may take.
-const LINGER: Duration = Duration::from_secs(2);
+pub(crate) const LINGER: Duration = Duration::from_secs(2);
 /// Early hints of one request that may wait to be written.
 pub(crate) const EARLY_MAX: usize = 8;
 

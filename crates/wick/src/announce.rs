@@ -84,6 +84,15 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
         (counters.connections_refused.read(), "connections were turned away: there were too many"),
         (counters.connections_late.read(), "connections were closed for want of progress"),
         (
+            counters.connections_calmed.read(),
+            "HTTP/2 connections were closed: their clients sent too much that asks for nothing",
+        ),
+        (
+            counters.streams_refused.read(),
+            "HTTP/2 requests were refused: their clients had reset too many still under way",
+        ),
+        (counters.streams_late.read(), "HTTP/2 answers were given up: nobody took them"),
+        (
             counters.accept_failures.read(),
             "connections could not be accepted: raise the limit on open files",
         ),

@@ -284,7 +284,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         let framing = match wire::h2::read_head(&parts, has_body, &mut self.head, &limits) {
             Ok(framing) => framing,
-            Err(error) => return rest(answering.begin(Reply::unreadable(error), now)),
+            Err(error) => {
+                let rest = answering.begin(Reply::unreadable(error), now);
+                return finish(rest, incoming, has_body);
+            }
         };
         answering.takes_trailers = self.head.fields.has_member(Name::Te, "trailers");
         let peer = self.peers.peer.ip();
@@ -298,8 +301,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         };
         match turn {
-            Turn::Arrived(reply) => rest(answering.begin(reply, now)),
-            Turn::Onward(errand) => Some(self.set_out(errand, framing, incoming, answering)),
+            Turn::Arrived(reply) => finish(answering.begin(reply, now), incoming, has_body),
+            Turn::Onward(errand) => {
+                let body = has_body.then_some(incoming);
+                Some(self.set_out(errand, framing, body, answering))
+            }
         }
     }
 
@@ -308,29 +314,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         &mut self,
         errand: Errand,
         framing: Framing,
-        incoming: RecvStream,
+        incoming: Option<RecvStream>,
         answering: Answering,
     ) -> Answer {
         let hints = errand.site.origin.sends_hints().then(|| mpsc::channel(EARLY_MAX));
         let (early_sender, early) = hints.unzip();
         let (wanted_sender, wanted) = framing.expects_continue.then(oneshot::channel).unzip();
         let limits = &self.server.limits;
-        let body = (framing.length != Length::None).then(|| {
-            let (most, patience) = (limits.body_bytes_max, limits.body_timeout);
-            Upload::new(incoming, framing.length, most, patience, wanted_sender).boxed_unsync()
-        });
+        let (body, left_over) = incoming
+            .map(|incoming| {
+                let (most, patience) = (limits.body_bytes_max, limits.body_timeout);
+                Upload::new(incoming, framing.length, most, patience, wanted_sender)
+            })
+            .unzip();
+        let body = body.filter(|_| framing.length != Length::None);
         let journey = Journey::new(
             self.server.clone(),
             &errand,
             std::mem::take(&mut self.head),
             std::mem::take(&mut self.key),
             framing.length,
-            body,
+            body.map(BodyExt::boxed_unsync),
             self.peers,
             early_sender,
         );
         let travel = pipeline::travel(journey, errand.hash, errand.task);
-        Box::pin(answering.answer(travel, early, wanted))
+        Box::pin(answering.answer(travel, early, wanted, left_over))
     }
 
     /// Says that nothing more will be answered, and why.
@@ -342,7 +351,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// The future that sends what could not be sent at once.
-fn rest(rest: Option<stream::Rest>) -> Option<Answer> {
-    rest.map(|rest| Box::pin(rest.send()) as Answer)
+/// The future that sends what could not be sent at once, and reads what nobody wants.
+fn finish(rest: Option<stream::Rest>, incoming: RecvStream, has_body: bool) -> Option<Answer> {
+    match (rest, has_body) {
+        (None, false) => None,
+        (Some(rest), false) => Some(Box::pin(rest.send())),
+        (rest, true) => Some(Box::pin(async move {
+            if let Some(rest) = rest {
+                rest.send().await;
+            }
+            upload::drain(incoming).await;
+        })),
+    }
 }

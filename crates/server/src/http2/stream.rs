@@ -12,7 +12,7 @@ use std::task::Poll;
 use base::Now;
 use bytes::Bytes;
 use h2::server::SendResponse;
-use h2::{Reason, SendStream};
+use h2::{Reason, RecvStream, SendStream};
 use http::{Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -22,7 +22,8 @@ use wire::{Body, ResponseHead};
 
 use crate::Server;
 use crate::access::Begun;
-use crate::http2::head;
+use crate::connection::LINGER;
+use crate::http2::{head, upload};
 use crate::reply::{Payload, Reply};
 
 /// So much of one answer is handed to the library at a time.
@@ -87,12 +88,13 @@ impl Answering {
     }
 
     /// Waits for the reply, and answers; early hints go before it, and `100 Continue` once the
-    /// body is `wanted`.
+    /// body is `wanted`. What the origin has left of the body is in `left_over`.
     pub(crate) async fn answer(
         mut self,
         reply: impl Future<Output = Reply>,
         mut hints: Option<mpsc::Receiver<ResponseHead>>,
         mut wanted: Option<oneshot::Receiver<()>>,
+        left_over: Option<oneshot::Receiver<RecvStream>>,
     ) {
         let reply = {
             let mut reply = std::pin::pin!(reply);
@@ -119,6 +121,11 @@ impl Answering {
         let now = self.server.clock.now();
         if let Some(rest) = self.begin(reply, now) {
             rest.send().await;
+        }
+        let Some(left_over) = left_over else { return };
+        // The origin may go on reading behind its answer, but not for long.
+        if let Ok(Ok(incoming)) = timeout(LINGER, left_over).await {
+            upload::drain(incoming).await;
         }
     }
 

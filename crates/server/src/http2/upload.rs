@@ -13,13 +13,18 @@ use bytes::Bytes;
 use h2::RecvStream;
 use http_body::{Frame, SizeHint};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 use wire::BodyError;
 use wire::h1::Length;
 
+use crate::connection::{LINGER, LINGER_BYTES_MAX};
+
 /// A body that yields what a stream brings.
 pub(crate) struct Upload {
-    incoming: RecvStream,
+    /// Always there until this is dropped.
+    incoming: Option<RecvStream>,
+    /// Who takes what the origin left.
+    leavings: Option<oneshot::Sender<RecvStream>>,
     /// Bytes that the origin has, and that the client may not send anew yet.
     held: usize,
     taken_bytes: u64,
@@ -35,29 +40,43 @@ pub(crate) struct Upload {
 
 impl Upload {
     /// The body of a request of this length, which may not exceed `limit_bytes` nor pause for
-    /// longer than `patience`. `wanted` is told if somebody waits for it.
+    /// longer than `patience`. `wanted` is told if somebody waits for it; what is left of it in
+    /// the end goes to whom the receiver belongs that comes with it.
     pub(crate) fn new(
         incoming: RecvStream,
         length: Length,
         limit_bytes: u64,
         patience: Duration,
         wanted: Option<oneshot::Sender<()>>,
-    ) -> Self {
+    ) -> (Self, oneshot::Receiver<RecvStream>) {
         let left = match length {
             Length::None => Some(0),
             Length::Known(bytes) => Some(bytes),
             Length::Chunked => None,
         };
+        let (leavings, left_over) = oneshot::channel();
+        let (incoming, leavings) = (Some(incoming), Some(leavings));
         let (held, taken_bytes, silence, is_over) = (0, 0, None, false);
-        Self { incoming, held, taken_bytes, limit_bytes, left, patience, silence, wanted, is_over }
+        let upload = Self {
+            incoming,
+            leavings,
+            held,
+            taken_bytes,
+            limit_bytes,
+            left,
+            patience,
+            silence,
+            wanted,
+            is_over,
+        };
+        (upload, left_over)
     }
 
     /// Lets the client send as much as the origin has taken.
     fn release(&mut self) {
-        // It fails only for more than was received.
-        let released =
-            self.incoming.flow_control().release_capacity(std::mem::take(&mut self.held));
-        debug_assert!(released.is_ok());
+        if let Some(incoming) = &mut self.incoming {
+            give_back(incoming, std::mem::take(&mut self.held));
+        }
     }
 
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -80,6 +99,39 @@ impl Upload {
     }
 }
 
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.release();
+        if let (Some(incoming), Some(leavings)) = (self.incoming.take(), self.leavings.take()) {
+            // Where nobody waits for it the library resets the stream.
+            let _ = leavings.send(incoming);
+        }
+    }
+}
+
+/// Reads on for a moment after an answer that did not wait for its request's body: some clients
+/// take the answer for broken if what they still send is met by a reset.
+pub(crate) async fn drain(mut incoming: RecvStream) {
+    let drained = async {
+        let mut left = LINGER_BYTES_MAX;
+        while let Some(Ok(data)) = incoming.data().await {
+            give_back(&mut incoming, data.len());
+            match left.checked_sub(data.len()) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    // Who is slower than that is reset.
+    let _ = timeout(LINGER, drained).await;
+}
+
+fn give_back(incoming: &mut RecvStream, bytes: usize) {
+    // It fails only for more than was received.
+    let released = incoming.flow_control().release_capacity(bytes);
+    debug_assert!(released.is_ok());
+}
+
 impl http_body::Body for Upload {
     type Data = Bytes;
     type Error = BodyError;
@@ -93,7 +145,8 @@ impl http_body::Body for Upload {
             return Poll::Ready(None);
         }
         upload.release();
-        let next = match upload.incoming.poll_data(context) {
+        let Some(incoming) = &mut upload.incoming else { return Poll::Ready(None) };
+        let next = match incoming.poll_data(context) {
             Poll::Ready(next) => next,
             Poll::Pending => {
                 if let Some(wanted) = upload.wanted.take() {

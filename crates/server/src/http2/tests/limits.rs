@@ -159,6 +159,34 @@ async fn a_pausing_body_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_still_sent_behind_an_answer_is_read_for_a_while() {
+    let rig = Rig::new();
+    let mut raw = Raw::begin(rig.connect()).await;
+    // A host that is none, for the shortest way to an answer; and one by the origin.
+    for (stream, host, status) in [(1, "a,b", "400"), (3, "example.test", "200")] {
+        let fields = [(":method", "GET"), USUAL[1], (":path", "/page"), (":authority", host)];
+        let fields = [&fields[..], &[("content-length", "0")]].concat();
+        raw.send(HEADERS, END_HEADERS, stream, &block(&fields)).await;
+        assert_eq!(raw.outcome(stream).await, status);
+        raw.send(DATA, END_STREAM, stream, b"").await;
+    }
+    let fields = [(":method", "POST"), USUAL[1], USUAL[2], (":authority", "a,b")];
+    raw.send(HEADERS, END_HEADERS, 5, &block(&fields)).await;
+    assert_eq!(raw.outcome(5).await, "400");
+    let mut resets = Vec::new();
+    for _ in 0..3 {
+        raw.send(DATA, 0, 5, &[0; 9000]).await;
+        resets.push(raw.outcome(5).await);
+    }
+    // No answer is cut off by a reset before its client had a moment.
+    assert_eq!(resets, ["nothing", "nothing", "reset 0"]);
+    while let Some(frame) = raw.next().await {
+        assert_ne!((frame.kind, frame.stream), (RST_STREAM, 1));
+        assert_ne!((frame.kind, frame.stream), (RST_STREAM, 3));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_write_goes_on_when_its_visitor_goes_away() {
     let rig = Rig::new();
     let mut raw = Raw::begin(rig.connect()).await;
