@@ -111,8 +111,9 @@ http {{
     return _ready(Server(name, port, child))
 
 
-def nginx_php(into, cores, site, cached, name="nginx"):
-    """nginx before php-fpm, from its cache (files held open) or without one."""
+def nginx_php(into, cores, site, cached, name="nginx", http2_port=None):
+    """nginx before php-fpm, from its cache (files held open) or without one. On
+    `http2_port` it speaks HTTP/2 in clear text."""
     cache = """
     fastcgi_cache_path {folder}/cache levels=1:2 keys_zone=pages:16m max_size=1g inactive=1h
         use_temp_path=off;
@@ -133,6 +134,7 @@ def nginx_php(into, cores, site, cached, name="nginx"):
     upstream php {{ server unix:{site.socket("nginx")}; keepalive {PHP_CHILDREN}; }}
     server {{
         listen 127.0.0.1:{{port}} backlog=16384;
+{f"        listen 127.0.0.1:{http2_port} http2 backlog=16384;" if http2_port else ""}
         root {site.site};
         location ~ \\.php$ {{
             include /etc/nginx/fastcgi_params;
@@ -171,6 +173,28 @@ def nginx_proxy_cache(into, cores, origin):
         }}
     }}""",
     )
+
+
+def h2o(into, cores, folder):
+    """h2o, which has no cache, before a folder of files."""
+    port = scope.free_port()
+    configuration = into.folder / "h2o.conf"
+    configuration.write_text(
+        f"""user: www-data
+num-threads: 1
+http2-idle-timeout: 600
+listen:
+  host: 127.0.0.1
+  port: {port}
+hosts:
+  default:
+    paths:
+      "/":
+        file.dir: {folder}
+"""
+    )
+    command = [machine.program("h2o"), "-m", "worker", "-c", configuration]
+    return _ready(Server("h2o", port, into.start("h2o", command, cores)))
 
 
 def varnish(into, cores, origin, memory="256m", more_rules=""):

@@ -1,4 +1,4 @@
-"""The visitors: wrk, ab, crowds and walks, and what their output says.
+"""The visitors: wrk, ab, h2load, crowds and walks, and what their output says.
 
 A visit that saw anything but the expected answers is Void.
 """
@@ -89,6 +89,25 @@ def _wrk(server, path, body_bytes, connections, seconds, cores, threads, script,
     if said["bytes"] < said["requests"] * body_bytes:
         raise Void(f"{server.name}: answers under wrk are shorter than {body_bytes} bytes")
     return Visit(said["requests"], said["microseconds"] / 1e6)
+
+
+def h2load(server, path, body_bytes, connections, streams, seconds, cores):
+    """HTTP/2 in clear text: on each connection so many requests for one page at a time."""
+    command = [machine.program("h2load"), "-t", 1, "-c", connections, "-m", streams]
+    command += ["-D", seconds, f"http://{server.address}{path}"]
+    output = scope.run(command, cores)
+    counted = re.search(r"^requests: (\d+) total, .* (\d+) succeeded, (.+)$", output, re.MULTILINE)
+    traffic = re.search(r"\((\d+)\) data$", output, re.MULTILINE)
+    if counted is None or traffic is None:
+        raise Void(f"h2load said nothing that can be read:\n{output}")
+    succeeded, others = int(counted[2]), counted[3]
+    if not succeeded or not re.fullmatch(r"0 failed, 0 errored, 0 timeout", others):
+        raise Void(f"{server.name}: some of h2load's requests failed:\n{output}")
+    if "Application protocol: h2c" not in output:
+        raise Void(f"{server.name}: that was not HTTP/2 in clear text:\n{output}")
+    if int(traffic[1]) < succeeded * body_bytes:
+        raise Void(f"{server.name}: answers under h2load are shorter than {body_bytes} bytes")
+    return Visit(succeeded, seconds)
 
 
 def ab(server, path, body_bytes, requests, concurrency, cores):
