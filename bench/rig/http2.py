@@ -22,7 +22,7 @@ def measure(options):
         files = here.folder / "files"
         files.mkdir()
         h2o = servers.h2o(here, cores, files)
-        for body_bytes, target in ((9435, 1.5), (34600, 1.2)):
+        for body_bytes, target in ((9435, 1.2), (34600, 1.0)):
             path = f"/page.php?size={body_bytes}"
             caches = [server for server in (wick, nginx) if server]
             visit.warm(caches, path, body_bytes, site.count)

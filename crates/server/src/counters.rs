@@ -23,6 +23,8 @@ pub struct Counters {
     /// Connections of HTTP/2 ended because their clients reset too many streams, or sent too
     /// many frames that ask for nothing.
     pub connections_calmed: Counter,
+    /// Streams of HTTP/2 that were reset: malformed, refused, too large, late, or broken off.
+    pub streams_reset: Counter,
     /// Streams of HTTP/2 refused unread, because those of the same client that were reset are
     /// still under way.
     pub streams_refused: Counter,
@@ -64,6 +66,7 @@ impl Default for Counters {
             connections_late: Counter::default(),
             connections_http2: Counter::default(),
             connections_calmed: Counter::default(),
+            streams_reset: Counter::default(),
             streams_refused: Counter::default(),
             streams_late: Counter::default(),
             accept_failures: Counter::default(),

@@ -19,6 +19,8 @@ use crate::watch::Watch;
 
 /// So much leaves together.
 const BATCH_BYTES: usize = 64 << 10;
+/// Room for a first answer, made when there is one.
+const FIRST_BYTES: usize = 1 << 10;
 
 /// What the connection and its link tell each other. Both are of one task.
 #[derive(Default)]
@@ -107,8 +109,17 @@ impl<S> Link<S> {
     /// Takes as much as there is room for.
     fn gather(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(BATCH_BYTES - self.output.len());
+        if self.output.capacity() - self.output.len() < taken {
+            // A short answer needs little; more than that, and it will be a whole batch.
+            let room = if self.output.is_empty() { taken.max(FIRST_BYTES) } else { BATCH_BYTES };
+            self.output.reserve_exact(room - self.output.len());
+        }
         self.output.extend_from_slice(&bytes[..taken]);
         self.signals.has_output.store(true, Ordering::Relaxed);
+        let resets = self.meter.write(&bytes[..taken]);
+        if resets > 0 {
+            self.server.counters.streams_reset.add(resets);
+        }
         taken
     }
 }

@@ -31,13 +31,48 @@ pub(crate) enum Excess {
     Idle,
 }
 
-/// Follows the frames of one connection.
-pub(crate) struct Meter {
+/// Finds the frames in bytes that pass.
+#[derive(Default)]
+struct Frames {
     header: [u8; 9],
     /// Bytes of the frame's header that have come.
     come: usize,
     /// Bytes to let pass before the next header.
     left: usize,
+}
+
+impl Frames {
+    /// Takes what there is up to the next frame's header, and gives that; none: all is taken.
+    fn next(&mut self, bytes: &mut &[u8]) -> Option<[u8; 9]> {
+        let passed = bytes.len().min(self.left);
+        *bytes = &bytes[passed..];
+        self.left -= passed;
+        let taken = bytes.len().min(self.header.len() - self.come);
+        self.header[self.come..self.come + taken].copy_from_slice(&bytes[..taken]);
+        *bytes = &bytes[taken..];
+        self.come += taken;
+        if self.come < self.header.len() {
+            return None;
+        }
+        self.come = 0;
+        self.left = length(&self.header);
+        Some(self.header)
+    }
+
+    /// Whether a frame has begun and not ended.
+    fn is_midway(&self) -> bool {
+        self.come > 0 || self.left > 0
+    }
+}
+
+fn length(header: &[u8; 9]) -> usize {
+    usize::from(header[0]) << 16 | usize::from(header[1]) << 8 | usize::from(header[2])
+}
+
+/// Follows the frames of one connection.
+pub(crate) struct Meter {
+    from_client: Frames,
+    to_client: Frames,
     is_in_head: bool,
     resets: Allowance,
     idle: Allowance,
@@ -47,9 +82,8 @@ impl Meter {
     /// At once, and again in ten seconds, a client may send so many of each.
     pub(crate) fn new(resets_max: u32, idle_max: u32, ticks_ms: u64) -> Self {
         Self {
-            header: [0; 9],
-            come: 0,
-            left: PREFACE_BYTES,
+            from_client: Frames { left: PREFACE_BYTES, ..Frames::default() },
+            to_client: Frames::default(),
             is_in_head: false,
             resets: Allowance::new(resets_max, ticks_ms),
             idle: Allowance::new(idle_max, ticks_ms),
@@ -63,22 +97,19 @@ impl Meter {
         ticks_ms: impl Fn() -> u64,
     ) -> Result<(), Excess> {
         let mut seen = Ok(());
-        loop {
-            let passed = bytes.len().min(self.left);
-            bytes = &bytes[passed..];
-            self.left -= passed;
-            if bytes.is_empty() {
-                return seen;
-            }
-            let taken = bytes.len().min(self.header.len() - self.come);
-            self.header[self.come..self.come + taken].copy_from_slice(&bytes[..taken]);
-            bytes = &bytes[taken..];
-            self.come += taken;
-            if self.come == self.header.len() {
-                self.come = 0;
-                seen = seen.and(self.note_frame(&ticks_ms));
-            }
+        while let Some(header) = self.from_client.next(&mut bytes) {
+            seen = seen.and(self.note_frame(&header, &ticks_ms));
         }
+        seen
+    }
+
+    /// Looks at what is about to be written; how many streams it resets.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> u64 {
+        let mut resets = 0;
+        while let Some([_, _, _, kind, ..]) = self.to_client.next(&mut bytes) {
+            resets += u64::from(kind == RST_STREAM);
+        }
+        resets
     }
 
     /// So many bytes were taken by the client.
@@ -88,19 +119,17 @@ impl Meter {
 
     /// Whether a frame or a head has begun and not ended.
     pub(crate) fn is_midway(&self) -> bool {
-        self.come > 0 || self.left > 0 || self.is_in_head
+        self.from_client.is_midway() || self.is_in_head
     }
 
-    fn note_frame(&mut self, ticks_ms: &impl Fn() -> u64) -> Result<(), Excess> {
-        let [high, middle, low, kind, flags, ..] = self.header;
-        let length = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
-        self.left = length;
+    fn note_frame(&mut self, header: &[u8; 9], ticks_ms: &impl Fn() -> u64) -> Result<(), Excess> {
+        let [_, _, _, kind, flags, ..] = *header;
         if matches!(kind, HEADERS | CONTINUATION) {
             self.is_in_head = flags & END_HEADERS == 0;
         }
         let (allowance, excess) = match kind {
             HEADERS => return Ok(()),
-            DATA if length > 0 || flags & END_STREAM != 0 => return Ok(()),
+            DATA if length(header) > 0 || flags & END_STREAM != 0 => return Ok(()),
             RST_STREAM => (&mut self.resets, Excess::Resets),
             _ => (&mut self.idle, Excess::Idle),
         };

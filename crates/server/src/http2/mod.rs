@@ -113,6 +113,8 @@ fn settings(server: &Server) -> Builder {
         .initial_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_send_buffer_size(PIECE_BYTES)
+        // Of those that are reset the link counts all, not just those not looked at yet.
+        .max_pending_accept_reset_streams(limits.resets_max as usize)
         .max_local_error_reset_streams(Some(MALFORMED_MAX));
     builder
 }
