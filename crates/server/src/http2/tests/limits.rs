@@ -16,7 +16,8 @@ async fn streams_that_are_reset_go_on_at_the_origin_and_take_no_more_than_their_
     raw.ask(41, &USUAL).await;
     assert_eq!(raw.outcome(41).await, "reset 7");
     assert_eq!(rig.server.counters().streams_refused.read(), 17);
-    assert_eq!(rig.server.counters().streams_reset.read(), 17);
+    // The others were reset already.
+    assert_eq!(rig.server.counters().streams_reset.read(), 1);
     assert!(rig.asked.heads().len() <= 4, "{:?}", rig.asked.heads());
 }
 
