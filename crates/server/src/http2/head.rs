@@ -21,9 +21,9 @@ pub(crate) fn of(reply: &Reply, now: Now) -> Response<()> {
         StatusCode::from_u16(reply.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let fields = response.headers_mut();
     match &reply.head {
-        Head::Stored { page, age_seconds, ttl_seconds, origin_status, is_new } => {
+        Head::Stored { page, coded, age_seconds, ttl_seconds, origin_status, is_new } => {
             if let Some(stored) = page.as_stored() {
-                cut_out(stored.head(), fields);
+                cut_out(coded.as_ref().map_or(stored.head(), |it| &it.head), fields);
                 fields.insert(AGE, HeaderValue::from(*age_seconds));
                 let mut text = Vec::with_capacity(128);
                 cache_status::write(&mut text, reply.verdict, *ttl_seconds, *origin_status);

@@ -141,6 +141,8 @@ impl Rest {
         let payload = std::mem::replace(&mut self.payload, Payload::None);
         let sent = match payload {
             Payload::None => Ok(()),
+            // Nobody asks for one: what would is refused with the head.
+            Payload::Tunnel(_) => Err(Broken::Ours),
             Payload::Whole(bytes) => self.send_piece(bytes, true).await,
             Payload::Parts(parts) => self.send_parts(parts).await,
             Payload::Stream { body, length } => self.send_body(body, length).await,
