@@ -64,6 +64,10 @@ fn answer(path: &str, body: &[u8]) -> Vec<u8> {
     match path {
         "/page" => with("Cache-Control: max-age=60\r\nX-Odd: 1\r\nX-odd: 2\r\n", b"page"),
         "/large" => with("Cache-Control: max-age=60\r\n", &vec![b'x'; 300_000]),
+        "/text" => with(
+            "Cache-Control: max-age=60\r\nContent-Type: text/html\r\n",
+            "words and words ".repeat(1000).as_bytes(),
+        ),
         "/connection" => with(
             "Connection: keep-alive, x-hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\n\
              Upgrade: h2c\r\nProxy-Connection: x\r\n",

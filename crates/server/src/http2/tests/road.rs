@@ -75,6 +75,23 @@ async fn a_page_larger_than_any_window_comes_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_comes_in_the_coding_that_its_client_takes() {
+    let rig = Rig::new();
+    let mut client = rig.client().await;
+    for (accepted, coding) in [("gzip", Some("gzip")), ("gzip", Some("gzip")), ("identity", None)] {
+        let fields = [("accept-encoding", accepted)];
+        let answer = whole(ask(&mut client, Method::GET, "/text", &fields)).await;
+        let (head, body, _) = answer.expect("an answer");
+        let told = head.headers().get("content-encoding").map(|value| value.as_bytes());
+        assert_eq!(told, coding.map(str::as_bytes));
+        assert_eq!(body.len() < 16_000, coding.is_some(), "{}", body.len());
+        let length = head.headers().get("content-length").map(|value| value.as_bytes().to_vec());
+        assert!(length.is_none_or(|length| length == body.len().to_string().as_bytes()));
+    }
+    assert_eq!(rig.asked.heads().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_ask_at_once_and_one_fetch_answers_them() {
     let rig = Rig::new();
     let mut client = rig.client().await;
