@@ -77,6 +77,11 @@ impl Health {
         SHARE_MIN + u32::try_from(grown).unwrap_or(0)
     }
 
+    /// Whether it is out of use.
+    pub(crate) fn is_out(&self) -> bool {
+        self.out.is_some()
+    }
+
     fn is_starting(&self, now_ms: u64) -> bool {
         self.back_ms != 0 && now_ms < self.back_ms + SLOW_START.as_millis() as u64
     }

@@ -457,7 +457,10 @@ impl Seat<'_> {
         self.is_trial = false;
         let (member, now_ms) = (self.member(), self.origin.clock.now().ticks_ms);
         let mut health = member.health.lock();
+        let is_checked = self.origin.options.check.is_some();
         let change = match trouble {
+            // Checks alone bring it back: it may be asked only because all are out.
+            None if is_checked && health.is_out() => None,
             None => health.succeeded(self.began_ms, now_ms),
             Some(_) => {
                 let dice = self.origin.dice.roll(u64::MAX).unwrap_or_default();
