@@ -10,7 +10,7 @@ use crate::metadata::Metadata;
 const ROWS: &[&[&str]] = &[
     &["base"],
     &["wire"],
-    &["policy", "align", "store", "origin", "changes", "transform", "markup", "db"],
+    &["policy", "align", "store", "origin", "changes", "import", "transform", "markup", "db"],
     &["server", "observe", "tracker", "search", "audit", "doctor", "loadgen"],
     &["wick", "testkit", "xtask"],
     // The fuzz targets reach into every room, the scene parser included.

@@ -42,6 +42,9 @@ pub(crate) enum Command {
     /// Let a site's MariaDB or MySQL tell Wick of each change at once: shows what that takes,
     /// asks, does it, and says how to undo it. It serves nothing, and ends when it is done.
     Follow(Follow),
+    /// Read the settings of nginx, Caddy, Varnish or Apache, write a wick.toml that does the same
+    /// as far as Wick can, and say what was left, and why. Nothing else is changed.
+    Import(Import),
 }
 
 /// `wick serve`.
@@ -211,6 +214,48 @@ pub(crate) struct Follow {
     /// Seconds that the database may take for a restart.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) wait: u64,
+}
+
+/// `wick import`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Import {
+    /// nginx.conf or one of its servers, a Caddyfile, a .vcl or a .htaccess; several are put
+    /// together. What they include is read too.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write the settings to this file, which may not be there yet [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// End with status 1 if anything was left that you have to see to.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// What the files are, if their names don't tell.
+    #[arg(long = "as", value_enum, value_name = "KIND")]
+    pub(crate) language: Option<ImportLanguage>,
+}
+
+/// Whose settings can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportLanguage {
+    /// nginx.
+    Nginx,
+    /// Caddy.
+    Caddy,
+    /// Varnish.
+    Vcl,
+    /// Apache's .htaccess.
+    Htaccess,
+}
+
+impl From<ImportLanguage> for import::Language {
+    fn from(language: ImportLanguage) -> Self {
+        match language {
+            ImportLanguage::Nginx => Self::Nginx,
+            ImportLanguage::Caddy => Self::Caddy,
+            ImportLanguage::Vcl => Self::Vcl,
+            ImportLanguage::Htaccess => Self::Htaccess,
+        }
+    }
 }
 
 /// Names that need no quoting anywhere, and that old servers take.

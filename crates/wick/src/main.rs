@@ -9,6 +9,7 @@ mod demo;
 mod descriptors;
 mod figures;
 mod finishing;
+mod import;
 mod load;
 mod log;
 #[cfg(test)]
@@ -62,6 +63,7 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Completions(completions) => pages::completions(completions),
         Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,
+        Command::Import(import) => import::run(import)?,
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 use syn::{File, ItemUse, UseTree};
 
 /// The crates that must stay pure.
-const PURE: &[&str] = &["policy", "align", "transform", "markup"];
+const PURE: &[&str] = &["policy", "align", "import", "transform", "markup"];
 
 /// The doors to the world.
 const WORLD: &[&str] = &[

@@ -1,0 +1,156 @@
+//! Configurations as people have them, and what is made of them.
+
+use super::*;
+use crate::library::Nothing;
+use crate::{report, settle, write};
+
+/// The settings without their comments, and the list of what was left.
+fn import(text: &str, abilities: Abilities) -> (String, String) {
+    let source = Source { name: "n".into(), text: text.into() };
+    let mut imported = read(&source, &Nothing, abilities).expect("it can be read");
+    settle::settle(&mut imported);
+    let lines = write(&imported);
+    let lines: Vec<_> =
+        lines.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
+    (lines.join("\n"), report(&imported))
+}
+
+fn check(text: &str, expected: &str) {
+    assert_eq!(import(text, Abilities::NOW).0, expected, "{text}");
+}
+
+#[test]
+fn one_directive_becomes_one_setting() {
+    let site = "[[site]]\norigin = \"/s\"";
+    for (inside, expected) in [
+        ("", site.to_owned()),
+        ("listen 8080;", format!("listen = [\"0.0.0.0:8080\"]\n{site}")),
+        ("listen 80; listen [::]:80 ipv6only=on;",
+         format!("listen = [\"0.0.0.0:80\", \"[::]:80\"]\n{site}")),
+        ("server_name A.test www.a.test;",
+         "[[site]]\nhosts = [\"a.test\", \"www.a.test\"]\norigin = \"/s\"".into()),
+        ("server_name _ a.test;", site.to_owned()),
+        ("server_name .a.test;", "[[site]]\nhosts = [\"a.test\"]\norigin = \"/s\"".into()),
+        ("client_max_body_size 64m;", format!("[limits]\nbody = \"64M\"\n{site}")),
+        ("client_max_body_size 0;", format!("[limits]\nbody = \"1T\"\n{site}")),
+        ("keepalive_timeout 1m30s 20s;", format!("[limits]\nidle_timeout = \"90s\"\n{site}")),
+        ("client_header_timeout 10; send_timeout 2m;",
+         format!("[limits]\nhead_timeout = \"10s\"\nwrite_timeout = \"2m\"\n{site}")),
+        ("location /up { client_max_body_size 1g; } client_max_body_size 1m;",
+         format!("[limits]\nbody = \"1G\"\n{site}")),
+        ("access_log /var/log/a.log;",
+         format!("access_log = \"/var/log/a.log\"\naccess_log_format = \"combined\"\n{site}")),
+        ("location ~ \\.php$ { fastcgi_pass unix:/run/p.sock; fastcgi_read_timeout 300; }",
+         "[[site]]\nfirst_byte_timeout = \"5m\"\norigin_idle_timeout = \"5m\"\norigin = \"/s\"\n\
+          php = \"unix:/run/p.sock\"".into()),
+        ("location / { proxy_pass http://127.0.0.1:3000/; }",
+         "[[site]]\norigin = \"http://127.0.0.1:3000\"".into()),
+        ("location / { try_files $uri @app; } location @app { proxy_pass http://a:1; }",
+         "[[site]]\norigin = \"http://a:1\"".into()),
+        ("if ($request_uri ~ \"^/(cart|checkout)/\") { set $skip_cache 1; }",
+         "[[site]]\nnever_share = [\"/cart/*\", \"/checkout/*\"]\norigin = \"/s\"".into()),
+        ("if ($uri = /a) { set $no_cache 1; }",
+         "[[site]]\nnever_share = [\"/a\"]\norigin = \"/s\"".into()),
+    ] {
+        check(&format!("server {{ root /s; {inside} }}"), &expected);
+    }
+}
+
+#[test]
+fn a_line_that_is_left_says_why() {
+    for (inside, expected) in [
+        ("auth_basic \"Members\";", "would be let in"),
+        ("allow 10.0.0.0/8; deny all;", "would be let in"),
+        ("location /private { deny all; }", "Require all denied"),
+        ("location ~ /\\.ht { deny all; }", "begins with a dot"),
+        ("location ~* /uploads/.*\\.php$ { deny all; }", "no script is run below"),
+        ("location ~* /(uploads|files)/.*\\.php$ { deny all; }", "would be let in"),
+        ("location /files { alias /srv/files; }", "symbolic link"),
+        ("location /api { proxy_pass http://a:1; }", "one origin for all"),
+        ("gzip on;", "doesn't compress yet"),
+        ("ssl_certificate /a.pem;", "no HTTPS yet"),
+        ("listen 443 ssl;", "no HTTPS yet"),
+        ("listen unix:/run/a.sock;", "on addresses only"),
+        ("fastcgi_cache_valid 200 1h;", "caches by itself"),
+        ("expires max;", "adds no fields"),
+        ("rewrite ^/a$ /b permanent;", "rewrites no addresses"),
+        ("rewrite ^ /index.php last;", "rewrites no addresses"),
+        ("try_files $uri $uri/ /index.php?$args;", "so does Wick"),
+        ("try_files $uri /app.html;", "nearest index.php: let that be"),
+        ("if ($scheme = http) { return 301 https://$host$request_uri; }", "redirect to HTTPS"),
+        ("if ($http_user_agent ~ bot) { return 403; }", "would be let in"),
+        ("server_name *.a.test;", "no wildcards"),
+        ("server_name ~^x$;", "no wildcards"),
+        ("fastcgi_param DB_PASSWORD hush;", "fastcgi_param DB_PASSWORD …"),
+        ("whatever on;", "Not understood"),
+        ("location / { proxy_pass http://$backend; }", "without a path or a variable"),
+    ] {
+        let (_, report) = import(&format!("server {{ root /s; {inside} }}"), Abilities::NOW);
+        assert!(report.contains(expected), "{inside}: {report}");
+        assert!(!report.contains("hush"), "{report}");
+    }
+}
+
+#[test]
+fn servers_that_only_lead_elsewhere_are_no_sites() {
+    let text = "server { listen 80; server_name a.test www.a.test; return 301 https://a.test$request_uri; }
+        server { listen 80 default_server; return 444; }
+        server { listen 80; server_name old.test; return 301 https://a.test$request_uri; }
+        server { listen 443 ssl; server_name a.test; root /s; }";
+    let (written, report) = import(text, Abilities::NOW);
+    assert_eq!(
+        written,
+        "listen = [\"0.0.0.0:80\"]\n[[site]]\nhosts = [\"a.test\"]\norigin = \"/s\""
+    );
+    assert!(
+        report.contains("n:1: return 301 https://a.test$request_uri\n      leave the redirect")
+    );
+    assert!(report.contains("n:3: return 301 https://a.test$request_uri\n      Wick sends nobody"));
+    assert!(report.contains("n:2: return\n      Wick refuses hosts"), "{report}");
+}
+
+#[test]
+fn upstreams_are_looked_up() {
+    let text =
+        "upstream app { server 10.0.0.1:3000 weight=2; server 10.0.0.2:3000; server c down; }
+        upstream php { server unix:/run/php.sock; }
+        server { server_name a; location / { proxy_pass http://app; } }
+        server { server_name b; root /b; location ~ \\.php$ { fastcgi_pass php; } }";
+    check(
+        text,
+        "[[site]]\nhosts = [\"a\"]\norigin = \"http://10.0.0.1:3000\"\n\
+         [[site]]\nhosts = [\"b\"]\norigin = \"/b\"\nphp = \"unix:/run/php.sock\"",
+    );
+    let (written, _) = import(text, Abilities::ALL);
+    assert!(written.contains("origin = [\"http://10.0.0.1:3000\", \"http://10.0.0.2:3000\"]"));
+}
+
+#[test]
+fn certificates_become_settings_where_wick_has_them() {
+    let text = "server { listen 443 ssl; listen 80; server_name a.test; root /s;
+        ssl_certificate /c.pem; ssl_certificate_key /k.pem; }
+        server { listen 80; server_name b.test; root /b; }";
+    let (written, report) = import(text, Abilities::ALL);
+    assert_eq!(
+        written,
+        "listen_tls = [\"0.0.0.0:443\"]\nlisten = [\"0.0.0.0:80\"]\n\
+         [[site]]\nhosts = [\"a.test\"]\ncertificate = \"/c.pem\"\ncertificate_key = \"/k.pem\"\n\
+         origin = \"/s\"\n[[site]]\nhosts = [\"b.test\"]\norigin = \"/b\"\ncertificate = \"off\""
+    );
+    assert_eq!(report, "");
+}
+
+#[test]
+fn what_holds_for_all_servers_is_theirs() {
+    let text = "worker_processes 4; events { worker_connections 1000; }
+        http { root /shared; fastcgi_read_timeout 90s; access_log /l main;
+        log_format main '$remote_addr - $remote_user [$time_local] x';
+        server { server_name a; } server { server_name b; root /b; } }";
+    check(
+        text,
+        "threads = 4\naccess_log = \"/l\"\naccess_log_format = \"combined\"\n[limits]\nconnections = 4000\n\
+         [[site]]\nfirst_byte_timeout = \"90s\"\norigin_idle_timeout = \"90s\"\nhosts = [\"a\"]\n\
+         origin = \"/shared\"\n[[site]]\nfirst_byte_timeout = \"90s\"\n\
+         origin_idle_timeout = \"90s\"\nhosts = [\"b\"]\norigin = \"/b\"",
+    );
+}

@@ -1,0 +1,230 @@
+//! Words, braces and semicolons.
+//!
+//! Law: nginx's `ngx_conf_read_token`: a quote only quotes where a word begins, `#`
+//! begins a comment there, `${` belongs to a word, a backslash keeps the next letter.
+
+use crate::ImportError;
+use crate::library::Source;
+
+/// A piece of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Word(String),
+    Semicolon,
+    Open,
+    Close,
+    End,
+}
+
+/// A place in the text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    pub(super) line: usize,
+    line_start: usize,
+    at: usize,
+}
+
+/// Reads pieces, one after the other.
+pub(super) struct Tokens<'a> {
+    source: &'a Source,
+    rest: &'a str,
+    line: usize,
+    line_start: usize,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(source: &'a Source) -> Self {
+        let rest = source.text.strip_prefix('\u{feff}').unwrap_or(&source.text);
+        Self { source, rest, line: 1, line_start: source.text.len() - rest.len() }
+    }
+
+    /// The place that is read now.
+    pub(super) fn mark(&self) -> Mark {
+        let at = self.source.text.len() - self.rest.len();
+        Mark { line: self.line, line_start: self.line_start, at }
+    }
+
+    /// An error at a place.
+    pub(super) fn error(&self, mark: Mark, what: impl Into<String>) -> ImportError {
+        let before = self.source.text.get(mark.line_start..mark.at).unwrap_or_default();
+        ImportError {
+            file: self.source.name.clone(),
+            line: mark.line,
+            column: before.chars().count() + 1,
+            what: what.into(),
+        }
+    }
+
+    fn take(&mut self) -> Option<char> {
+        let letter = self.rest.chars().next()?;
+        self.rest = &self.rest[letter.len_utf8()..];
+        if letter == '\n' {
+            self.line += 1;
+            self.line_start = self.source.text.len() - self.rest.len();
+        }
+        Some(letter)
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(letter) = self.rest.chars().next() {
+            if letter == '#' {
+                while self.rest.chars().next().is_some_and(|letter| letter != '\n') {
+                    self.take();
+                }
+            } else if letter.is_whitespace() {
+                self.take();
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// The next piece.
+    pub(super) fn next(&mut self) -> Result<Token, ImportError> {
+        self.skip_space();
+        let Some(first) = self.rest.chars().next() else { return Ok(Token::End) };
+        match first {
+            ';' | '{' | '}' => {
+                self.take();
+                Ok(match first {
+                    ';' => Token::Semicolon,
+                    '{' => Token::Open,
+                    _ => Token::Close,
+                })
+            }
+            '"' | '\'' => self.quoted(first),
+            _ => Ok(Token::Word(self.plain())),
+        }
+    }
+
+    /// Where the next piece begins.
+    pub(super) fn next_mark(&mut self) -> Mark {
+        self.skip_space();
+        self.mark()
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<Token, ImportError> {
+        let begin = self.mark();
+        let unended = |tokens: &Self| {
+            tokens.error(begin, format!("this {quote} is never closed: add another one"))
+        };
+        self.take();
+        let mut word = String::new();
+        loop {
+            match self.take().ok_or_else(|| unended(self))? {
+                '\\' => {
+                    let letter = self.take().ok_or_else(|| unended(self))?;
+                    escaped(&mut word, letter);
+                }
+                letter if letter == quote => return Ok(Token::Word(word)),
+                letter => word.push(letter),
+            }
+        }
+    }
+
+    fn plain(&mut self) -> String {
+        let mut word = String::new();
+        while let Some(letter) = self.rest.chars().next() {
+            let is_variable = letter == '{' && word.ends_with('$');
+            if letter.is_whitespace() || letter == ';' || letter == '{' && !is_variable {
+                break;
+            }
+            self.take();
+            match (letter, self.rest.chars().next()) {
+                ('\\', Some(next)) => {
+                    self.take();
+                    escaped(&mut word, next);
+                }
+                _ => word.push(letter),
+            }
+        }
+        word
+    }
+
+    /// Passes over a block of another language, whose opening brace was read.
+    pub(super) fn skip_foreign(&mut self) -> Result<(), ImportError> {
+        let begin = self.mark();
+        let unended = |tokens: &Self| tokens.error(begin, "this block is never closed: add a }");
+        let mut depth = 1usize;
+        while depth > 0 {
+            match self.take().ok_or_else(|| unended(self))? {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                '-' if self.rest.starts_with("-") => {
+                    while self.rest.chars().next().is_some_and(|letter| letter != '\n') {
+                        self.take();
+                    }
+                }
+                quote @ ('"' | '\'') => self.skip_string(quote),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A string of one line.
+    fn skip_string(&mut self, quote: char) {
+        while let Some(letter) = self.take() {
+            match letter {
+                '\\' => drop(self.take()),
+                '\n' => return,
+                letter if letter == quote => return,
+                _ => {}
+            }
+        }
+    }
+}
+
+fn escaped(word: &mut String, letter: char) {
+    match letter {
+        '"' | '\'' | '\\' => word.push(letter),
+        't' => word.push('\t'),
+        'r' => word.push('\r'),
+        'n' => word.push('\n'),
+        other => word.extend(['\\', other]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<String, ImportError> {
+        let source = Source { name: "n.conf".into(), text: text.into() };
+        let mut tokens = Tokens::new(&source);
+        let mut told = Vec::new();
+        loop {
+            told.push(match tokens.next()? {
+                Token::Word(word) => format!("<{word}>"),
+                Token::Semicolon => ";".into(),
+                Token::Open => "{".into(),
+                Token::Close => "}".into(),
+                Token::End => return Ok(told.concat()),
+            });
+        }
+    }
+
+    #[test]
+    fn words_are_cut_as_nginx_cuts_them() {
+        for (text, expected) in [
+            ("a b;c{d;}", "<a><b>;<c>{<d>;}"),
+            ("# no\na # b\n;", "<a>;"),
+            ("a 'b ; \"c' \"d\\\"\";", "<a><b ; \"c><d\">;"),
+            ("a ${b}c;", "<a><${b}c>;"),
+            ("~ \\.php$;", "<~><\\.php$>;"),
+            ("a#b;", "<a#b>;"),
+            ("a\\ b;", "<a\\ b>;"),
+            ("\u{feff}a;", "<a>;"),
+            ("", ""),
+            ("\\", "<\\>"),
+        ] {
+            assert_eq!(read(text).as_deref(), Ok(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_open_quote_is_told_where_it_begins() {
+        let error = read("a;\n  b 'c;\n").expect_err("it isn't closed");
+        assert_eq!(error.to_string(), "n.conf:2:5: this ' is never closed: add another one");
+    }
+}
