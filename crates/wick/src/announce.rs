@@ -79,7 +79,18 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
                 writeln!(text, "  {before} of content were sent as {after} of {}", coding.as_str());
         }
     }
-    for (count, what) in [
+    for (count, what) in troubles(server, log_lost) {
+        if count > 0 {
+            let _ = writeln!(text, "  {count} {what}");
+        }
+    }
+    text
+}
+
+/// What bit or went wrong, and how often: each with what its owner reads of it.
+fn troubles(server: &Server, log_lost: u64) -> Vec<(u64, &'static str)> {
+    let counters = server.counters();
+    vec![
         (counters.panics.read(), "tasks panicked, which is a defect of Wick's: please report it"),
         (counters.connections_refused.read(), "connections were turned away: there were too many"),
         (counters.connections_late.read(), "connections were closed for want of progress"),
@@ -125,12 +136,7 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
             "purges took more than was asked for: there were too many patterns or tags",
         ),
         (log_lost, "log lines were lost because the disk was too slow"),
-    ] {
-        if count > 0 {
-            let _ = writeln!(text, "  {count} {what}");
-        }
-    }
-    text
+    ]
 }
 
 #[cfg(test)]
