@@ -12,7 +12,7 @@ pub enum AmountError {
     #[error("\"{0}\" is not a size: write a number with K, M or G, as in 64M")]
     Size(String),
     /// Not a duration.
-    #[error("\"{0}\" is not a duration: write a number with ms, s, m, h or d, as in 30s")]
+    #[error("\"{0}\" is not a duration: write a number with ms, s, m, h, d or y, as in 30s")]
     Duration(String),
 }
 
@@ -42,6 +42,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, AmountError> {
         "m" | "min" => 60.0,
         "h" => 3_600.0,
         "d" => 86_400.0,
+        "y" => 31_536_000.0,
         _ => return Err(wrong()),
     };
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())

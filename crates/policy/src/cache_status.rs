@@ -94,7 +94,7 @@ const fn forward(verdict: Verdict) -> Option<&'static str> {
         | Verdict::Stale(
             StaleReason::WhileRevalidate | StaleReason::Request | StaleReason::Purged,
         )
-        | Verdict::Synthetic
+        | Verdict::Synthetic(_)
         | Verdict::Refused(_) => None,
         Verdict::Revalidated | Verdict::Stale(StaleReason::Error | StaleReason::Slow) => {
             Some("stale")
@@ -128,7 +128,7 @@ const fn detail(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Miss(MissReason::UriMiss | MissReason::VaryMiss | MissReason::Expired)
         | Verdict::Pass(PassReason::Method) => "",
-        Verdict::Synthetic | Verdict::Revalidated => verdict.word(),
+        Verdict::Revalidated => verdict.word(),
         verdict => verdict.reason(),
     }
 }
@@ -136,6 +136,7 @@ const fn detail(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reason::OwnReason;
 
     fn check(verdict: Verdict, ttl: Option<i64>, status: Option<u16>, expected: &str) {
         let mut out = Vec::new();
@@ -212,7 +213,7 @@ mod tests {
             None,
             "wick; detail=host-unknown",
         );
-        check(Verdict::Synthetic, None, None, "wick; detail=synthetic");
+        check(Verdict::Synthetic(OwnReason::Https), None, None, "wick; detail=https");
     }
 
     #[test]

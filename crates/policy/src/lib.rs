@@ -53,7 +53,9 @@ pub use key::{SCHEMES, write_key_without, write_primary_key};
 pub use negotiation::Wishes;
 pub use plan::{Plan, plan};
 pub use range::{Selection, strip_range, wants_part};
-pub use reason::{FailReason, MissReason, NoStore, PassReason, RefuseReason, StaleReason};
+pub use reason::{
+    FailReason, MissReason, NoStore, OwnReason, PassReason, RefuseReason, StaleReason,
+};
 pub use rules::Rules;
 pub use targeted::effective;
 pub use terms::{Terms, age_seconds, ttl_ms};

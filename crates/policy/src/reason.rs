@@ -26,6 +26,18 @@ macro_rules! reasons {
 }
 
 reasons! {
+    /// What Wick answered by itself.
+    OwnReason {
+        /// What became of a purge.
+        Purge = "purge",
+        /// The same address by HTTPS.
+        Https = "https",
+        /// The proof that a CA asked for.
+        AcmeChallenge = "acme-challenge",
+    }
+}
+
+reasons! {
     /// Why a stored response that is no longer fresh was served.
     StaleReason {
         /// Somebody fetches a newer one meanwhile (RFC 5861 §3).
@@ -265,7 +277,8 @@ mod tests {
 
     #[test]
     fn tokens_are_kebab_case_and_differ_within_a_family() {
-        let families: [Vec<&str>; 6] = [
+        let families: [Vec<&str>; 7] = [
+            OwnReason::ALL.iter().map(|r| r.reason()).collect(),
             StaleReason::ALL.iter().map(|r| r.reason()).collect(),
             MissReason::ALL.iter().map(|r| r.reason()).collect(),
             PassReason::ALL.iter().map(|r| r.reason()).collect(),

@@ -24,6 +24,8 @@ pub struct Rules {
     pub pass_memory_seconds: u32,
     /// Whether a page that is asked for shortly before it is stale is made anew at once.
     pub refresh_early: bool,
+    /// How long browsers shall come by HTTPS only, if they came by it (RFC 6797 §6.1.1).
+    pub hsts_seconds: Option<u32>,
     /// Query parameters that don't choose the page, such as `utm_source`.
     pub key_ignores_query: Vec<String>,
     /// The content codings that pages are sent in; none: as the origin made them.
@@ -40,6 +42,7 @@ impl Default for Rules {
             negative_seconds_max: 60,
             pass_memory_seconds: 120,
             refresh_early: true,
+            hsts_seconds: None,
             key_ignores_query: Vec::new(),
             codings: Codings::ALL,
         }

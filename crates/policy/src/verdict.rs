@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::reason::{FailReason, MissReason, PassReason, RefuseReason, StaleReason};
+use crate::reason::{FailReason, MissReason, OwnReason, PassReason, RefuseReason, StaleReason};
 
 /// How a request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +17,7 @@ pub enum Verdict {
     /// With an answer that somebody else's request brought at the same time.
     Collapsed,
     /// By Wick itself.
-    Synthetic,
+    Synthetic(OwnReason),
     /// From the store, no longer fresh.
     Stale(StaleReason),
     /// By the origin, for everybody.
@@ -30,9 +30,9 @@ pub enum Verdict {
     Failed(FailReason),
 }
 
-const PLAIN: [Verdict; 4] =
-    [Verdict::Hit, Verdict::Revalidated, Verdict::Collapsed, Verdict::Synthetic];
-const STALE_START: usize = PLAIN.len();
+const PLAIN: [Verdict; 3] = [Verdict::Hit, Verdict::Revalidated, Verdict::Collapsed];
+const SYNTHETIC_START: usize = PLAIN.len();
+const STALE_START: usize = SYNTHETIC_START + OwnReason::ALL.len();
 const MISS_START: usize = STALE_START + StaleReason::ALL.len();
 const PASS_START: usize = MISS_START + MissReason::ALL.len();
 const REFUSED_START: usize = PASS_START + PassReason::ALL.len();
@@ -49,8 +49,10 @@ impl Verdict {
         let mut all = [Self::Hit; Self::COUNT];
         let mut at = 0;
         while at < Self::COUNT {
-            all[at] = if at < STALE_START {
+            all[at] = if at < SYNTHETIC_START {
                 PLAIN[at]
+            } else if at < STALE_START {
+                Self::Synthetic(OwnReason::ALL[at - SYNTHETIC_START])
             } else if at < MISS_START {
                 Self::Stale(StaleReason::ALL[at - STALE_START])
             } else if at < PASS_START {
@@ -74,7 +76,7 @@ impl Verdict {
             Self::Hit => 0,
             Self::Revalidated => 1,
             Self::Collapsed => 2,
-            Self::Synthetic => 3,
+            Self::Synthetic(reason) => SYNTHETIC_START + reason as usize,
             Self::Stale(reason) => STALE_START + reason as usize,
             Self::Miss(reason) => MISS_START + reason as usize,
             Self::Pass(reason) => PASS_START + reason as usize,
@@ -90,7 +92,7 @@ impl Verdict {
             Self::Hit => "hit",
             Self::Revalidated => "revalidated",
             Self::Collapsed => "collapsed",
-            Self::Synthetic => "synthetic",
+            Self::Synthetic(_) => "synthetic",
             Self::Stale(_) => "stale",
             Self::Miss(_) => "miss",
             Self::Pass(_) => "pass",
@@ -103,7 +105,8 @@ impl Verdict {
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::Hit | Self::Revalidated | Self::Collapsed | Self::Synthetic => "",
+            Self::Hit | Self::Revalidated | Self::Collapsed => "",
+            Self::Synthetic(reason) => reason.reason(),
             Self::Stale(reason) => reason.reason(),
             Self::Miss(reason) => reason.reason(),
             Self::Pass(reason) => reason.reason(),

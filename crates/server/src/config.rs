@@ -14,6 +14,7 @@ use crate::following::FollowRules;
 use crate::notes::{NoNotes, Notes};
 use crate::purge::purgers::PurgeToken;
 use crate::strangers::StrangerRules;
+use crate::tls::Tls;
 
 /// Everything that a [`crate::Server`] is made from.
 pub struct ServerConfig {
@@ -27,6 +28,8 @@ pub struct ServerConfig {
     pub access: Option<AccessSink>,
     /// Who keeps what is learned about the sites.
     pub notes: Arc<dyn Notes>,
+    /// What visitors are shown who come by TLS; none where nobody does.
+    pub tls: Option<Arc<Tls>>,
     /// Where the owner is told what would otherwise go wrong unseen, a line each.
     pub complaints: Option<Complaints>,
 }
@@ -141,6 +144,7 @@ impl Default for ServerConfig {
             limits: Limits::default(),
             access: None,
             notes: Arc::new(NoNotes),
+            tls: None,
             complaints: None,
         }
     }

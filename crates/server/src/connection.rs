@@ -36,6 +36,9 @@ use crate::watch::Place;
 
 /// A first read this large takes any usual head in one go.
 const READ_BYTES: usize = 4 << 10;
+/// What TLS has decrypted waits there, and is read in pieces without a system call: a
+/// connection that waits for a head need not hold more.
+const READ_BYTES_TLS: usize = 1 << 10;
 /// What is read and thrown away after an answer that did not wait for its request's body.
 pub(crate) const LINGER_BYTES_MAX: usize = 256 << 10;
 /// How long that may take.
@@ -77,7 +80,11 @@ impl From<io::Error> for End {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     pub(crate) fn new(server: Arc<Server>, io: S, peers: Peers) -> Self {
-        let place = server.watches.enter();
+        Self::at(server.watches.enter(), server, io, peers)
+    }
+
+    /// A connection that has its place among the watched already.
+    pub(crate) fn at(place: Place, server: Arc<Server>, io: S, peers: Peers) -> Self {
         let head = RequestHead::default();
         Self {
             server,
@@ -101,13 +108,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             match self.next_request().await {
                 Ok(framing) => match self.exchange(framing).await {
                     Ok(true) => {}
-                    Ok(false) | Err(_) => return,
+                    Ok(false) | Err(_) => break,
                 },
                 Err(End::Refused(error)) => {
                     self.refuse(error).await;
-                    return;
+                    break;
                 }
-                Err(End::Closed) => return,
+                Err(End::Closed) => break,
                 Err(End::Http2) => {
                     let Self { server, io, input, peers, place, .. } = self;
                     let first = input.freeze();
@@ -115,6 +122,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     return Box::pin(http2::serve(server, io, peers, place, first)).await;
                 }
             }
+        }
+        if self.peers.scheme == "https" {
+            // An end that isn't told could be somebody else's doing (RFC 8446 §6.1).
+            poll_once(pin!(self.io.shutdown())).await;
         }
     }
 
@@ -148,7 +159,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return Err(End::Closed);
             }
             self.place.set_idle(self.input.is_empty());
-            self.read_more().await?;
+            let is_tls = self.peers.scheme == "https";
+            self.read_more(if is_tls { READ_BYTES_TLS } else { READ_BYTES }).await?;
         }
     }
 
@@ -158,10 +170,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         !self.has_served && self.input.starts_with(http2::PREFACE_START)
     }
 
-    /// Reads what is there into `input`; the end of the stream is an end.
-    async fn read_more(&mut self) -> Result<(), End> {
-        if self.input.capacity() - self.input.len() < READ_BYTES / 4 {
-            self.input.reserve(READ_BYTES);
+    /// Reads what is there into `input`, about so much at a time; the end of the stream is an end.
+    async fn read_more(&mut self, room: usize) -> Result<(), End> {
+        if self.input.capacity() - self.input.len() < room / 4 {
+            self.input.reserve(room);
         }
         let mut read = pin!(self.io.read_buf(&mut self.input));
         let place = &self.place;
@@ -293,7 +305,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Need::Room => pump.hand_over().await,
             Need::Bytes => {
                 self.expect_progress(self.server.limits.body_timeout);
-                let read = self.read_more().await;
+                let read = self.read_more(READ_BYTES).await;
                 self.place.clear();
                 if read.is_err() && self.place.has_fired() {
                     let seconds = self.server.limits.body_timeout.as_secs();
@@ -511,7 +523,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 _ => return Err(End::Closed),
             }
         }
-        Ok(())
+        self.flush().await
+    }
+
+    /// Sends what is kept back below: TLS encrypts ahead of a visitor who takes slowly.
+    async fn flush(&mut self) -> Result<(), End> {
+        let (io, place, server) = (&mut self.io, &self.place, &self.server);
+        let mut waited = false;
+        poll_fn(|context| match Pin::new(&mut *io).poll_flush(context) {
+            Poll::Ready(flushed) => Poll::Ready(flushed.map_err(End::from)),
+            Poll::Pending => {
+                if !waited {
+                    waited = true;
+                    let limit_ms = server.limits.write_timeout.as_millis() as u64;
+                    place.set(server.clock.now().ticks_ms + limit_ms);
+                }
+                place.poll_fired(context).map(|()| Err(End::Closed))
+            }
+        })
+        .await
     }
 
     /// Tells the client why its request can't be read, and closes.
@@ -534,7 +564,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut discarded = self.input.len();
         while discarded < LINGER_BYTES_MAX {
             self.input.clear();
-            if self.read_more().await.is_err() {
+            if self.read_more(READ_BYTES).await.is_err() {
                 return;
             }
             discarded += self.input.len();

@@ -30,6 +30,8 @@ pub struct Counters {
     pub streams_refused: Counter,
     /// Streams of HTTP/2 ended because their clients took nothing of the answer.
     pub streams_late: Counter,
+    /// TLS handshakes that came to nothing.
+    pub handshakes_failed: Counter,
     /// Failures to accept, for want of descriptors or memory.
     pub accept_failures: Counter,
     /// Requests sent to an origin.
@@ -69,6 +71,7 @@ impl Default for Counters {
             streams_reset: Counter::default(),
             streams_refused: Counter::default(),
             streams_late: Counter::default(),
+            handshakes_failed: Counter::default(),
             accept_failures: Counter::default(),
             fetches: Counter::default(),
             tunnels: Counter::default(),

@@ -8,7 +8,9 @@
 
 use base::Now;
 use base::amount::show_bytes;
-use policy::{FailReason, MissReason, PassReason, RefuseReason, Verdict, age_seconds, ttl_ms};
+use policy::{
+    FailReason, MissReason, OwnReason, PassReason, RefuseReason, Verdict, age_seconds, ttl_ms,
+};
 use serde::{Deserialize, Serialize};
 use store::Key;
 use wire::RequestHead;
@@ -20,6 +22,7 @@ use crate::purge::generations::Standing;
 use crate::site::Site;
 use crate::strangers::guests::Reader;
 use crate::strangers::tell::tell;
+use crate::tls::doorway;
 use crate::{Limits, Server};
 
 /// What somebody wants explained.
@@ -54,6 +57,7 @@ impl Server {
             Verdict::Stale(_) => "served from memory, and a newer one is fetched",
             Verdict::Miss(_) => "the origin is asked, and its answer kept if it may be shared",
             Verdict::Pass(_) => "the origin is asked, for this visitor alone",
+            Verdict::Synthetic(_) => "answered by Wick itself",
             _ => "not served",
         };
         lines.push(Line { topic: "verdict", text: format!("{verdict}: {meaning}") });
@@ -80,9 +84,14 @@ impl Server {
         let now = self.clock.now();
         let bearer = head.clone();
         let reader = pipeline::read_visitor(site, &mut head);
+        let scheme = self.scheme_of(question);
+        if scheme == "http" && doorway::redirects(self, &head) {
+            say("redirect", "visitors of this host are sent to HTTPS: ask for https://…".into());
+            return Verdict::Synthetic(OwnReason::Https);
+        }
         let mut key_text = Vec::new();
         let ignored = &site.rules().key_ignores_query;
-        policy::write_key_without(&mut key_text, "http", &head.host, &head.target, ignored);
+        policy::write_key_without(&mut key_text, scheme, &head.host, &head.target, ignored);
         say("key", String::from_utf8_lossy(&key_text).into_owned());
         if !site.caches {
             say("store", "not looked at: caching is off for this site".into());
@@ -102,7 +111,7 @@ impl Server {
             Found::MustNotAsk => Verdict::Failed(FailReason::OnlyIfCached),
             Found::Ask(Task::Pass(reason)) => Verdict::Pass(reason),
             // A look never comes to that.
-            Found::Ask(Task::Purge) => Verdict::Synthetic,
+            Found::Ask(Task::Purge) => Verdict::Synthetic(OwnReason::Purge),
             Found::Ask(Task::Validate { why, .. }) => Verdict::Miss(why),
             Found::Ask(Task::Remake(_)) => Verdict::Miss(MissReason::Swept),
             Found::Ask(Task::Fill(why)) => {
@@ -120,6 +129,15 @@ impl Server {
 }
 
 impl Server {
+    /// What the pages for a question lie under. Who has TLS elsewhere, in a proxy before Wick,
+    /// asks for https and comes by HTTP.
+    fn scheme_of(&self, question: &Question) -> &'static str {
+        match self.tls.is_some() && question.url.starts_with("https://") {
+            true => "https",
+            false => "http",
+        }
+    }
+
     /// What lies under a key for such a request.
     fn stored(
         &self,

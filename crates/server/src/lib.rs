@@ -29,6 +29,7 @@ mod serve_stored;
 mod site;
 mod socket;
 mod strangers;
+mod tls;
 mod tunnel;
 mod upload;
 mod watch;
@@ -56,6 +57,7 @@ pub use notes::{NoNotes, Note, Notes, StoredNote};
 pub use purge::order::PurgeOrder;
 pub use purge::purgers::PurgeToken;
 pub use strangers::StrangerRules;
+pub use tls::{Facts, Identity, IdentityError, Served, Shown, Tls};
 
 use crate::coding::press::Press;
 use crate::connection::Connection;
@@ -77,6 +79,7 @@ pub struct Server {
     counters: Counters,
     access: Option<AccessSink>,
     notes: Arc<dyn Notes>,
+    tls: Option<Arc<Tls>>,
     complaints: Option<Complaints>,
     watches: Arc<Watches>,
     press: Press,
@@ -100,6 +103,7 @@ impl Server {
             counters: Counters::default(),
             access: config.access,
             notes: config.notes,
+            tls: config.tls,
             complaints: config.complaints,
             watches: Arc::default(),
             press: Press::default(),
@@ -185,6 +189,13 @@ impl Server {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.watches.len()
+    }
+
+    /// Tells on which port visitors find TLS.
+    pub fn set_tls_port(&self, port: u16) {
+        if let Some(tls) = &self.tls {
+            tls.set_port(port);
+        }
     }
 
     /// Ends every connection at once, whatever it is doing.

@@ -17,6 +17,7 @@ use crate::Server;
 use crate::connection::Connection;
 use crate::journey::Peers;
 use crate::socket;
+use crate::tls;
 use crate::watch::SWEEP_INTERVAL_MS;
 
 /// Connections that the kernel holds for us while we are busy.
@@ -30,6 +31,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Listener {
     socket: std::net::TcpListener,
+    is_for_tls: bool,
 }
 
 impl Listener {
@@ -49,7 +51,13 @@ impl Listener {
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
-        Ok(Self { socket: socket.into() })
+        Ok(Self { socket: socket.into(), is_for_tls: false })
+    }
+
+    /// The same for visitors who come by TLS, if the server has any.
+    #[must_use]
+    pub fn for_tls(self) -> Self {
+        Self { is_for_tls: true, ..self }
     }
 
     /// A socket that listens already, opened by somebody else. Several of ours may share it.
@@ -60,7 +68,7 @@ impl Listener {
         let socket = socket.try_clone()?;
         SockRef::from(&socket).set_tcp_nodelay(true)?;
         socket.set_nonblocking(true)?;
-        Ok(Self { socket })
+        Ok(Self { socket, is_for_tls: false })
     }
 
     /// Another handle on the socket, for whoever is to listen on it next.
@@ -99,6 +107,7 @@ impl Listener {
     /// The socket can't be registered with this thread's runtime.
     pub async fn serve(self, server: Arc<Server>, shutdown: Shutdown) -> io::Result<()> {
         let address = self.socket.local_addr()?;
+        let tls = server.tls.clone().filter(|_| self.is_for_tls);
         let listener = socket::listening(self.socket)?;
         let stop = shutdown.begun();
         tokio::pin!(stop);
@@ -119,8 +128,17 @@ impl Listener {
                         false => address,
                     };
                     let peers = Peers { peer, local, scheme: "http" };
-                    let connection = Connection::new(server.clone(), io, peers);
-                    task::spawn_counted(&server.counters.panics, connection.run());
+                    let panics = &server.counters.panics;
+                    match &tls {
+                        Some(tls) => {
+                            let served = tls::serve(server.clone(), tls.clone(), io, peers);
+                            task::spawn_counted(panics, served);
+                        }
+                        None => {
+                            let connection = Connection::new(server.clone(), io, peers);
+                            task::spawn_counted(panics, connection.run());
+                        }
+                    }
                 }
                 Err(error) if is_transient(&error) => {}
                 Err(_) => {

@@ -32,6 +32,7 @@ use crate::strangers::bind;
 use crate::strangers::guests::Reader;
 use crate::strangers::remake;
 use crate::strangers::tracking;
+use crate::tls::doorway;
 use crate::tunnel;
 
 /// How often a request joins another flight after the one it waited for came to nothing for it.
@@ -82,7 +83,8 @@ pub(crate) fn depart(
     key_text: &mut Vec<u8>,
     peers: Peers,
 ) -> Turn {
-    if let Some(turn) = purge::receive(server, head, has_body, peers) {
+    let before_sites = purge::receive(server, head, has_body, peers);
+    if let Some(turn) = before_sites.or_else(|| doorway::answer(server, head, peers)) {
         return turn;
     }
     let sites = server.sites();

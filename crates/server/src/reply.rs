@@ -9,7 +9,9 @@ use bytes::Bytes;
 use http::Method;
 use origin::{Answer, OriginError, Tunnel};
 use policy::representation::mark_as_asked;
-use policy::{Conditional, FailReason, NoStore, RefuseReason, Selection, Verdict, cache_status};
+use policy::{
+    Conditional, FailReason, NoStore, OwnReason, RefuseReason, Selection, Verdict, cache_status,
+};
 use wire::h1::HeadError;
 use wire::{Body, BodyError, Codings, Fields, Name, ResponseHead};
 
@@ -102,6 +104,22 @@ impl Reply {
             head.fields.put(Name::Location, target);
         }
         reply
+    }
+
+    /// The same by HTTPS. 308 keeps method and body (RFC 9110 §15.4.9).
+    pub(crate) fn to_https(address: &str) -> Self {
+        let verdict = Verdict::Synthetic(OwnReason::Https);
+        let mut reply = Self::own(308, verdict, "This site is served by HTTPS.", &[]);
+        if let Head::Ready(head) = &mut reply.head {
+            head.fields.put(Name::Location, address);
+        }
+        reply
+    }
+
+    /// What a CA looks for to see whose a name is (RFC 8555 §8.3).
+    pub(crate) fn proof(proof: Bytes) -> Self {
+        let verdict = Verdict::Synthetic(OwnReason::AcmeChallenge);
+        Self::written(200, verdict, "application/octet-stream", proof, &[])
     }
 
     /// A body was announced that is larger than the site accepts.
@@ -243,7 +261,7 @@ impl Reply {
 
     /// A line of JSON for a program that asked the cache itself.
     pub(crate) fn told(json: &str) -> Self {
-        Self::line(200, Verdict::Synthetic, json)
+        Self::line(200, Verdict::Synthetic(OwnReason::Purge), json)
     }
 
     /// The same where it isn't done.
@@ -253,7 +271,7 @@ impl Reply {
 
     fn line(status: u16, verdict: Verdict, json: &str) -> Self {
         let text = format!("{json}\n");
-        Self::written(status, verdict, "application/json", text, &[])
+        Self::written(status, verdict, "application/json", text.into(), &[])
     }
 
     /// A short page of our own.
@@ -265,10 +283,10 @@ impl Reply {
             "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{status} {title}</title>\n\
              <h1>{title}</h1>\n<p>{sentence}</p>\n"
         );
-        Self::written(status, verdict, "text/html; charset=utf-8", text, key)
+        Self::written(status, verdict, "text/html; charset=utf-8", text.into(), key)
     }
 
-    fn written(status: u16, verdict: Verdict, kind: &str, text: String, key: &[u8]) -> Self {
+    fn written(status: u16, verdict: Verdict, kind: &str, text: Bytes, key: &[u8]) -> Self {
         let mut fields = Fields::new();
         fields.put(Name::ContentType, kind);
         fields.put(Name::ContentLength, text.len().to_string());
@@ -276,7 +294,7 @@ impl Reply {
         let told = Told { verdict, ttl_seconds: None, origin_status: None, stored: None };
         told.write(&mut fields, key);
         let head = Head::Ready(ResponseHead { status, fields });
-        Self { verdict, head, payload: Payload::Whole(Bytes::from(text)) }
+        Self { verdict, head, payload: Payload::Whole(text) }
     }
 
     /// The status that the visitor gets.

@@ -8,7 +8,8 @@ use base::amount::show_bytes;
 use server::Server;
 use wire::Coding;
 
-use crate::plan::Plan;
+use crate::certificates::{self, CertificatePlan};
+use crate::run::Running;
 
 /// Writes to standard output. Somebody who no longer reads is no reason to stop serving.
 pub(crate) fn say(text: &str) {
@@ -18,17 +19,23 @@ pub(crate) fn say(text: &str) {
 
 /// Where a browser on this machine finds a listener: all addresses are none to go to.
 pub(crate) fn url(address: SocketAddr) -> String {
+    url_by("http", 80, address)
+}
+
+fn url_by(scheme: &str, port: u16, address: SocketAddr) -> String {
     let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
     let here = SocketAddr::new(ip, address.port()).to_string();
-    format!("http://{}/", here.strip_suffix(":80").unwrap_or(&here))
+    let here = here.strip_suffix(&format!(":{port}")).unwrap_or(&here);
+    format!("{scheme}://{here}/")
 }
 
 /// Where it listens, what was found, and what to do next.
-pub(crate) fn start(plan: &Plan, addresses: &[SocketAddr], found: &[String]) -> String {
+pub(crate) fn start(running: &Running) -> String {
+    let Running { plan, addresses, addresses_tls, found, .. } = running;
     let mut text = String::new();
     for line in found {
         let _ = writeln!(text, "  {line}");
@@ -40,23 +47,38 @@ pub(crate) fn start(plan: &Plan, addresses: &[SocketAddr], found: &[String]) -> 
     };
     let _ = writeln!(text, "  cache     {memory} of memory, on {threads}");
     let _ = writeln!(text, "  state     {}", plan.state.display());
-    for &address in addresses {
+    let plain = addresses.iter().map(|&address| (address, url(address)));
+    let tls = addresses_tls.iter().map(|&address| (address, url_by("https", 443, address)));
+    for (address, url) in plain.chain(tls) {
         let all = if address.ip().is_unspecified() { "   (and all other addresses)" } else { "" };
-        let _ = writeln!(text, "  listening {}{all}", url(address));
+        let _ = writeln!(text, "  listening {url}{all}");
     }
-    if let Some(&address) = addresses.first() {
-        let try_it = format!("curl -sD- -o /dev/null {}", url(address));
+    if let Some(page) = first_page(running) {
+        let try_it = format!("curl -sD- -o /dev/null {page}");
         let _ = writeln!(text, "\nTry it:  {try_it}   (Cache-Status tells why)");
         let state = plan.state.display();
-        let _ = writeln!(text, "Ask why: wick explain {} --state {state}", url(address));
+        let _ = writeln!(text, "Ask why: wick explain {page} --state {state}");
     }
-    if addresses.iter().all(|address| address.ip().is_loopback()) {
+    let mut all = addresses.iter().chain(addresses_tls);
+    if all.all(|address| address.ip().is_loopback()) {
         text.push_str(
-            "Only this machine can reach it; --listen 0.0.0.0:80 opens it to the world.\n",
+            "Only this machine can reach it; --domain NAME opens it to the world, with HTTPS.\n",
         );
     }
     text.push_str("Ctrl-C stops it.\n");
     text
+}
+
+/// A page that visitors ask for: by its name where there is a certificate for one.
+fn first_page(running: &Running) -> Option<String> {
+    let Running { plan, addresses, addresses_tls, .. } = running;
+    let named = plan.sites.iter().filter(|site| site.certificate != CertificatePlan::Off);
+    let name = named.flat_map(|site| certificates::names(&site.hosts)).next();
+    match (addresses_tls.first(), name) {
+        (Some(address), Some(name)) if address.port() == 443 => Some(format!("https://{name}/")),
+        (Some(address), Some(name)) => Some(format!("https://{name}:{}/", address.port())),
+        _ => addresses.first().map(|&address| url(address)),
+    }
 }
 
 /// What was done, so that a short run tells something too.
@@ -94,6 +116,7 @@ fn troubles(server: &Server, log_lost: u64) -> Vec<(u64, &'static str)> {
         (counters.panics.read(), "tasks panicked, which is a defect of Wick's: please report it"),
         (counters.connections_refused.read(), "connections were turned away: there were too many"),
         (counters.connections_late.read(), "connections were closed for want of progress"),
+        (counters.handshakes_failed.read(), "TLS handshakes came to nothing"),
         (
             counters.connections_calmed.read(),
             "HTTP/2 connections were closed: their clients sent too much that asks for nothing",

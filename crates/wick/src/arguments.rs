@@ -53,9 +53,19 @@ pub(crate) struct Serve {
     /// A folder with a site in it, or an origin such as http://127.0.0.1:3000; may be left
     /// out when the settings file names sites.
     pub(crate) site: Option<String>,
-    /// Address to listen on; may be given several times [default: 127.0.0.1:8080].
+    /// Address to listen on; may be given several times [default: 127.0.0.1:8080; with
+    /// --domain port 80 of all addresses].
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Vec<SocketAddr>,
+    /// A name that the site is found by from everywhere; may be given several times. Listens on
+    /// ports 80 and 443 of all addresses, gets certificates from Let's Encrypt, whose terms you
+    /// agree to, and sends visitors to HTTPS.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) domain: Vec<String>,
+    /// Address to listen on for HTTPS; may be given several times [default: none, or port 443 of
+    /// all addresses with --domain].
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen_tls: Vec<SocketAddr>,
     /// The most memory that the cache may make the process use [default: 64M].
     #[arg(long, value_name = "SIZE", value_parser = read_bytes)]
     pub(crate) memory: Option<u64>,

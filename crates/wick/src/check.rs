@@ -4,6 +4,7 @@
 //! again, origins are called, folders are written to. Everything that is wrong is told,
 //! not only the first of it.
 
+use std::iter::repeat;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,9 +15,11 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::announce::say;
 use crate::arguments::Serve;
+use crate::certificates;
 use crate::changes;
+use crate::listening::explain_listen;
 use crate::plan::{Plan, SitePlan};
-use crate::run::{RunError, explain_listen, single_threaded};
+use crate::run::{RunError, single_threaded};
 use crate::sites::Started;
 
 /// How long an origin may take to accept.
@@ -31,6 +34,7 @@ pub(crate) fn run(serve: &Serve) -> Result<(), RunError> {
     single_threaded()?.block_on(async {
         for site in &plan.sites {
             say_site(site, &mut wrong).await?;
+            certificates::check::check(&plan, site, &mut wrong).await;
             changes::check(site, serve, &mut wrong).await;
         }
         Ok::<(), RunError>(())
@@ -61,7 +65,8 @@ fn settings_file_as_config(serve: &Serve) -> Serve {
 
 /// What holds for all sites.
 fn say_machine(plan: &Plan, wrong: &mut Vec<String>) {
-    for &address in &plan.listen {
+    let (plain, tls) = (plan.listen.iter(), plan.listen_tls.iter());
+    for (&address, way) in plain.zip(repeat("")).chain(tls.zip(repeat(", HTTPS"))) {
         let state = match Listener::probe(address) {
             Ok(()) => "free",
             Err(error) => {
@@ -69,7 +74,7 @@ fn say_machine(plan: &Plan, wrong: &mut Vec<String>) {
                 "can't be had"
             }
         };
-        say(&format!("listen      {address} ({state})\n"));
+        say(&format!("listen      {address} ({state}{way})\n"));
     }
     say(&format!("memory      {} for the cache\n", show_bytes(plan.memory_bytes)));
     say(&format!("threads     {}\n", plan.threads));

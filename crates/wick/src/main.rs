@@ -2,6 +2,7 @@
 
 mod announce;
 mod arguments;
+mod certificates;
 mod changes;
 mod check;
 mod control;
@@ -10,6 +11,7 @@ mod descriptors;
 mod figures;
 mod finishing;
 mod import;
+mod listening;
 mod load;
 mod log;
 #[cfg(test)]

@@ -34,8 +34,8 @@ origin = \"http://127.0.0.1:3000\"
 stale_if_error = \"1h\"
 ```
 
-Sizes are written `\"64K\"`, `\"64M\"` or `\"2G\"`, times `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"2h\"` or \
-`\"1d\"`. A name that doesn't exist is an error with its line, its column and the nearest name \
+Sizes are written `\"64K\"`, `\"64M\"` or `\"2G\"`, times `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"2h\"`, \
+`\"1d\"` or `\"1y\"`. A name that doesn't exist is an error with its line, its column and the nearest name \
 that does. `wick check --config wick.toml` tries everything out without serving. If SITE stands \
 on the command line, what the file's only `[[site]]` says holds for it.
 ";

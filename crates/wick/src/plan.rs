@@ -3,7 +3,7 @@
 //! Flags win over the file, the file over the defaults. Nothing is started or opened
 //! here, so that `wick check` can tell the same story.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,10 +12,13 @@ use policy::Rules;
 use server::{FollowRules, Limits, PurgeToken, StrangerRules};
 
 use crate::arguments::Serve;
+use crate::certificates::{AcmePlan, CertificatePlan, CertificateSetting, check_plan};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::OriginSetting;
-use crate::settings::{self, LimitSettings, Seconds, Settings, SettingsError, SiteSettings};
+use crate::settings::{
+    self, LimitSettings, OneOrMany, Seconds, Settings, SettingsError, SiteSettings,
+};
 
 /// Memory for the cache when nobody says otherwise.
 const MEMORY_BYTES: u64 = 64 << 20;
@@ -28,6 +31,9 @@ const TUNNELS: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) listen: Vec<SocketAddr>,
+    pub(crate) listen_tls: Vec<SocketAddr>,
+    /// How certificates are got.
+    pub(crate) acme: AcmePlan,
     pub(crate) memory_bytes: u64,
     pub(crate) threads: usize,
     pub(crate) state: PathBuf,
@@ -42,6 +48,9 @@ pub(crate) struct Plan {
 pub(crate) struct SitePlan {
     pub(crate) hosts: Vec<String>,
     pub(crate) source: Source,
+    pub(crate) certificate: CertificatePlan,
+    /// Whether visitors who come by HTTP are sent to HTTPS.
+    pub(crate) redirects: bool,
     pub(crate) php: Option<String>,
     pub(crate) php_children: Option<u32>,
     /// Variables for our own php-fpm's scripts.
@@ -120,6 +129,37 @@ pub(crate) enum PlanError {
          write a longer one, such as \"openssl rand -hex 16\" makes"
     )]
     ShortToken(usize),
+    /// A certificate that nobody could ever see.
+    #[error(
+        "site number {0} in the settings file has a certificate, and nobody listens for HTTPS: \
+         add listen_tls = [\"0.0.0.0:443\", \"[::]:443\"] at the top of the file"
+    )]
+    NotListening(usize),
+    /// A key alone.
+    #[error(
+        "site number {0} in the settings file has a certificate_key and no certificate: add \
+         certificate = \"/path/fullchain.pem\""
+    )]
+    KeyAlone(usize),
+    /// A certificate for any name.
+    #[error(
+        "no certificate can be got for a site that answers for any host: name its hosts (\
+         --domain example.org, or hosts = [\"example.org\"]), or write certificate = \
+         \"/path/fullchain.pem\" or \"off\" for it"
+    )]
+    NoName,
+    /// What no CA issues for.
+    #[error(
+        "no certificate can be got for {0}: write a name that leads here from everywhere, or \
+         certificate = \"/path/fullchain.pem\" or \"off\" for that site"
+    )]
+    BadName(String),
+    /// Listening for nobody.
+    #[error("listen_tls is there and every site has certificate = \"off\": take one of them out")]
+    AllOff,
+    /// Nowhere.
+    #[error("listen is an empty list: name an address, or add listen_tls")]
+    NowhereToListen,
     /// Two sites claim one host.
     #[error("two sites answer for the host {0}: take it out of one of them")]
     HostTwice(String),
@@ -133,6 +173,8 @@ impl Plan {
     pub(crate) fn for_site(site: SitePlan, listen: SocketAddr, state: PathBuf) -> Self {
         Self {
             listen: vec![listen],
+            listen_tls: Vec::new(),
+            acme: AcmePlan::default(),
             memory_bytes: MEMORY_BYTES,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             state,
@@ -150,9 +192,13 @@ impl Plan {
             None => Settings::default(),
         };
         let mut sites = sites(serve, &mut settings.site)?;
-        let written = settings.listen.as_ref().map(|listen| listen.to_vec()).unwrap_or_default();
-        let default = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))];
-        let listen = [serve.listen.clone(), written, default];
+        let (listen, listen_tls) = addresses(serve, &settings)?;
+        let acme = AcmePlan {
+            directories: settings.acme_directory.take().unwrap_or_default(),
+            email: settings.acme_email.take(),
+            ca_file: settings.acme_ca_file.take(),
+        };
+        check_plan(&sites, &listen_tls, &acme)?;
         let memory_bytes =
             serve.memory.or(settings.memory.map(|bytes| bytes.0)).unwrap_or(MEMORY_BYTES);
         for strangers in sites.iter_mut().filter_map(|site| site.strangers.as_mut()) {
@@ -163,7 +209,9 @@ impl Plan {
         let threads = serve.threads.map(usize::from).or(settings.threads);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
-            listen: listen.into_iter().find(|list| !list.is_empty()).unwrap_or_default(),
+            listen,
+            listen_tls,
+            acme,
             memory_bytes,
             threads: threads.unwrap_or_else(cores).clamp(1, 256),
             state,
@@ -200,6 +248,7 @@ impl SitePlan {
             stale_while_revalidate_seconds: site.stale_while_revalidate.map(whole_seconds),
             stale_if_error_seconds: site.stale_if_error.map(whole_seconds),
             key_ignores_query: site.ignore_query.clone(),
+            hsts_seconds: site.hsts.map(whole_seconds),
             ..Rules::default()
         };
         set(&mut rules.heuristic, site.heuristic);
@@ -215,6 +264,8 @@ impl SitePlan {
         Self {
             hosts: site.hosts.clone(),
             source: Source::of(source),
+            certificate: CertificatePlan::of(site),
+            redirects: site.https_redirect.unwrap_or(true),
             php: site.php.clone(),
             php_children: site.php_children,
             environment: Vec::new(),
@@ -292,12 +343,23 @@ fn sites(serve: &Serve, written: &mut Vec<SiteSettings>) -> Result<Vec<SitePlan>
         only.origin = Some(OriginSetting::One(site.clone()));
         written.push(only);
     }
+    if !serve.domain.is_empty() {
+        match written.as_mut_slice() {
+            [only] => only.hosts.clone_from(&serve.domain),
+            [] => {}
+            _ => return Err(PlanError::Ambiguous(format!("--domain {}", serve.domain[0]))),
+        }
+    }
     let mut sites = Vec::new();
     for (at, site) in written.iter_mut().enumerate() {
         let source = match site.origin.clone().ok_or(PlanError::NoOrigin(at + 1))? {
             OriginSetting::One(text) => Source::of(&text),
             OriginSetting::Servers(servers) => Source::Http(servers),
         };
+        let has_file = matches!(site.certificate, Some(CertificateSetting::File(_)));
+        if site.certificate_key.is_some() && !has_file {
+            return Err(PlanError::KeyAlone(at + 1));
+        }
         site.php = serve.php.clone().or(site.php.take());
         fits(&source, site)?;
         let plan = SitePlan { source, ..SitePlan::of("", site) };
@@ -339,6 +401,36 @@ fn fits(source: &Source, site: &SiteSettings) -> Result<(), PlanError> {
                 None => Ok(()),
             }
         }
+    }
+}
+
+/// Where to listen for HTTP and for HTTPS.
+fn addresses(
+    serve: &Serve,
+    written: &Settings,
+) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>), PlanError> {
+    // Somebody who names a domain wants it to be found.
+    let everywhere = |port| {
+        let all =
+            [SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), (Ipv6Addr::UNSPECIFIED, port).into()];
+        if serve.domain.is_empty() { Vec::new() } else { all.to_vec() }
+    };
+    let chosen = |typed: &[SocketAddr], written: Option<&OneOrMany<SocketAddr>>, default| match (
+        typed, written,
+    ) {
+        ([], None) => default,
+        ([], Some(written)) => written.to_vec(),
+        (typed, _) => typed.to_vec(),
+    };
+    let tls = chosen(&serve.listen_tls, written.listen_tls.as_ref(), everywhere(443));
+    let default = match everywhere(80) {
+        none if none.is_empty() => vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))],
+        all => all,
+    };
+    let plain = chosen(&serve.listen, written.listen.as_ref(), default);
+    match plain.is_empty() && tls.is_empty() {
+        true => Err(PlanError::NowhereToListen),
+        false => Ok((plain, tls)),
     }
 }
 

@@ -32,6 +32,10 @@ impl Running {
     async fn reload_by(&mut self, arguments: &Serve) -> Result<Vec<Line>, RunError> {
         let plan = Plan::of(arguments)?;
         self.reloads += 1;
+        let certificates = match &self.certificates {
+            Some(certificates) => Some(certificates.after(&plan)?),
+            None => None,
+        };
         let ways = self.ways(&plan).await?;
         let mut old: Vec<Option<Started>> = self.started.drain(..).map(Some).collect();
         let mut lines = Vec::new();
@@ -47,6 +51,9 @@ impl Running {
             self.started.push(started);
         }
         self.server.replace_sites(self.started.iter().map(|one| one.config.clone()).collect());
+        if let (Some(now), Some(prepared)) = (&mut self.certificates, certificates) {
+            now.succeed(prepared);
+        }
         while self.leaving.try_join_next().is_some() {}
         for started in old.into_iter().flatten() {
             let text = format!("{}: ends with its last answer", started.config.name);
@@ -99,8 +106,10 @@ impl Plan {
     /// What of another plan can't be had without a restart, with what it stays at until then.
     fn needing_restart(&self, other: &Self) -> impl Iterator<Item = String> + use<> {
         let listen = |plan: &Self| format!("{:?}", plan.listen);
+        let listen_tls = |plan: &Self| format!("{:?}", plan.listen_tls);
         [
             ("listen", listen(self), listen(other)),
+            ("listen_tls", listen_tls(self), listen_tls(other)),
             ("memory", show_bytes(self.memory_bytes), show_bytes(other.memory_bytes)),
             ("threads", self.threads.to_string(), other.threads.to_string()),
             ("state", self.state.display().to_string(), other.state.display().to_string()),

@@ -13,13 +13,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base::{Clock, Shutdown};
-use server::{Done, Listener, NoNotes, Order, Orders, SOCKETS_MAX, Server, ServerConfig, Wanted};
+use server::{Done, NoNotes, Notes, Order, Orders, SOCKETS_MAX, Server, ServerConfig, Wanted};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::arguments::Serve;
+use crate::certificates::{CertificateError, Certificates, Prepared};
 use crate::control::{ControlError, ControlSocket};
+use crate::listening::{self, Listening, explain_listen};
 use crate::log::AccessLog;
 use crate::notebook::Notebook;
 use crate::plan::{Plan, PlanError};
@@ -49,6 +51,9 @@ pub(crate) enum RunError {
     /// An address can't be listened on.
     #[error("{}", explain_listen(*.0, .1))]
     Listen(SocketAddr, io::Error),
+    /// There is no TLS to be had.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     /// The access log can't be opened.
     #[error(
         "can't write the access log {0}: {1}; name a file in a folder that this user may write to"
@@ -74,24 +79,6 @@ pub(crate) enum RunError {
     Void(String),
 }
 
-pub(crate) fn explain_listen(address: SocketAddr, error: &io::Error) -> String {
-    let port = address.port();
-    match error.kind() {
-        io::ErrorKind::AddrInUse => format!(
-            "something listens on {address} already: stop it (\"ss -ltnp sport = :{port}\" names it), \
-             or choose another address with --listen"
-        ),
-        io::ErrorKind::PermissionDenied => format!(
-            "this user may not listen on port {port}: run as root, or choose a port above 1023 with --listen"
-        ),
-        io::ErrorKind::AddrNotAvailable => format!(
-            "{} is not an address of this machine: choose another with --listen",
-            address.ip()
-        ),
-        _ => format!("can't listen on {address}: {error}"),
-    }
-}
-
 /// Serves until it is told to stop, or until another Wick serves in its place.
 pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
     let plan = Plan::of(arguments)?;
@@ -101,7 +88,7 @@ pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
         let (orders, received) = mpsc::channel(ORDERS_MAX);
         let begin = Begin { caches: true, orders: Some(orders), takes_over: arguments.take_over };
         let mut running = Running::start(plan, begin).await?;
-        announce::say(&announce::start(&running.plan, &running.addresses, &running.found));
+        announce::say(&announce::start(&running));
         service::tell(Doing::Serves);
         let end = running.obey(arguments, &mut signals, received).await;
         announce::say(match end {
@@ -148,6 +135,8 @@ pub(crate) struct Running {
     pub(crate) plan: Plan,
     pub(crate) server: Arc<Server>,
     pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) addresses_tls: Vec<SocketAddr>,
+    pub(crate) certificates: Option<Certificates>,
     pub(crate) found: Vec<String>,
     pub(crate) log: Option<AccessLog>,
     notebook: Option<Arc<Notebook>>,
@@ -178,56 +167,30 @@ impl Running {
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
         let mut limits = plan.limits.clone();
         limits.connections_max = limits.connections_max.min(descriptors::raise_limit());
-        let (predecessor, inherited) = if takes_over {
-            let (predecessor, inherited) = Predecessor::find(&plan.state)?;
-            (Some(predecessor), inherited)
-        } else {
-            let taken = Inherited::take();
-            (None, taken.map_err(|error| RunError::System("its sockets", error))?)
-        };
+        let (predecessor, inherited) = opened(&plan, takes_over)?;
         // Its php-fpm has the folders without a number.
         let number = if takes_over { u64::from(std::process::id()) } else { 0 };
-        for address in inherited.besides(&plan.listen) {
-            eprintln!(
-                "wick: nothing is served on {address}, which was opened for it: add it to listen"
-            );
-        }
-        for &address in plan.listen.iter().filter(|one| inherited.of(**one).is_empty()) {
-            Listener::probe(address).map_err(|error| RunError::Listen(address, error))?;
-        }
-        let log = match &plan.access_log {
-            Some(path) => Some(
-                AccessLog::open(path, plan.access_log_format)
-                    .map_err(|error| RunError::AccessLog(path.display().to_string(), error))?,
-            ),
-            None => None,
-        };
-        let mut started = Vec::new();
-        for site in &plan.sites {
-            match Started::start(site, &plan.state, number, caches).await {
-                Ok(site) => started.push(site),
-                Err(error) => {
-                    stop_all(&mut started, &mut JoinSet::new()).await;
-                    return Err(error.into());
-                }
-            }
-        }
-        let found = found(&plan, &started, caches).await;
+        listening::probe(&plan, &inherited)?;
+        let prepared = Prepared::of(&plan)?;
+        let log = open_log(&plan)?;
+        let mut started = start_all(&plan, number, caches).await?;
+        let mut found = found(&plan, &started, caches).await;
+        found.extend(prepared.iter().flat_map(|prepared| prepared.found.clone()));
         let notebook = open_notebook(&plan);
         let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             memory_bytes: plan.memory_bytes,
             limits,
             access: log.as_ref().map(AccessLog::sink),
-            notes: match &notebook {
-                Some(notebook) => notebook.clone(),
-                None => Arc::new(NoNotes),
-            },
+            notes: notes(notebook.as_ref()),
+            tls: prepared.as_ref().map(Prepared::tls),
             complaints: Some(Arc::new(|line| eprintln!("wick: {line}"))),
         };
         let server = Server::new(config, Clock::machine());
-        let listening = listen(&plan, &inherited, &server, [&shutdown, &abandon]);
-        let (addresses, sockets, threads) = match listening {
+        // Before anybody can come.
+        let certificates = prepared.map(Prepared::begin);
+        let listening = listening::begin(&plan, &inherited, &server, [&shutdown, &abandon]);
+        let Listening { addresses, addresses_tls, sockets, threads } = match listening {
             Ok(listening) => listening,
             Err(error) => {
                 shutdown.begin();
@@ -248,6 +211,8 @@ impl Running {
             plan,
             server,
             addresses,
+            addresses_tls,
+            certificates,
             found,
             log,
             notebook,
@@ -335,6 +300,7 @@ impl Running {
         // Who asks from now on is told that nobody runs.
         self.control = None;
         self.sockets.clear();
+        self.certificates = None;
         let idle = match end {
             End::Stop => Duration::ZERO,
             End::Leave => self.plan.limits.idle_timeout,
@@ -390,6 +356,31 @@ impl Running {
     }
 }
 
+/// The sockets that are open already, and who has them if we take its place.
+fn opened(plan: &Plan, takes_over: bool) -> Result<(Option<Predecessor>, Inherited), RunError> {
+    if takes_over {
+        let (predecessor, inherited) = Predecessor::find(&plan.state)?;
+        return Ok((Some(predecessor), inherited));
+    }
+    let taken = Inherited::take().map_err(|error| RunError::System("its sockets", error))?;
+    Ok((None, taken))
+}
+
+/// Starts every site, or none.
+async fn start_all(plan: &Plan, number: u64, caches: bool) -> Result<Vec<Started>, RunError> {
+    let mut started = Vec::new();
+    for site in &plan.sites {
+        match Started::start(site, &plan.state, number, caches).await {
+            Ok(site) => started.push(site),
+            Err(error) => {
+                stop_all(&mut started, &mut JoinSet::new()).await;
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(started)
+}
+
 /// What was found out about the sites, for the person at the terminal.
 async fn found(plan: &Plan, started: &[Started], caches: bool) -> Vec<String> {
     let mut found = Vec::new();
@@ -402,6 +393,13 @@ async fn found(plan: &Plan, started: &[Started], caches: bool) -> Vec<String> {
     found
 }
 
+/// The access log, if one is wanted.
+fn open_log(plan: &Plan) -> Result<Option<AccessLog>, RunError> {
+    let Some(path) = &plan.access_log else { return Ok(None) };
+    let log = AccessLog::open(path, plan.access_log_format);
+    log.map(Some).map_err(|error| RunError::AccessLog(path.display().to_string(), error))
+}
+
 /// What was learned before, if it can be had: a site is served without it too.
 fn open_notebook(plan: &Plan) -> Option<Arc<Notebook>> {
     match Notebook::open(&plan.state) {
@@ -410,6 +408,13 @@ fn open_notebook(plan: &Plan) -> Option<Arc<Notebook>> {
             eprintln!("wick: {error}");
             None
         }
+    }
+}
+
+fn notes(notebook: Option<&Arc<Notebook>>) -> Arc<dyn Notes> {
+    match notebook {
+        Some(notebook) => notebook.clone(),
+        None => Arc::new(NoNotes),
     }
 }
 
@@ -450,76 +455,6 @@ async fn stop_all(started: &mut Vec<Started>, leaving: &mut JoinSet<()>) {
     }
     while leaving.join_next().await.is_some() {}
 }
-
-/// Addresses that are served, handles on the sockets, and the threads that do it.
-type Listening = (Vec<SocketAddr>, Vec<OwnedFd>, Vec<JoinHandle<()>>);
-
-/// Binds every address once a thread, unless it was opened for us, and starts the threads.
-fn listen(
-    plan: &Plan,
-    inherited: &Inherited,
-    server: &Arc<Server>,
-    [shutdown, abandon]: [&Shutdown; 2],
-) -> Result<Listening, RunError> {
-    let mut addresses = Vec::new();
-    let mut handles = Vec::new();
-    let mut by_thread: Vec<Vec<Listener>> = (0..plan.threads).map(|_| Vec::new()).collect();
-    for &wanted in &plan.listen {
-        let failed = |error| RunError::Listen(wanted, error);
-        let opened = inherited.of(wanted);
-        let mut address = wanted;
-        // Every socket that was opened is listened on, or who comes to it would wait for ever.
-        for number in 0..opened.len().max(by_thread.len()) {
-            let listener = match opened.get(number % opened.len().max(1)) {
-                Some(socket) => Listener::of(socket).map_err(failed)?,
-                None => Listener::bind(address).map_err(failed)?,
-            };
-            // Port 0 is chosen by the first socket; the others must share it.
-            address = listener.address().map_err(failed)?;
-            if number < opened.len() || opened.is_empty() {
-                handles.push(listener.handle().map_err(failed)?);
-            }
-            let thread = number % by_thread.len();
-            by_thread[thread].push(listener);
-        }
-        addresses.push(address);
-    }
-    let mut threads = Vec::new();
-    for (number, listeners) in by_thread.into_iter().enumerate() {
-        let (server, shutdown, abandon) = (server.clone(), shutdown.clone(), abandon.clone());
-        let runtime = single_threaded()?;
-        let thread = std::thread::Builder::new()
-            .name(format!("serve-{number}"))
-            .spawn(move || runtime.block_on(serve_all(listeners, server, shutdown, abandon)))
-            .map_err(|error| RunError::System("a thread", error))?;
-        threads.push(thread);
-    }
-    Ok((addresses, handles, threads))
-}
-
-/// One thread's work.
-async fn serve_all(
-    listeners: Vec<Listener>,
-    server: Arc<Server>,
-    shutdown: Shutdown,
-    abandon: Shutdown,
-) {
-    let serving = listeners.into_iter().map(|listener| {
-        let (server, shutdown) = (server.clone(), shutdown.clone());
-        async move {
-            if let Err(error) = listener.serve(server, shutdown).await {
-                eprintln!("wick: a listener failed: {error}");
-            }
-        }
-    });
-    futures_util::future::join_all(serving).await;
-    // What is left when this returns goes with the thread's runtime.
-    tokio::select! {
-        () = server.drained() => {}
-        () = abandon.begun() => {}
-    }
-}
-
 pub(crate) fn single_threaded() -> Result<Runtime, RunError> {
     Builder::new_current_thread()
         .enable_all()

@@ -17,6 +17,7 @@ use serde::de::{self, Deserializer};
 use changes::Pattern;
 use wire::{Coding, Codings};
 
+use crate::certificates::{CertificateSetting, Directories};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::{HealthPath, HealthStatus, OriginSetting};
@@ -27,6 +28,19 @@ use crate::origins::{HealthPath, HealthStatus, OriginSetting};
 pub(crate) struct Settings {
     /// Addresses to listen on; one, or a list. Default: `127.0.0.1:8080`.
     pub(crate) listen: Option<OneOrMany<SocketAddr>>,
+    /// Addresses to listen on for HTTPS; one, or a list. Default: none; with `--domain` port 443
+    /// of all addresses.
+    pub(crate) listen_tls: Option<OneOrMany<SocketAddr>>,
+    /// Where certificates are got for the hosts of sites that have none of their own: the
+    /// directory of a CA that speaks ACME, or a list of which the next is asked when one fails.
+    /// Whoever uses this agrees to the CA's terms. Default:
+    /// `https://acme-v02.api.letsencrypt.org/directory`.
+    pub(crate) acme_directory: Option<Directories>,
+    /// An address at which the CA may tell you something. Default: none.
+    pub(crate) acme_email: Option<String>,
+    /// The certificates (PEM) by which a private CA itself is known. Default: none; public CAs are
+    /// known.
+    pub(crate) acme_ca_file: Option<PathBuf>,
     /// The most that the cache may make the process use. Default: `64M`.
     pub(crate) memory: Option<Bytes>,
     /// Where Wick keeps what it must not lose. Default: `/var/lib/wick` for root, for others the
@@ -76,6 +90,18 @@ pub(crate) struct LimitSettings {
 pub(crate) struct SiteSettings {
     /// Host names that this site answers for, as in `["example.org"]`. Default: any host.
     pub(crate) hosts: Vec<String>,
+    /// Where HTTPS is listened for: this site's certificate with those that lead to its CA
+    /// (`"/path/fullchain.pem"`), read again when it changes; `"auto"` gets one from the CA for
+    /// each of `hosts` and renews it, `"off"` is for a site without. Default: `auto`.
+    pub(crate) certificate: Option<CertificateSetting>,
+    /// The key of that certificate. Default: it is in the same file.
+    pub(crate) certificate_key: Option<PathBuf>,
+    /// Whether visitors who come by HTTP are sent to HTTPS, once there is a certificate that
+    /// browsers take. Default: `true`.
+    pub(crate) https_redirect: Option<bool>,
+    /// How long browsers that came by HTTPS shall come by nothing else, as in `"1y"`. It can't be
+    /// taken back before. Default: they are told nothing.
+    pub(crate) hsts: Option<Seconds>,
     /// A folder, or an origin that speaks HTTP: `"http://127.0.0.1:3000"`, or `https://…`, whose
     /// certificate is verified. Several servers that make the same pages stand in a list, each as
     /// an address or as `{ url = "http://10.0.0.2:3000", weight = 2, connections = 100 }`; those

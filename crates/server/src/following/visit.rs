@@ -17,6 +17,9 @@ use super::Following;
 use super::traffic::Asker;
 use crate::site::Site;
 
+/// The field of RFC 6797. It is put into what is stored, so that a hit costs nothing.
+const HSTS: &str = "strict-transport-security";
+
 impl Site {
     /// Asks the origin, as whoever the method shows.
     pub(crate) async fn ask(&self, clock: &Clock, call: Call) -> Result<Answer, OriginError> {
@@ -34,6 +37,17 @@ impl Site {
         call: Call,
         asker: Asker,
     ) -> Result<Answer, OriginError> {
+        let is_secure = call.scheme == "https";
+        let mut answer = self.visit(clock, call, asker).await?;
+        if let Some(seconds) = self.rules().hsts_seconds.filter(|_| is_secure) {
+            // The owner's word counts, so a page bears one line of it at most.
+            answer.head.fields.retain(|_, name, _| !name.eq_ignore_ascii_case(HSTS.as_bytes()));
+            answer.head.fields.push(HSTS, format!("max-age={seconds}"));
+        }
+        Ok(answer)
+    }
+
+    async fn visit(&self, clock: &Clock, call: Call, asker: Asker) -> Result<Answer, OriginError> {
         let Some(following) = &self.following else { return self.origin.send(call).await };
         // Probes are counted by who sends them.
         if asker == Asker::Probe {
