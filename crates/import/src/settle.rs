@@ -1,9 +1,11 @@
 //! Sites that can be served together.
 //!
 //! Invariants: 1. no host has two sites. 2. at most one site answers for any host.
-//! 3. sites that differ only in their hosts are one.
+//! 3. sites that differ only in their hosts are one. 4. no address to listen on takes
+//! another one's port.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 
 use crate::found::{Imported, Place, Section, Value, Why};
 
@@ -35,7 +37,29 @@ pub(crate) fn settle(imported: &mut Imported) {
     }
     keep_one_for_any_host(imported, &mut kept);
     imported.sites = kept;
+    for name in ["listen", "listen_tls"] {
+        keep_free_addresses(imported, name);
+    }
     crate::tls::settle(imported);
+}
+
+/// All addresses of a port are one address only: the others are among them.
+fn keep_free_addresses(imported: &mut Imported, name: &'static str) {
+    let Some(setting) = imported.top.settings.iter_mut().find(|setting| setting.name == name)
+    else {
+        return;
+    };
+    let Value::List(texts) = &mut setting.value else { return };
+    let all: Vec<SocketAddr> = texts.iter().filter_map(|text| text.parse().ok()).collect();
+    let is_covered = |address: SocketAddr| {
+        let covers = |other: &SocketAddr| {
+            other.ip().is_unspecified()
+                && other.port() == address.port()
+                && other.is_ipv4() == address.is_ipv4()
+        };
+        !address.ip().is_unspecified() && all.iter().any(covers)
+    };
+    texts.retain(|text| text.parse().is_ok_and(|address| !is_covered(address)));
 }
 
 /// Takes out the hosts that an earlier site answers for.
@@ -134,6 +158,17 @@ mod tests {
                 .collect();
             assert_eq!((told.join(" ").as_str(), imported.left.len()), (expected, left));
         }
+    }
+
+    #[test]
+    fn an_address_among_all_addresses_is_left_out() {
+        let mut imported = Imported::default();
+        let place = Place { file: "f".into(), line: 1 };
+        for address in ["127.0.0.1:80", "[::1]:80", "0.0.0.0:80", "127.0.0.1:81"] {
+            imported.top.add("listen", address, &place);
+        }
+        settle(&mut imported);
+        assert_eq!(imported.top.texts("listen"), ["[::1]:80", "0.0.0.0:80", "127.0.0.1:81"]);
     }
 
     #[test]

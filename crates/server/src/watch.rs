@@ -57,9 +57,11 @@ impl Watch {
         if self.fired.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn fire(&self) {
-        self.fired.store(true, Ordering::Release);
+    /// Ends the connection; returns whether nobody did before.
+    fn fire(&self) -> bool {
+        let was_fired = self.fired.swap(true, Ordering::AcqRel);
         self.waker.wake();
+        !was_fired
     }
 }
 
@@ -90,12 +92,14 @@ impl Watches {
                 || (closing && watch.idle.load(Ordering::Relaxed))
         };
         let slots = self.slots.lock();
-        slots.iter().filter(|(_, watch)| late(watch)).map(|(_, watch)| watch.fire()).count()
+        slots.iter().filter(|(_, watch)| late(watch) && watch.fire()).count()
     }
 
     /// Ends every connection.
     pub(crate) fn end_all(&self) {
-        self.slots.lock().iter().for_each(|(_, watch)| watch.fire());
+        for (_, watch) in self.slots.lock().iter() {
+            watch.fire();
+        }
     }
 }
 
@@ -144,6 +148,7 @@ mod tests {
         idle.set_idle(true);
         assert_eq!(watches.sweep(100, false), 1);
         assert!(fired(&late) && !fired(&busy) && !fired(&idle));
+        assert_eq!(watches.sweep(100, false), 0, "it was ended, if it is slow to notice");
         drop(late);
         assert_eq!(watches.sweep(100, true), 1);
         assert!(!fired(&busy) && fired(&idle));

@@ -7,6 +7,7 @@ pub(crate) mod coding;
 pub(crate) mod date;
 pub(crate) mod fastcgi;
 pub(crate) mod http2_head;
+pub(crate) mod import;
 pub(crate) mod purge;
 pub(crate) mod range;
 pub(crate) mod request;

@@ -76,7 +76,17 @@ impl Reader {
         let has = |word: &str| directive.words().any(|there| there == word);
         let is_tls = has("ssl") || has("quic");
         let addresses = match address::listen(directive.word(0), if is_tls { 443 } else { 80 }) {
-            Listen::At(addresses) => addresses,
+            Listen::At(mut addresses) => {
+                // Both families by one socket are two addresses in Wick.
+                let both = directive.words().any(|word| word == "ipv6only=off");
+                if let (true, [only]) = (both, addresses.as_slice())
+                    && only.is_ipv6()
+                    && only.ip().is_unspecified()
+                {
+                    addresses = address::everywhere(only.port());
+                }
+                addresses
+            }
             Listen::Socket => {
                 let advice = "Wick listens on addresses only: name one as listen";
                 return self.leave(directive, Why::Cannot, advice);

@@ -27,6 +27,10 @@ fn one_directive_becomes_one_setting() {
         ("listen 8080;", format!("listen = [\"0.0.0.0:8080\"]\n{site}")),
         ("listen 80; listen [::]:80 ipv6only=on;",
          format!("listen = [\"0.0.0.0:80\", \"[::]:80\"]\n{site}")),
+        (
+            "listen [::]:80 ipv6only=off; listen 127.0.0.1:80;",
+            format!("listen = [\"0.0.0.0:80\", \"[::]:80\"]\n{site}"),
+        ),
         ("server_name A.test www.a.test;",
          "[[site]]\nhosts = [\"a.test\", \"www.a.test\"]\norigin = \"/s\"".into()),
         ("server_name _ a.test;", site.to_owned()),

@@ -6,7 +6,7 @@ use import::Library;
 
 use super::*;
 use crate::arguments::Serve;
-use crate::plan::Plan;
+use crate::plan::{Plan, Source as SiteSource};
 
 /// Configurations as people have them; what they come to is told in the `import` crate.
 fn specimens() -> Vec<PathBuf> {
@@ -28,7 +28,17 @@ fn plan(text: &str) -> Result<Plan, String> {
 fn is_good(imported: &Imported, from: &str) {
     let text = import::write(imported);
     match plan(&text) {
-        Ok(plan) => assert_eq!(plan.sites.len(), imported.sites.len()),
+        Ok(plan) => {
+            assert_eq!(plan.sites.len(), imported.sites.len());
+            for site in &plan.sites {
+                if let SiteSource::Http(origin) = &site.source {
+                    origin::HttpOrigin::parse(origin).expect("an origin that can be called");
+                }
+                if let Some(php) = &site.php {
+                    origin::PhpOrigin::parse_address(php).expect("a php-fpm that can be called");
+                }
+            }
+        }
         Err(error) if imported.sites.is_empty() => {
             assert!(error.contains("there is no site"), "{error} in\n{text}\nfrom\n{from}");
         }

@@ -214,7 +214,8 @@ fn a_tunnel_in_which_nothing_moves_ends() {
     visitor.write_all(&frame(0x81, b"still here", true)).expect("it is taken");
     assert_eq!(read_frame(&mut visitor), Some((0x81, b"still here".to_vec())));
     assert_eq!(rest(visitor), "");
-    assert!(wick.stop().output.contains("1 connections were closed for want of progress"));
+    let output = wick.stop().output;
+    assert!(output.contains("1 connections were closed for want of progress"), "{output}");
 }
 
 #[test]
