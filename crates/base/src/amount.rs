@@ -14,6 +14,9 @@ pub enum AmountError {
     /// Not a duration.
     #[error("\"{0}\" is not a duration: write a number with ms, s, m, h, d or y, as in 30s")]
     Duration(String),
+    /// Not a rate.
+    #[error("\"{0}\" is not a rate: write how often in a second, minute or hour, as in 20/s")]
+    Rate(String),
 }
 
 /// Reads a size in bytes; `K`, `M`, `G`, `T` are powers of 1024, with or without `B` or `iB`.
@@ -46,6 +49,22 @@ pub fn parse_duration(text: &str) -> Result<Duration, AmountError> {
         _ => return Err(wrong()),
     };
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// Reads how often something may be, as in `20/s`, `300/m` or `1/h`; the time between two.
+pub fn parse_rate(text: &str) -> Result<Duration, AmountError> {
+    let wrong = || AmountError::Rate(text.to_owned());
+    let (number, unit) = text.split_once('/').ok_or_else(wrong)?;
+    let seconds = match unit.trim() {
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return Err(wrong()),
+    };
+    let (number, rest) = split(number).ok_or_else(wrong)?;
+    let is_sensible = rest.is_empty() && number > 0.0 && number / seconds <= 1e6;
+    let interval = Duration::try_from_secs_f64(seconds / number).map_err(|_| wrong())?;
+    if is_sensible { Ok(interval) } else { Err(wrong()) }
 }
 
 /// Writes bytes the way a person would, `67108864` as `64.0 MiB`.

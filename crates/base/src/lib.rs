@@ -6,6 +6,7 @@
 pub mod amount;
 pub mod clock;
 pub mod counter;
+pub mod network;
 pub mod shutdown;
 pub mod task;
 

@@ -21,6 +21,8 @@ pub struct Call {
     pub local: SocketAddr,
     /// `http` or `https`, as the visitor sees the site.
     pub scheme: &'static str,
+    /// Whether somebody waits for the answer: what Wick asks by itself is on nobody's account.
+    pub is_attended: bool,
     /// Where early hints go; none: nowhere.
     pub early: Option<EarlySink>,
 }

@@ -93,6 +93,18 @@ pub enum OriginError {
         /// The time allowed.
         seconds: u64,
     },
+    /// The visitor's address has asked for more than it may in this time.
+    #[error("this address asks too often")]
+    TooOften {
+        /// When it may ask again.
+        retry_seconds: u32,
+    },
+    /// The visitor's address has as many requests with the origin as it may.
+    #[error("{under_way} requests of this address are with the origin already")]
+    TooManyAtOnce {
+        /// How many.
+        under_way: usize,
+    },
     /// The path is never served.
     #[error("{0}")]
     Forbidden(#[from] Refusal),
@@ -113,6 +125,7 @@ impl OriginError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Forbidden(_) | Self::Unsendable(_) => Fault::Client,
+            Self::TooOften { .. } | Self::TooManyAtOnce { .. } => Fault::Client,
             Self::Client(
                 BodyError::Client(_) | BodyError::ClientIdle { .. } | BodyError::TooLarge { .. },
             ) => Fault::Client,
@@ -122,6 +135,13 @@ impl OriginError {
             }
             _ => Fault::Origin,
         }
+    }
+
+    /// Whether it says something about this visitor's address alone, and nothing about what
+    /// others would be answered.
+    #[must_use]
+    pub fn is_of_the_visitor(&self) -> bool {
+        matches!(self, Self::TooOften { .. } | Self::TooManyAtOnce { .. })
     }
 
     /// Whether the origin can't have seen the request, so that sending it again does it once.
@@ -135,6 +155,8 @@ impl OriginError {
                 | Self::QueueFull { .. }
                 | Self::QueueTimeout { .. }
                 | Self::TunnelsFull { .. }
+                | Self::TooOften { .. }
+                | Self::TooManyAtOnce { .. }
         )
     }
 
@@ -148,6 +170,7 @@ impl OriginError {
             Self::Client(BodyError::Client(_)) => 400,
             Self::Client(BodyError::ClientIdle { .. }) => 408,
             Self::Client(_) | Self::Ours(_) => 500,
+            Self::TooOften { .. } | Self::TooManyAtOnce { .. } => 429,
             Self::QueueFull { .. } | Self::QueueTimeout { .. } | Self::TunnelsFull { .. } => 503,
             Self::ConnectTimeout { .. } | Self::FirstByteTimeout { .. } => 504,
             Self::Unreachable(_)
@@ -161,7 +184,11 @@ impl OriginError {
     /// Seconds for a `Retry-After` field, where one makes sense.
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u32> {
-        (self.status() == 503).then_some(5)
+        match self {
+            Self::TooOften { retry_seconds } => Some(*retry_seconds),
+            Self::TooManyAtOnce { .. } => Some(1),
+            _ => (self.status() == 503).then_some(5),
+        }
     }
 }
 
@@ -180,6 +207,8 @@ mod tests {
             (OriginError::FirstByteTimeout { seconds: 60 }, 504, Fault::Origin, false),
             (OriginError::Reset(String::new()), 502, Fault::Origin, false),
             (OriginError::QueueFull { waiting: 9 }, 503, Fault::Ours, true),
+            (OriginError::TooOften { retry_seconds: 3 }, 429, Fault::Client, true),
+            (OriginError::TooManyAtOnce { under_way: 9 }, 429, Fault::Client, true),
             (Refusal::DotFile.into(), 403, Fault::Client, false),
             (Refusal::Denied.into(), 403, Fault::Client, false),
             (Refusal::Nul.into(), 400, Fault::Client, false),
@@ -189,7 +218,8 @@ mod tests {
             assert_eq!(error.status(), status, "{error}");
             assert_eq!(error.fault(), fault, "{error}");
             assert_eq!(error.is_retry_safe(), retry, "{error}");
-            assert_eq!(error.retry_after_seconds().is_some(), status == 503, "{error}");
+            let says_when = error.retry_after_seconds().is_some();
+            assert_eq!(says_when, matches!(status, 429 | 503), "{error}");
         }
     }
 }

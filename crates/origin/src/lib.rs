@@ -22,6 +22,7 @@ mod pool;
 mod script;
 mod slots;
 mod timeouts;
+mod turns;
 
 pub use answer::Answer;
 pub use call::{Call, EarlySink};
@@ -57,22 +58,22 @@ impl Origin {
     /// # Errors
     /// Whatever kept an answer from coming; see [`OriginError::status`].
     pub async fn send(&self, call: Call) -> Result<Answer, OriginError> {
-        self.send_after(std::future::ready(()), call).await
+        self.send_after(std::future::ready(Ok(())), call).await
     }
 
     /// The same, with something to be done before any program runs for it; what is only read
-    /// from a file doesn't wait for that.
+    /// from a file doesn't wait for that. An error of it is the answer.
     ///
     /// # Errors
-    /// As [`Origin::send`].
+    /// As [`Origin::send`], and what `before` says.
     pub async fn send_after(
         &self,
-        before: impl Future<Output = ()> + Send,
+        before: impl Future<Output = Result<(), OriginError>> + Send,
         call: Call,
     ) -> Result<Answer, OriginError> {
         match self {
             Self::Http(origin) => {
-                before.await;
+                before.await?;
                 origin.send(call).await
             }
             Self::Php(origin) => origin.send_after(before, call).await,

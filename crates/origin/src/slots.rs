@@ -1,17 +1,19 @@
 //! Slots: how many requests may be with an origin at once, and who is next.
 //!
-//! A fair queue of bounded length stands before a bounded number of slots; one queue may
-//! stand before the slots of several servers.
+//! A queue of bounded length stands before a bounded number of slots, in which the visitors'
+//! addresses take turns ([`crate::turns`]); one queue may stand before the slots of several
+//! servers.
 //! Invariant: a slot is free again when its holder is dropped, however that came.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use base::network::Block;
 use futures_util::future::select_all;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::timeouts::{seconds, within};
+use crate::turns::{Turn, Turns};
 use crate::{Counters, OriginError};
 
 /// The bounds of one origin's queue.
@@ -27,7 +29,7 @@ pub struct SlotLimits {
 
 /// The slots of one server.
 pub(crate) struct Slots {
-    free: Arc<Semaphore>,
+    free: Arc<Turns>,
     slots: usize,
     queue: Arc<Queue>,
 }
@@ -41,7 +43,7 @@ pub(crate) struct Queue {
 
 /// The right to one connection.
 pub(crate) struct Slot {
-    _permit: OwnedSemaphorePermit,
+    _turn: Turn,
 }
 
 /// Counts a waiter for as long as it waits, also when its future is dropped.
@@ -59,10 +61,7 @@ impl Queue {
     }
 
     /// Waits for `turn`, if there is room and for as long as anybody may.
-    async fn wait<T>(
-        &self,
-        turn: impl Future<Output = Result<T, AcquireError>>,
-    ) -> Result<T, OriginError> {
+    async fn wait<T>(&self, turn: impl Future<Output = T>) -> Result<T, OriginError> {
         let waiting = self.waiting.fetch_add(1, Ordering::AcqRel);
         let _waiter = Waiter(&self.waiting);
         if waiting >= self.limits.queue {
@@ -71,8 +70,7 @@ impl Queue {
         }
         self.counters.queue_waits.bump();
         match within(self.limits.queue_timeout, turn).await {
-            Some(Ok(turn)) => Ok(turn),
-            Some(Err(closed)) => Err(OriginError::Ours(closed.to_string())),
+            Some(turn) => Ok(turn),
             None => {
                 self.counters.queue_timeouts.bump();
                 Err(OriginError::QueueTimeout { seconds: seconds(self.limits.queue_timeout) })
@@ -88,43 +86,43 @@ impl Slots {
 
     /// So many slots behind a queue that may have others too.
     pub(crate) fn behind(slots: usize, queue: Arc<Queue>) -> Self {
-        let slots = slots.clamp(1, Semaphore::MAX_PERMITS);
-        Self { free: Arc::new(Semaphore::new(slots)), slots, queue }
+        let slots = slots.max(1);
+        Self { free: Turns::new(slots), slots, queue }
     }
 
-    /// Takes a slot, in turn.
-    pub(crate) async fn take(&self) -> Result<Slot, OriginError> {
+    /// Takes a slot when it is this visitor's turn.
+    pub(crate) async fn take(&self, visitor: Block) -> Result<Slot, OriginError> {
         if let Some(slot) = self.try_take() {
             return Ok(slot);
         }
-        let permit = self.queue.wait(self.free.clone().acquire_owned()).await?;
-        Ok(Slot { _permit: permit })
+        let turn = self.queue.wait(self.free.take(visitor)).await?;
+        Ok(Slot { _turn: turn })
     }
 
     /// Takes a slot if one is free and nobody waits for it.
     pub(crate) fn try_take(&self) -> Option<Slot> {
-        // The semaphore is fair: this succeeds only if nobody waits.
-        let permit = self.free.clone().try_acquire_owned().ok()?;
-        Some(Slot { _permit: permit })
+        let turn = self.free.try_take()?;
+        Some(Slot { _turn: turn })
     }
 
     /// How many are taken.
     pub(crate) fn taken(&self) -> usize {
-        self.slots.saturating_sub(self.free.available_permits())
+        self.slots.saturating_sub(self.free.free())
     }
 }
 
 /// Waits for the first slot of any of these, who all stand behind `queue`; there must be
 /// one of them at least.
 pub(crate) async fn take_any(
+    visitor: Block,
     several: &[(usize, &Slots)],
     queue: &Queue,
 ) -> Result<(usize, Slot), OriginError> {
     let turns = several.iter().map(|&(at, slots)| {
         let free = slots.free.clone();
         Box::pin(async move {
-            let permit = free.acquire_owned().await?;
-            Ok((at, Slot { _permit: permit }))
+            let turn = free.take(visitor).await;
+            (at, Slot { _turn: turn })
         })
     });
     // A second slot that came at the same moment is dropped, and so goes to who is next.
@@ -141,16 +139,20 @@ mod tests {
         Arc::new(Slots::new(SlotLimits { slots, queue, queue_timeout }, Arc::default()))
     }
 
+    fn visitor() -> Block {
+        Block::of(std::net::Ipv4Addr::LOCALHOST.into())
+    }
+
     #[tokio::test(start_paused = true)]
     async fn who_finds_the_queue_full_is_refused_and_the_others_are_served_in_turn() {
         let slots = slots(1, 2);
-        let held = slots.take().await.expect("the first slot is free");
+        let held = slots.take(visitor()).await.expect("the first slot is free");
         let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
         let waiters: Vec<_> = (0..2)
             .map(|number| {
                 let (slots, order) = (slots.clone(), order.clone());
                 tokio::spawn(async move {
-                    let slot = slots.take().await;
+                    let slot = slots.take(visitor()).await;
                     order.lock().push(number);
                     slot.is_ok()
                 })
@@ -159,7 +161,7 @@ mod tests {
         while slots.queue.waiting.load(Ordering::Acquire) < 2 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(slots.take().await.err(), Some(OriginError::QueueFull { waiting: 2 }));
+        assert_eq!(slots.take(visitor()).await.err(), Some(OriginError::QueueFull { waiting: 2 }));
         drop(held);
         for waiter in waiters {
             assert!(waiter.await.expect("a waiter does not panic"));
@@ -171,9 +173,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_too_long_is_told_so_and_leaves_the_queue() {
         let slots = slots(1, 1);
-        let _held = slots.take().await.expect("the first slot is free");
+        let _held = slots.take(visitor()).await.expect("the first slot is free");
         for _ in 0..3 {
-            assert_eq!(slots.take().await.err(), Some(OriginError::QueueTimeout { seconds: 10 }));
+            assert_eq!(
+                slots.take(visitor()).await.err(),
+                Some(OriginError::QueueTimeout { seconds: 10 })
+            );
         }
         assert_eq!(slots.queue.counters.queue_timeouts.read(), 3);
         assert_eq!(slots.queue.waiting.load(Ordering::Acquire), 0);
@@ -191,7 +196,7 @@ mod tests {
             tokio::task::yield_now().await;
             drop(freed);
         };
-        let (taken, ()) = tokio::join!(take_any(&both, &queue), free);
+        let (taken, ()) = tokio::join!(take_any(visitor(), &both, &queue), free);
         let (at, slot) = taken.expect("one was freed");
         assert_eq!((at, one.taken(), other.taken()), (1, 1, 1));
         drop((held, slot));

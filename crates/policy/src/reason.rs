@@ -121,6 +121,10 @@ reasons! {
         Connect = "connect",
         /// The client asks for another protocol where there is none, or not by a plain GET.
         Upgrade = "upgrade",
+        /// The visitor's address asks too often.
+        Rate = "rate",
+        /// The visitor's address has too many requests with the origin at once.
+        Concurrency = "concurrency",
         /// A purge by somebody who may not.
         PurgeForbidden = "purge-forbidden",
         /// A purge that can't be understood.
@@ -209,6 +213,7 @@ impl RefuseReason {
             Self::PathForbidden | Self::PurgeForbidden => 403,
             Self::HostUnknown => 421,
             Self::Connect => 405,
+            Self::Rate | Self::Concurrency => 429,
             Self::Upgrade => 502,
         }
     }
@@ -223,6 +228,10 @@ impl RefuseReason {
             Self::HostUnknown => "There is no site of this name here.",
             Self::Connect => "This server is not a proxy.",
             Self::Upgrade => "Changing to another protocol is not supported here.",
+            Self::Rate => "Too many requests came from your address; please wait a moment.",
+            Self::Concurrency => {
+                "Too many requests of your address are under way; please wait for their answers."
+            }
             Self::PurgeForbidden => {
                 "Only a program on this machine, or who shows the site's purge token, may purge."
             }

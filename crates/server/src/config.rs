@@ -10,6 +10,7 @@ use origin::Origin;
 use policy::Rules;
 
 use crate::access::AccessSink;
+use crate::defence::DefenceRules;
 use crate::following::FollowRules;
 use crate::notes::{NoNotes, Notes};
 use crate::purge::purgers::PurgeToken;
@@ -48,6 +49,8 @@ pub struct SiteConfig {
     pub origin: Arc<Origin>,
     /// The owner's decisions about caching.
     pub rules: Rules,
+    /// What one visitor may take.
+    pub defence: DefenceRules,
     /// Whether anything is stored; false makes every request pass, for comparison.
     pub caches: bool,
     /// By which rules pages are shared among strangers; none: only what the law lets be
@@ -73,6 +76,7 @@ impl SiteConfig {
             hosts: Vec::new(),
             origin: Arc::new(origin),
             rules: Rules::default(),
+            defence: DefenceRules::default(),
             caches: true,
             strangers: None,
             purge_token: None,
@@ -112,6 +116,8 @@ pub struct Limits {
     /// Frames that ask for nothing which an HTTP/2 client may send, at once and again in ten
     /// seconds; what opens the window for bytes that it takes is on top of that.
     pub idle_frames_max: u32,
+    /// Connections of one address at one time.
+    pub connections_per_address_max: usize,
     /// How long answers in flight may take after the signal to stop.
     pub grace: Duration,
 }
@@ -131,6 +137,7 @@ impl Default for Limits {
             streams_max: 128,
             resets_max: 500,
             idle_frames_max: 1000,
+            connections_per_address_max: 2_000,
             grace: Duration::from_secs(30),
         }
     }

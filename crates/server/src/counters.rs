@@ -16,6 +16,8 @@ pub struct Counters {
     pub panics: Arc<Counter>,
     /// Connections closed unserved because there were too many.
     pub connections_refused: Counter,
+    /// Connections closed unserved because their address had too many.
+    pub connections_of_one: Counter,
     /// Connections ended because they made no progress.
     pub connections_late: Counter,
     /// Connections on which HTTP/2 was spoken.
@@ -65,6 +67,7 @@ impl Default for Counters {
             verdicts: (0..Verdict::COUNT).map(|_| Counter::default()).collect(),
             panics: Arc::default(),
             connections_refused: Counter::default(),
+            connections_of_one: Counter::default(),
             connections_late: Counter::default(),
             connections_http2: Counter::default(),
             connections_calmed: Counter::default(),

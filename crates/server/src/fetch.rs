@@ -188,6 +188,11 @@ pub(crate) async fn lead(
                     // What must be validated, and can't be, is 504 (RFC 9111 §5.2.2.2).
                     let must = stored.is_some_and(|stored| stored.terms.must_revalidate);
                     let status = if must { 504 } else { error.status() };
+                    if error.is_of_the_visitor() {
+                        // Those who wait go again: one of them leads by its own right.
+                        drop(lead);
+                        return Reply::failed(&error, &journey.key);
+                    }
                     lead.land(Landing::Failed { status, error: error.clone() });
                     Reply::failed_with(status, &error, &journey.key)
                 }

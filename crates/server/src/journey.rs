@@ -51,6 +51,8 @@ pub(crate) struct Journey {
     /// The site's count of writes and purges before the store was looked at.
     fence: u64,
     length: Length,
+    /// Whether a visitor waits for it.
+    is_attended: bool,
     /// Behind a lock that nobody contends for, so that a journey may be looked at while one
     /// waits: a body can only be handed from thread to thread.
     body: Mutex<Option<Body>>,
@@ -71,7 +73,8 @@ impl Journey {
     ) -> Self {
         let body = Mutex::new(body);
         let (site, reader, fence) = (errand.site.clone(), errand.reader, errand.fence);
-        Self { server, site, head, key, peers, reader, fence, length, body, early }
+        let is_attended = true;
+        Self { server, site, head, key, peers, reader, fence, length, is_attended, body, early }
     }
 
     /// Whether the visitor shows who it is. Answers to such requests are often for one
@@ -110,6 +113,7 @@ impl Journey {
             reader: Reader::of(site, &head.fields, &head.host),
             fence: site.generations.fence(),
             length: Length::None,
+            is_attended: false,
             body: Mutex::default(),
             early: None,
         }
@@ -207,6 +211,7 @@ impl Journey {
             peer: self.peers.peer,
             local: self.peers.local,
             scheme: self.peers.scheme,
+            is_attended: self.is_attended,
             early,
         }
     }

@@ -11,6 +11,7 @@ mod config;
 mod connection;
 mod control;
 mod counters;
+mod defence;
 mod explain;
 mod fetch;
 mod following;
@@ -48,6 +49,7 @@ pub use access::{AccessLine, AccessSink};
 pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use control::{Done, Order, Orders, SOCKETS_MAX, Wanted};
 pub use counters::{CodingCounts, Counters};
+pub use defence::{DefenceRules, Rate};
 pub use explain::{Line, Question};
 pub use following::FollowRules;
 #[doc(hidden)]
@@ -61,6 +63,7 @@ pub use tls::{Facts, Identity, IdentityError, Served, Shown, Tls};
 
 use crate::coding::press::Press;
 use crate::connection::Connection;
+use crate::defence::Crowd;
 use crate::fetch::Landing;
 use crate::journey::Peers;
 use crate::page::Page;
@@ -83,6 +86,8 @@ pub struct Server {
     complaints: Option<Complaints>,
     watches: Arc<Watches>,
     press: Press,
+    /// Connections by visitor.
+    callers: Arc<Crowd>,
     closing: AtomicBool,
     /// Whether idle connections may wait for their next request even then.
     leaving: AtomicBool,
@@ -107,6 +112,7 @@ impl Server {
             complaints: config.complaints,
             watches: Arc::default(),
             press: Press::default(),
+            callers: Arc::default(),
             closing: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
         })
@@ -183,6 +189,12 @@ impl Server {
     #[must_use]
     pub fn of_origins(&self, count: impl Fn(&origin::Counters) -> u64) -> u64 {
         self.sites().each().iter().map(|site| count(site.origin.counters())).sum()
+    }
+
+    /// Addresses that were being counted for a rate when others took their place.
+    #[must_use]
+    pub fn rates_forgotten(&self) -> u64 {
+        self.sites().each().iter().map(|site| site.defence.forgotten()).sum()
     }
 
     /// Connections open at this moment.

@@ -10,11 +10,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::network::Block;
 use base::{Shutdown, task};
+use futures_util::FutureExt;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Server;
 use crate::connection::Connection;
+use crate::defence::{Seat, is_exempt};
 use crate::journey::Peers;
 use crate::socket;
 use crate::tls;
@@ -128,15 +131,18 @@ impl Listener {
                         false => address,
                     };
                     let peers = Peers { peer, local, scheme: "http" };
+                    let Ok(seat) = server.seat(peer) else { continue };
                     let panics = &server.counters.panics;
+                    // Nothing more of it than this lives as long as the connection.
+                    let leave = move |()| drop(seat);
                     match &tls {
                         Some(tls) => {
                             let served = tls::serve(server.clone(), tls.clone(), io, peers);
-                            task::spawn_counted(panics, served);
+                            task::spawn_counted(panics, served.map(leave));
                         }
                         None => {
                             let connection = Connection::new(server.clone(), io, peers);
-                            task::spawn_counted(panics, connection.run());
+                            task::spawn_counted(panics, connection.run().map(leave));
                         }
                     }
                 }
@@ -161,6 +167,19 @@ fn is_transient(error: &io::Error) -> bool {
 }
 
 impl Server {
+    /// Counts a connection of this visitor; programs on this machine are not counted.
+    ///
+    /// # Errors
+    /// There are as many as one visitor may have, and that was counted.
+    pub(crate) fn seat(&self, peer: SocketAddr) -> Result<Option<Seat>, usize> {
+        if is_exempt(peer.ip()) {
+            return Ok(None);
+        }
+        let at_once = self.limits.connections_per_address_max;
+        let seat = self.callers.enter(Block::of(peer.ip()), at_once);
+        seat.map(Some).inspect_err(|_| self.counters.connections_of_one.bump())
+    }
+
     /// Waits until the last connection is gone.
     pub async fn drained(&self) {
         while self.watches.len() > 0 {

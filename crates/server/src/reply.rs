@@ -135,6 +135,7 @@ impl Reply {
     /// The same where the law wants another status than the error itself would.
     pub(crate) fn failed_with(status: u16, error: &OriginError, key: &[u8]) -> Self {
         let sentence = match status {
+            429 => "Too many requests came from your address; please wait a moment.",
             503 => "The site is busy at the moment; please try again in a few seconds.",
             504 => "The site did not answer in time; please try again later.",
             502 => "The site can't be reached at the moment; please try again later.",
@@ -349,6 +350,8 @@ impl Told {
 fn failure_verdict(error: &OriginError) -> Verdict {
     Verdict::Failed(match error {
         OriginError::Forbidden(_) => return Verdict::Refused(RefuseReason::PathForbidden),
+        OriginError::TooOften { .. } => return Verdict::Refused(RefuseReason::Rate),
+        OriginError::TooManyAtOnce { .. } => return Verdict::Refused(RefuseReason::Concurrency),
         OriginError::Unreachable(_) => FailReason::OriginUnreachable,
         OriginError::Untrusted(_) => FailReason::OriginUntrusted,
         OriginError::ConnectTimeout { .. } | OriginError::FirstByteTimeout { .. } => {

@@ -15,6 +15,7 @@ use policy::Rules;
 use policy::purge::Mode;
 
 use crate::config::SiteConfig;
+use crate::defence::Defence;
 use crate::following::{FollowRules, Following};
 use crate::notes::Notes;
 use crate::purge::generations::Generations;
@@ -35,6 +36,8 @@ pub(crate) struct Site {
     pub(crate) following: Option<Arc<Following>>,
     /// What stands before its MariaDB or MySQL, if anything does.
     pub(crate) tap: Option<Weak<Tap>>,
+    /// What one visitor may take.
+    pub(crate) defence: Defence,
     rules: ArcSwap<Rules>,
     purgers: ArcSwap<Purgers>,
     /// What it was made of, besides.
@@ -93,6 +96,7 @@ impl Sites {
             let site = match old {
                 Some(old) if old.is_made_of(&config) => {
                     old.rules.store(Arc::new(config.rules));
+                    old.defence.follow(config.defence);
                     if !old.purgers().is_of(config.purge_token.as_ref()) {
                         old.purgers.store(Arc::new(Purgers::new(config.purge_token)));
                     }
@@ -196,6 +200,7 @@ impl Site {
             ),
             following: Following::new(sources, rules, keeping, &learned),
             tap: config.tap,
+            defence: Defence::new(config.defence),
             rules: ArcSwap::from_pointee(config.rules),
             purgers: ArcSwap::from_pointee(Purgers::new(config.purge_token)),
             made_of,

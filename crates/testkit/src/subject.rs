@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::amount::{parse_bytes, parse_duration};
+use base::amount::{parse_bytes, parse_duration, parse_rate};
 use base::{Shutdown, task};
 use changes::Source;
 use origin::{Dial, HttpOptions, HttpOrigin, Origin};
-use server::{PurgeToken, Server, ServerConfig, SiteConfig, StrangerRules};
+use server::{DefenceRules, PurgeToken, Rate, Server, ServerConfig, SiteConfig, StrangerRules};
 use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
 use wire::{Coding, Codings};
@@ -216,6 +216,24 @@ fn set_strangers(rules: &mut StrangerRules, setting: &Setting) -> Result<(), Fai
     Ok(())
 }
 
+/// The settings of what one visitor may take; a rate has a burst of one unless it is set behind.
+fn set_defence(rules: &mut DefenceRules, setting: &Setting) -> Result<(), Failure> {
+    let number = || setting.value.parse().map_err(|_| wrong(setting));
+    match setting.name.as_str() {
+        "rate" => {
+            let interval = parse_rate(&setting.value).map_err(|_| wrong(setting))?;
+            rules.rate = Some(Rate::new(interval, 1));
+        }
+        "rate_burst" => {
+            let burst = number()?;
+            rules.rate = rules.rate.map(|rate| rate.with_burst(burst));
+        }
+        "rate_hits" => rules.rate_hits = setting.value.parse().map_err(|_| wrong(setting))?,
+        _ => rules.concurrency = number()? as usize,
+    }
+    Ok(())
+}
+
 /// The settings that are the site's or the server's.
 fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> Result<(), Failure> {
     let (rules, limits) = (&mut site.rules, &mut config.limits);
@@ -236,6 +254,9 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
         }
         "purge_token" => {
             site.purge_token = Some(PurgeToken::new(&setting.value).ok_or_else(|| wrong(setting))?);
+        }
+        "rate" | "rate_burst" | "rate_hits" | "concurrency" => {
+            set_defence(&mut site.defence, setting)?;
         }
         "head_bytes_max" => limits.head_bytes_max = bytes(setting)? as usize,
         "target_bytes_max" => limits.target_bytes_max = bytes(setting)? as usize,

@@ -115,6 +115,14 @@ fn troubles(server: &Server, log_lost: u64) -> Vec<(u64, &'static str)> {
     vec![
         (counters.panics.read(), "tasks panicked, which is a defect of Wick's: please report it"),
         (counters.connections_refused.read(), "connections were turned away: there were too many"),
+        (
+            counters.connections_of_one.read(),
+            "connections were turned away: their address had too many",
+        ),
+        (
+            server.rates_forgotten(),
+            "addresses over the rate were forgotten for others: too many come at once",
+        ),
         (counters.connections_late.read(), "connections were closed for want of progress"),
         (counters.handshakes_failed.read(), "TLS handshakes came to nothing"),
         (

@@ -137,7 +137,8 @@ fn the_documented_defaults_are_the_true_ones() {
         for Setting { name, default, .. } in settings_of(structure) {
             let plain = default.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
             if let Some(value) = plain {
-                let is_bare = value == "true" || value.bytes().all(|byte| byte.is_ascii_digit());
+                let is_bare = matches!(value, "true" | "false")
+                    || value.bytes().all(|byte| byte.is_ascii_digit());
                 let quote = if is_bare { "" } else { "\"" };
                 let _ = writeln!(lines, "{name} = {quote}{value}{quote}");
                 count += 1;

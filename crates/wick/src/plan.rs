@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use origin::{HealthCheck, HttpServer, TlsSettings};
 use policy::Rules;
-use server::{FollowRules, Limits, PurgeToken, StrangerRules};
+use server::{DefenceRules, FollowRules, Limits, PurgeToken, Rate, StrangerRules};
 
 use crate::arguments::Serve;
 use crate::certificates::{AcmePlan, CertificatePlan, CertificateSetting, check_plan};
@@ -17,7 +17,7 @@ use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::OriginSetting;
 use crate::settings::{
-    self, LimitSettings, OneOrMany, Seconds, Settings, SettingsError, SiteSettings,
+    self, LimitSettings, Often, OneOrMany, Seconds, Settings, SettingsError, SiteSettings,
 };
 
 /// Memory for the cache when nobody says otherwise.
@@ -57,6 +57,7 @@ pub(crate) struct SitePlan {
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) caches: bool,
     pub(crate) rules: Rules,
+    pub(crate) defence: DefenceRules,
     pub(crate) strangers: Option<StrangerRules>,
     pub(crate) changes: ChangesPlan,
     pub(crate) changes_rules: FollowRules,
@@ -191,7 +192,7 @@ impl Plan {
             Some(path) => settings::read(path)?,
             None => Settings::default(),
         };
-        let mut sites = sites(serve, &mut settings.site)?;
+        let mut sites = sites(serve, &mut settings.site, &settings.limits)?;
         let (listen, listen_tls) = addresses(serve, &settings)?;
         let acme = AcmePlan {
             directories: settings.acme_directory.take().unwrap_or_default(),
@@ -271,6 +272,7 @@ impl SitePlan {
             environment: Vec::new(),
             caches: site.cache.unwrap_or(true),
             rules,
+            defence: defence_rules(site),
             strangers: site.strangers.unwrap_or(true).then(|| stranger_rules(site)),
             changes: site.changes.clone().unwrap_or_default(),
             changes_rules: follow_rules(site),
@@ -332,8 +334,35 @@ fn follow_rules(site: &SiteSettings) -> FollowRules {
     rules
 }
 
+/// Requests that may come at once before a rate counts.
+const RATE_BURST: u32 = 100;
+
+fn defence_rules(site: &SiteSettings) -> DefenceRules {
+    let burst = site.rate_burst.unwrap_or(RATE_BURST);
+    let interval = site.rate.and_then(|Often(interval)| interval);
+    let mut rules = DefenceRules {
+        rate: interval.map(|interval| Rate::new(interval, burst)),
+        ..DefenceRules::default()
+    };
+    set(&mut rules.rate_hits, site.rate_hits);
+    set(&mut rules.concurrency, site.concurrency);
+    rules
+}
+
+/// What holds for each site that says nothing else.
+fn inherit(site: &mut SiteSettings, limits: &LimitSettings) {
+    site.rate = site.rate.or(limits.rate);
+    site.rate_burst = site.rate_burst.or(limits.rate_burst);
+    site.rate_hits = site.rate_hits.or(limits.rate_hits);
+    site.concurrency = site.concurrency.or(limits.concurrency);
+}
+
 /// The sites that the command line and the file name together.
-fn sites(serve: &Serve, written: &mut Vec<SiteSettings>) -> Result<Vec<SitePlan>, PlanError> {
+fn sites(
+    serve: &Serve,
+    written: &mut Vec<SiteSettings>,
+    limits: &LimitSettings,
+) -> Result<Vec<SitePlan>, PlanError> {
     if let Some(site) = &serve.site {
         // What the file says about its only site holds for this one too.
         if written.len() > 1 {
@@ -352,6 +381,7 @@ fn sites(serve: &Serve, written: &mut Vec<SiteSettings>) -> Result<Vec<SitePlan>
     }
     let mut sites = Vec::new();
     for (at, site) in written.iter_mut().enumerate() {
+        inherit(site, limits);
         let source = match site.origin.clone().ok_or(PlanError::NoOrigin(at + 1))? {
             OriginSetting::One(text) => Source::of(&text),
             OriginSetting::Servers(servers) => Source::Http(servers),
@@ -464,6 +494,7 @@ fn limits(written: &LimitSettings) -> Limits {
     set(&mut limits.write_timeout, written.write_timeout.map(|time| time.0));
     set(&mut limits.tunnel_timeout, written.tunnel_timeout.map(|time| time.0));
     set(&mut limits.connections_max, written.connections);
+    set(&mut limits.connections_per_address_max, written.connections_per_address);
     set(&mut limits.grace, written.grace.map(|time| time.0));
     limits
 }

@@ -80,6 +80,20 @@ pub(crate) struct LimitSettings {
     pub(crate) tunnel_timeout: Option<Seconds>,
     /// Connections at one time. Default: `20000`.
     pub(crate) connections: Option<usize>,
+    /// Connections of one address at one time; an IPv6 address counts as its /64, here and
+    /// below. Programs on this machine are not counted. Default: `2000`.
+    pub(crate) connections_per_address: Option<usize>,
+    /// How often one address may ask for what a site's memory and files don't answer, as in
+    /// `"20/s"` or `"300/m"`; more is answered 429. Counted for each site; programs on this
+    /// machine are not. Default: `off`.
+    pub(crate) rate: Option<Often>,
+    /// How many such requests may come at once before the rate counts. Default: `100`.
+    pub(crate) rate_burst: Option<u32>,
+    /// Whether what memory and files answer counts too. Default: `false`.
+    pub(crate) rate_hits: Option<bool>,
+    /// Requests of one address that may be with a site's origin at once, or wait for it; more
+    /// are answered 429. Default: `64`.
+    pub(crate) concurrency: Option<usize>,
     /// How long answers in flight may take at a stop. Default: `30s`.
     pub(crate) grace: Option<Seconds>,
 }
@@ -201,6 +215,14 @@ pub(crate) struct SiteSettings {
     pub(crate) negative_max: Option<Seconds>,
     /// How long it is remembered that a URL's answers can't be shared. Default: `2m`.
     pub(crate) pass_memory: Option<Seconds>,
+    /// How often one address may ask, for this site. Default: that of `[limits]`.
+    pub(crate) rate: Option<Often>,
+    /// How often before that counts. Default: that of `[limits]`.
+    pub(crate) rate_burst: Option<u32>,
+    /// Whether what memory and files answer counts too. Default: that of `[limits]`.
+    pub(crate) rate_hits: Option<bool>,
+    /// Requests of one address that may be with this origin at once. Default: that of `[limits]`.
+    pub(crate) concurrency: Option<usize>,
     /// Time for a connection to the origin. Default: `5s`.
     pub(crate) connect_timeout: Option<Seconds>,
     /// Time for the origin's first byte. Default: `60s`.
@@ -220,6 +242,9 @@ pub(crate) struct Seconds(pub Duration);
 /// The content codings that answers are sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Compression(pub Codings);
+/// How often something may be: `"20/s"`, or `"off"` for no bound; the time between two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Often(pub Option<Duration>);
 
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -359,6 +384,16 @@ impl<'de> Deserialize<'de> for Compression {
     }
 }
 
+impl<'de> Deserialize<'de> for Often {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = |text: &str| match text {
+            "off" => Ok(None),
+            rate => base::amount::parse_rate(rate).map(Some),
+        };
+        amount(deserializer, "a rate such as \"20/s\", or \"off\"", read).map(Self)
+    }
+}
+
 /// Reads a string or a whole number with one of the floor's readers.
 fn amount<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     deserializer: D,
@@ -422,6 +457,8 @@ mod tests {
     fn a_wrong_value_is_told_with_its_place_and_what_is_wanted() {
         assert!(wrong("memory = \"lots\"\n").contains("wick.toml:1:10: \"lots\" is not a size"));
         assert!(wrong("listen = \"8080\"\n").contains("expected an address such as"));
+        assert!(wrong("[limits]\nrate = \"20\"\n").contains("wick.toml:2:8: \"20\" is not a rate"));
+        assert!(wrong("[limits]\nrate = true\n").contains("a rate such as \"20/s\""));
         assert!(wrong("memory = true\n").contains("a size such as \"64M\""));
         assert!(wrong("memory = \n").starts_with("wick.toml:1:"));
     }

@@ -125,6 +125,7 @@ impl Started {
         config.name = name(plan);
         config.hosts = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         config.rules = plan.rules.clone();
+        config.defence = plan.defence.clone();
         config.strangers = plan.strangers.clone();
         config.purge_token = plan.purge_token.clone();
         config.changes = crate::changes::sources(plan);

@@ -1,8 +1,10 @@
 //! One request over one connection, and what came of it.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::network::Block;
 use http::{Method, StatusCode};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
@@ -24,6 +26,8 @@ pub(crate) struct Outgoing {
     pub(crate) head: RequestHead,
     /// Whether it may be sent again though it may have been seen.
     pub(crate) is_repeatable: bool,
+    /// Whose it is, where others wait as well.
+    pub(crate) visitor: Block,
     length: Option<u64>,
     early: Option<SharedSink>,
     body: Option<Body>,
@@ -34,12 +38,14 @@ impl Outgoing {
         let is_repeatable = is_idempotent(&call.head.method) && !call.has_body();
         let length = if call.body.is_some() { call.body_length } else { None };
         let early = call.early.map(|sink| Arc::new(Mutex::new(sink)));
-        Self { head: call.head, is_repeatable, length, early, body: call.body }
+        let visitor = Block::of(call.peer.ip());
+        Self { head: call.head, is_repeatable, visitor, length, early, body: call.body }
     }
 
     /// A request of our own, without a body.
     pub(crate) fn own(head: RequestHead) -> Self {
-        Self { head, is_repeatable: true, length: None, early: None, body: None }
+        let visitor = Block::of(Ipv4Addr::LOCALHOST.into());
+        Self { head, is_repeatable: true, visitor, length: None, early: None, body: None }
     }
 
     pub(crate) fn method(&self) -> &Method {

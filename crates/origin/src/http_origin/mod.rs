@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::Clock;
+use base::network::Block;
 use futures_util::future::join_all;
 use http::{Method, StatusCode};
 use http_body::Body as _;
@@ -127,6 +128,13 @@ pub struct HttpOrigin {
     clock: Clock,
     log: Option<Log>,
     counters: Arc<Counters>,
+}
+
+/// What a place is chosen by.
+#[derive(Clone, Copy)]
+struct Whose {
+    visitor: Block,
+    is_repeatable: bool,
 }
 
 impl HttpOrigin {
@@ -251,7 +259,8 @@ impl HttpOrigin {
     async fn ask(&self, outgoing: &mut Outgoing) -> Result<(Seat<'_>, Got), OriginError> {
         self.counters.requests.bump();
         self.budget.earn();
-        let mut seat = self.seat(outgoing.is_repeatable).await?;
+        let whose = Whose { visitor: outgoing.visitor, is_repeatable: outgoing.is_repeatable };
+        let mut seat = self.seat(whose).await?;
         let failure = match seat.send(outgoing).await {
             Ok(got) => return Ok((seat, got)),
             Err(failure) => failure,
@@ -259,7 +268,7 @@ impl HttpOrigin {
         let first = seat.at;
         // Its slot is free for others before another one is waited for.
         drop(seat);
-        match self.seat_elsewhere(first, &failure, outgoing.is_repeatable).await {
+        match self.seat_elsewhere(first, &failure, whose).await {
             Some(mut seat) => {
                 let got = seat.send(outgoing).await.map_err(|failure| failure.error)?;
                 Ok((seat, got))
@@ -269,15 +278,15 @@ impl HttpOrigin {
     }
 
     /// A place at some server.
-    async fn seat(&self, is_repeatable: bool) -> Result<Seat<'_>, OriginError> {
+    async fn seat(&self, whose: Whose) -> Result<Seat<'_>, OriginError> {
         if let [only] = &self.members[..] {
-            let slot = only.slots.take().await?;
+            let slot = only.slots.take(whose.visitor).await?;
             return Ok(self.seated(0, slot, false));
         }
-        if let Some(trial) = self.trial(is_repeatable) {
+        if let Some(trial) = self.trial(whose.is_repeatable) {
             return Ok(trial);
         }
-        self.seat_except(None).await
+        self.seat_except(None, whose.visitor).await
     }
 
     /// A place at another server for a request that failed, if it may go there.
@@ -285,9 +294,10 @@ impl HttpOrigin {
         &self,
         first: usize,
         failure: &Failure,
-        is_repeatable: bool,
+        whose: Whose,
     ) -> Option<Seat<'_>> {
         let Failure { error, is_unsent, .. } = failure;
+        let is_repeatable = whose.is_repeatable;
         let attempted = Attempted { error, is_repeatable, is_unsent: *is_unsent };
         if self.members.len() < 2 || !retry::may_go_elsewhere(attempted) {
             return None;
@@ -296,7 +306,7 @@ impl HttpOrigin {
             self.counters.retries_refused.bump();
             return None;
         }
-        let seat = self.seat_except(Some(first)).await.ok()?;
+        let seat = self.seat_except(Some(first), whose.visitor).await.ok()?;
         self.counters.retries.bump();
         Some(seat)
     }
@@ -317,7 +327,11 @@ impl HttpOrigin {
     }
 
     /// A place at any server that is in use, or at any at all if none is.
-    async fn seat_except(&self, except: Option<usize>) -> Result<Seat<'_>, OriginError> {
+    async fn seat_except(
+        &self,
+        except: Option<usize>,
+        visitor: Block,
+    ) -> Result<Seat<'_>, OriginError> {
         let mut candidates = self.candidates(except);
         let all = candidates.iter().enumerate().filter(|(_, one)| one.weight > 0);
         let open: Vec<_> = all.map(|(at, _)| (at, &self.members[at].slots)).collect();
@@ -327,7 +341,7 @@ impl HttpOrigin {
             }
             candidates[at].weight = 0;
         }
-        let (at, slot) = take_any(&open, &self.queue).await?;
+        let (at, slot) = take_any(visitor, &open, &self.queue).await?;
         Ok(self.seated(at, slot, false))
     }
 

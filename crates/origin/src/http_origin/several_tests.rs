@@ -122,7 +122,16 @@ fn call(method: &Method, number: usize) -> Call {
         fields: Fields::new(),
         ..RequestHead::default()
     };
-    Call { head, body, body_length, peer: address, local: address, scheme: "http", early: None }
+    Call {
+        head,
+        body,
+        body_length,
+        peer: address,
+        local: address,
+        scheme: "http",
+        is_attended: true,
+        early: None,
+    }
 }
 
 /// What became of a story.

@@ -115,7 +115,16 @@ fn call(line: &str, body: Option<&'static str>) -> Call {
     let address = "127.0.0.1:80".parse().expect("an address");
     let body_length = Some(body.map_or(0, |body| body.len() as u64));
     let body = body.map(wire::body::full);
-    Call { head, body, body_length, peer: address, local: address, scheme: "http", early: None }
+    Call {
+        head,
+        body,
+        body_length,
+        peer: address,
+        local: address,
+        scheme: "http",
+        is_attended: true,
+        early: None,
+    }
 }
 
 impl Bench {

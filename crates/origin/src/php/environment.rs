@@ -157,7 +157,16 @@ mod tests {
         };
         let peer = "[::ffff:192.0.2.7]:4711".parse().expect("an address");
         let local = "127.0.0.1:8080".parse().expect("an address");
-        Call { head, body: None, body_length: None, peer, local, scheme, early: None }
+        Call {
+            head,
+            body: None,
+            body_length: None,
+            peer,
+            local,
+            scheme,
+            is_attended: true,
+            early: None,
+        }
     }
 
     fn environment(call: &Call, info: Option<&str>) -> Vec<String> {

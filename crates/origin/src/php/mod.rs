@@ -20,6 +20,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::network::Block;
 use bytes::Bytes;
 use http::Method;
 use wire::fastcgi::{CgiHead, HeadReader};
@@ -153,7 +154,7 @@ impl PhpOrigin {
 
     pub(crate) async fn send_after(
         &self,
-        before: impl Future<Output = ()> + Send,
+        before: impl Future<Output = Result<(), OriginError>> + Send,
         mut call: Call,
     ) -> Result<Answer, OriginError> {
         self.counters.requests.bump();
@@ -167,7 +168,7 @@ impl PhpOrigin {
                 Target::Missing => return Ok(Answer::not_found(head.method == Method::HEAD)),
             };
             if let Some(before) = before.take() {
-                before.await;
+                before.await?;
             }
             let begun = self.run(&mut call, &head, &script).await?;
             match begun.redirect() {
@@ -249,17 +250,18 @@ impl PhpOrigin {
         let stored = self.options.spool.store(body, announced, &self.counters).await?;
         let length = has_body.then(|| stored.length());
         let environment = environment::encode(call, head, script, &self.layout.root, length);
-        self.begin(&head.method, &environment, stored).await
+        self.begin(Block::of(call.peer.ip()), &head.method, &environment, stored).await
     }
 
     /// Takes a child, sends the request and waits for the head.
     async fn begin(
         &self,
+        visitor: Block,
         method: &Method,
         environment: &[u8],
         stored: Stored,
     ) -> Result<Begun, OriginError> {
-        let slot = self.slots.take().await?;
+        let slot = self.slots.take(visitor).await?;
         // A spooled body can't be sent twice, so it takes no chances with a kept connection.
         if is_safe(method)
             && let Stored::Memory(bytes) = &stored

@@ -74,7 +74,7 @@ fn bench(script: Vec<Vec<Vec<Act>>>, change: impl FnOnce(&mut PhpOptions)) -> Be
 
 impl PhpOrigin {
     pub(crate) async fn send(&self, call: Call) -> Result<Answer, OriginError> {
-        self.send_after(std::future::ready(()), call).await
+        self.send_after(std::future::ready(Ok(())), call).await
     }
 }
 
@@ -164,6 +164,7 @@ fn call(line: &str, body: Option<Body>) -> Call {
         peer: address,
         local: address,
         scheme: "http",
+        is_attended: true,
         early: None,
     }
 }

@@ -1,5 +1,6 @@
 //! Visits: every request to a followed site's origin is counted from its first byte to the
-//! last of its answer, so that what it writes is known to be its doing.
+//! last of its answer, so that what it writes is known to be its doing. Whether its visitor
+//! may ask at all is seen to just before.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use wire::{Body, BodyError};
 
 use super::Following;
 use super::traffic::Asker;
+use crate::defence::Seat;
 use crate::site::Site;
 
 /// The field of RFC 6797. It is put into what is stored, so that a hit costs nothing.
@@ -48,23 +50,34 @@ impl Site {
     }
 
     async fn visit(&self, clock: &Clock, call: Call, asker: Asker) -> Result<Answer, OriginError> {
-        let Some(following) = &self.following else { return self.origin.send(call).await };
         // Probes are counted by who sends them.
-        if asker == Asker::Probe {
-            return self.origin.send(call).await;
-        }
-        let (mut visit, target) = (None, call.head.target.clone());
+        let following = self.following.as_ref().filter(|_| asker != Asker::Probe);
+        let (is_attended, visitor) = (call.is_attended, call.peer.ip());
+        let (mut visit, mut seat) = (None, None);
+        let target = following.map(|_| call.head.target.clone()).unwrap_or_default();
         let enter = async {
-            if asker != Asker::Writer {
-                following.gate.pass().await;
+            if is_attended {
+                seat = self.defence.enter(visitor, clock.now().ticks_ms)?;
             }
-            visit = Some(Visit::begin(following, clock, asker, target));
+            if let Some(following) = following {
+                if asker != Asker::Writer {
+                    following.gate.pass().await;
+                }
+                visit = Some(Visit::begin(following, clock, asker, target));
+            }
+            Ok(())
         };
         let mut answer = self.origin.send_after(enter, call).await?;
-        // Files write nothing.
-        let Some(visit) = visit else { return Ok(answer) };
-        answer.body = Visited { body: answer.body, visit: Some(visit) }.boxed_unsync();
-        if asker == Asker::Writer && following.is_heard() {
+        // Files write nothing, and cost nothing that would be counted.
+        if visit.is_none() && seat.is_none() {
+            return Ok(answer);
+        }
+        let is_visit = visit.is_some();
+        answer.body = Visited { body: answer.body, visit, seat }.boxed_unsync();
+        if let Some(following) = following.filter(|following| following.is_heard())
+            && asker == Asker::Writer
+            && is_visit
+        {
             answer.body = following.own.hold(answer.body).await;
         }
         Ok(answer)
@@ -103,6 +116,7 @@ impl Drop for Visit {
 struct Visited {
     body: Body,
     visit: Option<Visit>,
+    seat: Option<Seat>,
 }
 
 impl http_body::Body for Visited {
@@ -115,7 +129,7 @@ impl http_body::Body for Visited {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) || self.body.is_end_stream() {
-            self.visit = None;
+            (self.visit, self.seat) = (None, None);
         }
         polled
     }
