@@ -33,6 +33,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "import_nginx", body: targets::import::run_nginx },
     Target { name: "import_vcl", body: targets::import::run_vcl },
     Target { name: "php_settings", body: targets::settings::run_php },
+    Target { name: "proxy_claims", body: targets::proxies::run_claims },
+    Target { name: "proxy_header", body: targets::proxies::run_header },
     Target { name: "purge", body: targets::purge::run },
     Target { name: "range", body: targets::range::run },
     Target { name: "request", body: targets::request::run },

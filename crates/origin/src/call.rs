@@ -21,8 +21,9 @@ pub struct Call {
     pub local: SocketAddr,
     /// `http` or `https`, as the visitor sees the site.
     pub scheme: &'static str,
-    /// Whether somebody waits for the answer: what Wick asks by itself is on nobody's account.
-    pub is_attended: bool,
+    /// Whether it is on its visitor's account: what Wick asks by itself is not, nor what a
+    /// program on this machine does.
+    pub is_counted: bool,
     /// Where early hints go; none: nowhere.
     pub early: Option<EarlySink>,
 }

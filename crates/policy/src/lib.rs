@@ -10,6 +10,7 @@
 
 pub mod admit;
 pub mod cache_status;
+pub mod claims;
 mod clean;
 mod coding;
 pub mod conditional;

@@ -12,6 +12,7 @@ use policy::Rules;
 use crate::access::AccessSink;
 use crate::defence::DefenceRules;
 use crate::following::FollowRules;
+use crate::introduction::Proxies;
 use crate::notes::{NoNotes, Notes};
 use crate::purge::purgers::PurgeToken;
 use crate::strangers::StrangerRules;
@@ -25,6 +26,8 @@ pub struct ServerConfig {
     pub memory_bytes: u64,
     /// Bounds on what a client may do.
     pub limits: Limits,
+    /// The proxies before us.
+    pub proxies: Proxies,
     /// Where a line for each answer goes, if anywhere.
     pub access: Option<AccessSink>,
     /// Who keeps what is learned about the sites.
@@ -149,6 +152,7 @@ impl Default for ServerConfig {
             sites: Vec::new(),
             memory_bytes: 64 << 20,
             limits: Limits::default(),
+            proxies: Proxies::default(),
             access: None,
             notes: Arc::new(NoNotes),
             tls: None,

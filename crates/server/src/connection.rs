@@ -202,13 +202,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             takes_trailers: self.head.fields.has_member(Name::Te, "trailers"),
         };
         let has_body = framing.length != Length::None;
-        let peer = self.peers.peer.ip();
-        self.line = self.server.access.as_ref().map(|_| Begun::of(&self.head, peer, now));
+        let peers = self.peers.of_request(&self.server.proxies, &self.head.fields);
+        self.line =
+            self.server.access.as_ref().map(|_| Begun::of(&self.head, peers.peer.ip(), now));
         let limit = self.server.limits.body_bytes_max;
         let (server, head, key) = (&self.server, &mut self.head, &mut self.key);
         let turn = match framing.length {
             Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
-            _ => pipeline::depart(server, head, has_body, now, key, self.peers),
+            _ => pipeline::depart(server, head, has_body, now, key, peers),
         };
         match turn {
             Turn::Arrived(reply) if !has_body => {
@@ -241,7 +242,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     std::mem::take(&mut self.key),
                     framing.length,
                     upload.map(BodyExt::boxed_unsync),
-                    self.peers,
+                    peers,
                     early_sender,
                 );
                 let is_head = *journey.method() == Method::HEAD;

@@ -18,6 +18,8 @@ pub struct Counters {
     pub connections_refused: Counter,
     /// Connections closed unserved because their address had too many.
     pub connections_of_one: Counter,
+    /// Connections closed because their proxy did not introduce them.
+    pub introductions_refused: Counter,
     /// Connections ended because they made no progress.
     pub connections_late: Counter,
     /// Connections on which HTTP/2 was spoken.
@@ -68,6 +70,7 @@ impl Default for Counters {
             panics: Arc::default(),
             connections_refused: Counter::default(),
             connections_of_one: Counter::default(),
+            introductions_refused: Counter::default(),
             connections_late: Counter::default(),
             connections_http2: Counter::default(),
             connections_calmed: Counter::default(),

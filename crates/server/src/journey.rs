@@ -37,6 +37,8 @@ pub(crate) struct Peers {
     pub(crate) local: SocketAddr,
     /// `http` or `https`.
     pub(crate) scheme: &'static str,
+    /// Whether a program on this machine asks: as the connection tells, not a field.
+    pub(crate) is_here: bool,
 }
 
 /// A request on its way to the origin, or to somebody who is already there.
@@ -211,7 +213,7 @@ impl Journey {
             peer: self.peers.peer,
             local: self.peers.local,
             scheme: self.peers.scheme,
-            is_attended: self.is_attended,
+            is_counted: self.is_attended && !self.peers.is_here,
             early,
         }
     }

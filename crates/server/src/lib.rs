@@ -17,6 +17,7 @@ mod fetch;
 mod following;
 mod gather;
 mod http2;
+mod introduction;
 mod journey;
 mod listener;
 mod notes;
@@ -54,6 +55,7 @@ pub use explain::{Line, Question};
 pub use following::FollowRules;
 #[doc(hidden)]
 pub use following::Omission;
+pub use introduction::Proxies;
 pub use listener::Listener;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
 pub use purge::order::PurgeOrder;
@@ -74,6 +76,7 @@ use crate::watch::Watches;
 pub struct Server {
     clock: Clock,
     limits: Limits,
+    proxies: Proxies,
     sites: ArcSwap<Sites>,
     /// Told when other sites have come.
     sites_changed: Notify,
@@ -101,6 +104,7 @@ impl Server {
         Arc::new(Self {
             clock,
             limits: config.limits,
+            proxies: config.proxies,
             sites: ArcSwap::from_pointee(Sites::new(config.sites, &config.notes)),
             sites_changed: Notify::new(),
             store: Arc::new(Store::new(memory)),
@@ -124,8 +128,11 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let peers = Peers { peer, local, scheme: "http" };
-        Connection::new(self, io, peers).run().await;
+        let peers = Peers::new(peer, local, "http");
+        match self.proxies.introduces(peer.ip()) {
+            true => self.serve_introduced(io, peers, None).await,
+            false => Connection::new(self, io, peers).run().await,
+        }
     }
 
     /// Serves these sites from now on. Of those that were served before, what is stored,

@@ -17,7 +17,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Server;
 use crate::connection::Connection;
-use crate::defence::{Seat, is_exempt};
+use crate::defence::Seat;
 use crate::journey::Peers;
 use crate::socket;
 use crate::tls;
@@ -130,9 +130,14 @@ impl Listener {
                         true => io.local_addr().unwrap_or(address),
                         false => address,
                     };
-                    let peers = Peers { peer, local, scheme: "http" };
-                    let Ok(seat) = server.seat(peer) else { continue };
+                    let peers = Peers::new(peer, local, "http");
                     let panics = &server.counters.panics;
+                    if server.proxies.introduces(peer.ip()) {
+                        let introduced = server.clone().serve_introduced(io, peers, tls.clone());
+                        task::spawn_counted(panics, introduced);
+                        continue;
+                    }
+                    let Ok(seat) = server.seat(peers) else { continue };
                     // Nothing more of it than this lives as long as the connection.
                     let leave = move |()| drop(seat);
                     match &tls {
@@ -171,12 +176,12 @@ impl Server {
     ///
     /// # Errors
     /// There are as many as one visitor may have, and that was counted.
-    pub(crate) fn seat(&self, peer: SocketAddr) -> Result<Option<Seat>, usize> {
-        if is_exempt(peer.ip()) {
+    pub(crate) fn seat(&self, peers: Peers) -> Result<Option<Seat>, usize> {
+        if peers.is_here {
             return Ok(None);
         }
         let at_once = self.limits.connections_per_address_max;
-        let seat = self.callers.enter(Block::of(peer.ip()), at_once);
+        let seat = self.callers.enter(Block::of(peers.peer.ip()), at_once);
         seat.map(Some).inspect_err(|_| self.counters.connections_of_one.bump())
     }
 

@@ -91,7 +91,9 @@ pub(crate) fn depart(
     let Some(site) = sites.find(&head.host) else {
         return Turn::Arrived(Reply::refused(policy::RefuseReason::HostUnknown));
     };
-    if let Err(error) = site.defence.admit(peers.peer.ip(), now.ticks_ms) {
+    if !peers.is_here
+        && let Err(error) = site.defence.admit(peers.peer.ip(), now.ticks_ms)
+    {
         return Turn::Arrived(Reply::failed(&error, &[]));
     }
     // Before the look, or what is found may be what a write is about to remove.

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::amount::{parse_bytes, parse_duration, parse_rate};
+use base::network::Network;
 use base::{Shutdown, task};
 use changes::Source;
 use origin::{Dial, HttpOptions, HttpOrigin, Origin};
+use policy::claims::TrustedField;
 use server::{DefenceRules, PurgeToken, Rate, Server, ServerConfig, SiteConfig, StrangerRules};
 use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
@@ -188,6 +190,10 @@ fn codings(setting: &Setting) -> Result<Codings, Failure> {
     names.map(|name| Coding::of(name.as_bytes()).ok_or_else(|| wrong(setting))).collect()
 }
 
+fn network(setting: &Setting) -> Result<Network, Failure> {
+    setting.value.parse().map_err(|_| wrong(setting))
+}
+
 /// The settings that are the origin's.
 fn set_origin(options: &mut HttpOptions, setting: &Setting) -> Result<(), Failure> {
     match setting.name.as_str() {
@@ -255,6 +261,12 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
         "purge_token" => {
             site.purge_token = Some(PurgeToken::new(&setting.value).ok_or_else(|| wrong(setting))?);
         }
+        "proxy_protocol" => config.proxies.introducing.push(network(setting)?),
+        "trusted_proxies" => config.proxies.trusted.push(network(setting)?),
+        "trusted_field" if setting.value == "Forwarded" => {
+            config.proxies.field = TrustedField::Forwarded;
+        }
+        "trusted_field" => return Err(wrong(setting)),
         "rate" | "rate_burst" | "rate_hits" | "concurrency" => {
             set_defence(&mut site.defence, setting)?;
         }

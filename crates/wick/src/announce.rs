@@ -120,6 +120,10 @@ fn troubles(server: &Server, log_lost: u64) -> Vec<(u64, &'static str)> {
             "connections were turned away: their address had too many",
         ),
         (
+            counters.introductions_refused.read(),
+            "connections of proxy_protocol's proxies began with no header and were closed",
+        ),
+        (
             server.rates_forgotten(),
             "addresses over the rate were forgotten for others: too many come at once",
         ),

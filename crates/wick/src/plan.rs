@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use origin::{HealthCheck, HttpServer, TlsSettings};
 use policy::Rules;
-use server::{DefenceRules, FollowRules, Limits, PurgeToken, Rate, StrangerRules};
+use policy::claims::TrustedField;
+use server::{DefenceRules, FollowRules, Limits, Proxies, PurgeToken, Rate, StrangerRules};
 
 use crate::arguments::Serve;
 use crate::certificates::{AcmePlan, CertificatePlan, CertificateSetting, check_plan};
@@ -17,7 +18,8 @@ use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::OriginSetting;
 use crate::settings::{
-    self, LimitSettings, Often, OneOrMany, Seconds, Settings, SettingsError, SiteSettings,
+    self, LimitSettings, Networks, Often, OneOrMany, Seconds, Settings, SettingsError,
+    SiteSettings, TrustedFieldName,
 };
 
 /// Memory for the cache when nobody says otherwise.
@@ -40,6 +42,7 @@ pub(crate) struct Plan {
     pub(crate) access_log: Option<PathBuf>,
     pub(crate) access_log_format: LogFormat,
     pub(crate) limits: Limits,
+    pub(crate) proxies: Proxies,
     pub(crate) sites: Vec<SitePlan>,
 }
 
@@ -182,6 +185,7 @@ impl Plan {
             access_log: None,
             access_log_format: LogFormat::default(),
             limits: Limits::default(),
+            proxies: Proxies::default(),
             sites: vec![site],
         }
     }
@@ -207,6 +211,15 @@ impl Plan {
         }
         let state = serve.state.clone().or(settings.state).unwrap_or_else(default_state);
         sites.iter_mut().for_each(|site| site.logins = Some(state.clone()));
+        let networks = |named: Option<Networks>| named.map(|named| named.0).unwrap_or_default();
+        let proxies = Proxies {
+            introducing: networks(settings.proxy_protocol),
+            trusted: networks(settings.trusted_proxies),
+            field: match settings.trusted_field {
+                Some(TrustedFieldName::Forwarded) => TrustedField::Forwarded,
+                _ => TrustedField::XForwarded,
+            },
+        };
         let threads = serve.threads.map(usize::from).or(settings.threads);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
@@ -219,6 +232,7 @@ impl Plan {
             access_log: serve.access_log.clone().or(settings.access_log),
             access_log_format: settings.access_log_format.unwrap_or_default(),
             limits: limits(&settings.limits),
+            proxies,
             sites,
         })
     }

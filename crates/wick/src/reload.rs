@@ -119,6 +119,11 @@ impl Plan {
                 format!("{:?}", self.access_log_format),
                 format!("{:?}", other.access_log_format),
             ),
+            (
+                "proxy_protocol, trusted_proxies or trusted_field",
+                format!("{:?}", self.proxies),
+                format!("{:?}", other.proxies),
+            ),
             ("[limits]", format!("{:?}", self.limits), format!("{:?}", other.limits)),
         ]
         .into_iter()

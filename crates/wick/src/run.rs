@@ -181,6 +181,7 @@ impl Running {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             memory_bytes: plan.memory_bytes,
             limits,
+            proxies: plan.proxies.clone(),
             access: log.as_ref().map(AccessLog::sink),
             notes: notes(notebook.as_ref()),
             tls: prepared.as_ref().map(Prepared::tls),

@@ -5,6 +5,8 @@
 //! The doc comments are the owner's manual: `docs/settings.md` is made from them.
 //! What the server runs on is made from this in [`crate::plan`].
 
+mod visitors;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -21,6 +23,8 @@ use crate::certificates::{CertificateSetting, Directories};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::{HealthPath, HealthStatus, OriginSetting};
+
+pub(crate) use visitors::{Networks, Often, TrustedFieldName};
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
@@ -53,6 +57,16 @@ pub(crate) struct Settings {
     /// How such a line looks: `"wick"`, `"combined"` as of Apache and nginx, or `"json"`.
     /// Default: `"wick"`, which says what became of the request and how long it took.
     pub(crate) access_log_format: Option<LogFormat>,
+    /// Proxies whose connections begin with a header of the PROXY protocol, version 1 or 2, as in
+    /// `["10.0.0.0/8"]`; one that comes without is closed. Default: none.
+    pub(crate) proxy_protocol: Option<Networks>,
+    /// Proxies whose fields tell the visitor's address and scheme: the rightmost address that is
+    /// not of these networks. They must set `X-Forwarded-For` and `X-Forwarded-Proto` themselves.
+    /// Default: none; what anybody says there is dropped.
+    pub(crate) trusted_proxies: Option<Networks>,
+    /// Which fields they set: `"X-Forwarded-For"`, with `X-Forwarded-Proto`, or `"Forwarded"`.
+    /// Default: `X-Forwarded-For`.
+    pub(crate) trusted_field: Option<TrustedFieldName>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
     /// The sites, in order.
@@ -242,10 +256,6 @@ pub(crate) struct Seconds(pub Duration);
 /// The content codings that answers are sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Compression(pub Codings);
-/// How often something may be: `"20/s"`, or `"off"` for no bound; the time between two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Often(pub Option<Duration>);
-
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
@@ -384,16 +394,6 @@ impl<'de> Deserialize<'de> for Compression {
     }
 }
 
-impl<'de> Deserialize<'de> for Often {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let read = |text: &str| match text {
-            "off" => Ok(None),
-            rate => base::amount::parse_rate(rate).map(Some),
-        };
-        amount(deserializer, "a rate such as \"20/s\", or \"off\"", read).map(Self)
-    }
-}
-
 /// Reads a string or a whole number with one of the floor's readers.
 fn amount<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     deserializer: D,
@@ -457,8 +457,6 @@ mod tests {
     fn a_wrong_value_is_told_with_its_place_and_what_is_wanted() {
         assert!(wrong("memory = \"lots\"\n").contains("wick.toml:1:10: \"lots\" is not a size"));
         assert!(wrong("listen = \"8080\"\n").contains("expected an address such as"));
-        assert!(wrong("[limits]\nrate = \"20\"\n").contains("wick.toml:2:8: \"20\" is not a rate"));
-        assert!(wrong("[limits]\nrate = true\n").contains("a rate such as \"20/s\""));
         assert!(wrong("memory = true\n").contains("a size such as \"64M\""));
         assert!(wrong("memory = \n").starts_with("wick.toml:1:"));
     }

@@ -13,6 +13,7 @@ pub mod h1;
 pub mod h2;
 pub mod message;
 pub mod name;
+pub mod proxy;
 
 pub use address::push_address;
 pub use body::{Body, BodyError};

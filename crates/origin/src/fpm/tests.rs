@@ -117,7 +117,7 @@ fn call(line: &str, content_type: &str, body: Option<Body>) -> Call {
         peer: address,
         local: address,
         scheme: "http",
-        is_attended: true,
+        is_counted: true,
         early: None,
     }
 }

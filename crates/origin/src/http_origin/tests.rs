@@ -122,7 +122,7 @@ fn call(line: &str, body: Option<&'static str>) -> Call {
         peer: address,
         local: address,
         scheme: "http",
-        is_attended: true,
+        is_counted: true,
         early: None,
     }
 }

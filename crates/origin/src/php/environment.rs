@@ -164,7 +164,7 @@ mod tests {
             peer,
             local,
             scheme,
-            is_attended: true,
+            is_counted: true,
             early: None,
         }
     }

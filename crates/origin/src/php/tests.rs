@@ -164,7 +164,7 @@ fn call(line: &str, body: Option<Body>) -> Call {
         peer: address,
         local: address,
         scheme: "http",
-        is_attended: true,
+        is_counted: true,
         early: None,
     }
 }

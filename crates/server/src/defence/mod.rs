@@ -2,8 +2,8 @@
 //!
 //! A visitor is a [`Block`] of addresses. Two bounds, both the owner's: how often it may ask
 //! ([`rates`]), and how many of its requests may be with the origin at once ([`crowd`]).
-//! Whoever is on this machine is bound by neither; behind a trusted proxy the visitor is who
-//! the proxy says it is. What files answer is not counted.
+//! Whoever calls this leaves out programs on this machine, and what files answer; behind a
+//! trusted proxy the visitor is who the proxy says it is.
 //! Start at [`Defence::enter`]; why it is so: `docs/decisions/limits.md`.
 
 mod crowd;
@@ -73,22 +73,14 @@ impl Defence {
         }
     }
 
-    /// Lets a visitor's request through to the origin; none where it is on nobody's account.
-    /// The seat is to be kept until the answer is over.
-    pub(crate) fn enter(
-        &self,
-        visitor: IpAddr,
-        ticks_ms: u64,
-    ) -> Result<Option<Seat>, OriginError> {
+    /// Lets a visitor's request through to the origin. The seat is to be kept until the answer is over.
+    pub(crate) fn enter(&self, visitor: IpAddr, ticks_ms: u64) -> Result<Seat, OriginError> {
         let rules = self.rules.load();
         if !rules.rate_hits {
             self.count(&rules, visitor, ticks_ms)?;
         }
-        if is_exempt(visitor) {
-            return Ok(None);
-        }
         let seat = self.crowd.enter(Block::of(visitor), rules.concurrency);
-        seat.map(Some).map_err(|under_way| OriginError::TooManyAtOnce { under_way })
+        seat.map_err(|under_way| OriginError::TooManyAtOnce { under_way })
     }
 
     fn count(
@@ -97,7 +89,7 @@ impl Defence {
         visitor: IpAddr,
         ticks_ms: u64,
     ) -> Result<(), OriginError> {
-        let Some(rate) = rules.rate.filter(|_| !is_exempt(visitor)) else { return Ok(()) };
+        let Some(rate) = rules.rate else { return Ok(()) };
         let rates = self.rates.get_or_init(Rates::default);
         rates
             .count(Block::of(visitor), rate, ticks_ms)
@@ -112,11 +104,6 @@ impl Defence {
 
 fn counts_hits(rules: &DefenceRules) -> bool {
     rules.rate_hits && rules.rate.is_some()
-}
-
-/// Programs on this machine: the owner's own.
-pub(crate) fn is_exempt(visitor: IpAddr) -> bool {
-    visitor.to_canonical().is_loopback()
 }
 
 #[cfg(test)]
@@ -140,15 +127,6 @@ mod tests {
             let taken = |ask: &dyn Fn() -> bool| (0..9).filter(|_| ask()).count();
             assert_eq!(taken(&|| defence.admit(ann, 5).is_ok()), hits_taken);
             assert_eq!(taken(&|| defence.enter(ann, 5).is_ok()), asks_taken);
-        }
-    }
-
-    #[test]
-    fn programs_on_this_machine_are_not_counted() {
-        let defence = Defence::new(rules("1/h", 1, false));
-        for address_text in ["127.0.0.1", "127.3.2.1", "::1", "::ffff:127.0.0.1"] {
-            let seats: Vec<_> = (0..9).map(|_| defence.enter(address(address_text), 0)).collect();
-            assert!(seats.iter().all(|seat| matches!(seat, Ok(None))), "{address_text}");
         }
     }
 

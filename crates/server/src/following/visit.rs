@@ -52,12 +52,12 @@ impl Site {
     async fn visit(&self, clock: &Clock, call: Call, asker: Asker) -> Result<Answer, OriginError> {
         // Probes are counted by who sends them.
         let following = self.following.as_ref().filter(|_| asker != Asker::Probe);
-        let (is_attended, visitor) = (call.is_attended, call.peer.ip());
+        let (is_counted, visitor) = (call.is_counted, call.peer.ip());
         let (mut visit, mut seat) = (None, None);
         let target = following.map(|_| call.head.target.clone()).unwrap_or_default();
         let enter = async {
-            if is_attended {
-                seat = self.defence.enter(visitor, clock.now().ticks_ms)?;
+            if is_counted {
+                seat = Some(self.defence.enter(visitor, clock.now().ticks_ms)?);
             }
             if let Some(following) = following {
                 if asker != Asker::Writer {

@@ -292,21 +292,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         };
         answering.takes_trailers = self.head.fields.has_member(Name::Te, "trailers");
-        let peer = self.peers.peer.ip();
+        let peers = self.peers.of_request(&server.proxies, &self.head.fields);
+        let peer = peers.peer.ip();
         answering.line = server.access.as_ref().map(|_| Begun::of(&self.head, peer, now));
         let limit = server.limits.body_bytes_max;
         let turn = match framing.length {
             Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
             length => {
                 let (has_body, key) = (length != Length::None, &mut self.key);
-                pipeline::depart(server, &mut self.head, has_body, now, key, self.peers)
+                pipeline::depart(server, &mut self.head, has_body, now, key, peers)
             }
         };
         match turn {
             Turn::Arrived(reply) => finish(answering.begin(reply, now), incoming, has_body),
             Turn::Onward(errand) => {
                 let body = has_body.then_some(incoming);
-                Some(self.set_out(errand, framing, body, answering))
+                Some(self.set_out(errand, framing, body, peers, answering))
             }
         }
     }
@@ -317,6 +318,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         errand: Errand,
         framing: Framing,
         incoming: Option<RecvStream>,
+        peers: Peers,
         answering: Answering,
     ) -> Answer {
         let hints = errand.site.origin.sends_hints().then(|| mpsc::channel(EARLY_MAX));
@@ -337,7 +339,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             std::mem::take(&mut self.key),
             framing.length,
             body.map(BodyExt::boxed_unsync),
-            self.peers,
+            peers,
             early_sender,
         );
         let travel = pipeline::travel(journey, errand.hash, errand.task);

@@ -64,7 +64,7 @@ pub(crate) fn receive(
         let wrong = Misdirected::Unknown(head.host.clone());
         return Some(Turn::Arrived(refused(RefuseReason::HostUnknown, &wrong.to_string())));
     };
-    if !site.purgers().lets_in(peers.peer, &head.fields) {
+    if !site.purgers().lets_in(peers.is_here, &head.fields) {
         if asked == Asks::PurgeIfAllowed {
             return None;
         }

@@ -62,10 +62,10 @@ impl Purgers {
         self.token.as_ref() == token
     }
 
-    /// Whether the sender of these fields may purge.
-    pub(crate) fn lets_in(&self, peer: SocketAddr, fields: &Fields) -> bool {
-        let is_here = peer.ip().to_canonical().is_loopback() && !was_forwarded(fields);
-        is_here || self.token.as_ref().is_some_and(|token| shown(fields).any(|one| token.is(one)))
+    /// Whether the sender of these fields may purge, who may be a program on this machine.
+    pub(crate) fn lets_in(&self, is_here: bool, fields: &Fields) -> bool {
+        (is_here && !was_forwarded(fields))
+            || self.token.as_ref().is_some_and(|token| shown(fields).any(|one| token.is(one)))
     }
 
     /// What to tell the owner about a refusal; nothing if that was told a moment ago.
@@ -118,7 +118,8 @@ mod tests {
     fn lets_in(token: &str, peer: &str, fields: &str) -> bool {
         let purgers = Purgers::new(PurgeToken::new(token));
         let peer = SocketAddr::new(peer.parse().expect("an address"), 1);
-        purgers.lets_in(peer, &Fields::parse(fields.as_bytes()).expect("valid fields"))
+        let is_here = crate::journey::Peers::new(peer, peer, "http").is_here;
+        purgers.lets_in(is_here, &Fields::parse(fields.as_bytes()).expect("valid fields"))
     }
 
     #[test]

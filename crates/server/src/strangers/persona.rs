@@ -120,7 +120,7 @@ async fn fetch_as(
         peer,
         local: peers.local,
         scheme: peers.scheme,
-        is_attended: false,
+        is_counted: false,
         early: None,
     };
     let sent = site.ask_as(&server.clock, call, asker).await;
