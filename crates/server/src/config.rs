@@ -14,6 +14,7 @@ use crate::defence::DefenceRules;
 use crate::following::FollowRules;
 use crate::introduction::Proxies;
 use crate::notes::{NoNotes, Notes};
+use crate::pace::Slowest;
 use crate::purge::purgers::PurgeToken;
 use crate::strangers::StrangerRules;
 use crate::tls::Tls;
@@ -109,6 +110,8 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// Without a byte either way on a connection that speaks another protocol.
     pub tunnel_timeout: Duration,
+    /// The slowest that a body may come, or an answer be taken.
+    pub slowest: Slowest,
     /// Connections at one time.
     pub connections_max: usize,
     /// Requests of one HTTP/2 connection at one time.
@@ -136,6 +139,7 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             tunnel_timeout: Duration::from_secs(600),
+            slowest: Slowest::default(),
             connections_max: 20_000,
             streams_max: 128,
             resets_max: 500,

@@ -11,7 +11,7 @@ use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base::Now;
@@ -27,6 +27,7 @@ use crate::Server;
 use crate::access::Begun;
 use crate::http2;
 use crate::journey::{Journey, Peers};
+use crate::pace::Pace;
 use crate::pipeline::{self, Turn};
 use crate::render::{self, Persistence};
 use crate::reply::{Payload, Reply};
@@ -55,6 +56,9 @@ pub(crate) struct Connection<S> {
     output: Vec<u8>,
     head: RequestHead,
     key: Vec<u8>,
+    /// How fast the body in hand comes, and how fast the answer is taken.
+    incoming: Pace,
+    outgoing: Pace,
     /// The log's line for the request in hand, where there is a log.
     line: Option<Begun>,
     /// Whether a request of HTTP/1.1 was read.
@@ -95,6 +99,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             input: BytesMut::new(),
             output: Vec::new(),
             key: Vec::new(),
+            incoming: Pace::default(),
+            outgoing: Pace::default(),
             line: None,
             has_served: false,
         }
@@ -196,6 +202,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Answers one request; returns whether another may follow.
     async fn exchange(&mut self, framing: Framing) -> Result<bool, End> {
         let now = self.server.clock.now();
+        (self.incoming, self.outgoing) = (Pace::default(), Pace::default());
         let mut persistence = Persistence {
             wanted: framing.persistent && !self.server.is_closing(),
             version: self.head.version,
@@ -305,10 +312,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Need::Nothing => {}
             Need::Room => pump.hand_over().await,
             Need::Bytes => {
-                self.expect_progress(self.server.limits.body_timeout);
+                let limits = &self.server.limits;
+                let began = self.server.clock.now();
+                self.incoming.reach(pump.taken_bytes());
+                let (within_ms, is_slow) =
+                    self.incoming.allowance_ms(limits.slowest, limits.body_timeout);
+                self.place.set(began.ticks_ms + within_ms);
                 let read = self.read_more(READ_BYTES).await;
                 self.place.clear();
+                let waited_ms = self.server.clock.now().ticks_ms - began.ticks_ms;
+                self.incoming.note(0, waited_ms);
                 if read.is_err() && self.place.has_fired() {
+                    self.server.counters.clients_slow.add(u64::from(is_slow));
                     let seconds = self.server.limits.body_timeout.as_secs();
                     pump.fail(BodyError::ClientIdle { seconds });
                 } else if read.is_err() {
@@ -493,8 +508,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         while sent < total {
             let head_left = &self.output[sent.min(self.output.len())..];
             let body_left = &body[sent.saturating_sub(self.output.len())..];
-            let (io, place, server) = (&mut self.io, &self.place, &self.server);
-            let mut waited = false;
+            let io = &mut self.io;
+            let mut patience = Patience::new(&self.server, &self.place, &mut self.outgoing);
             let written = poll_fn(|context| {
                 let slices = [IoSlice::new(head_left), IoSlice::new(body_left)];
                 let slices = match (head_left.is_empty(), body_left.is_empty()) {
@@ -508,19 +523,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 };
                 match written {
                     Poll::Ready(result) => Poll::Ready(result.ok()),
-                    Poll::Pending => {
-                        if !waited {
-                            waited = true;
-                            let limit_ms = server.limits.write_timeout.as_millis() as u64;
-                            place.set(server.clock.now().ticks_ms + limit_ms);
-                        }
-                        place.poll_fired(context).map(|()| None)
-                    }
+                    Poll::Pending => patience.poll_over(context).map(|()| None),
                 }
             })
             .await;
             match written {
-                Some(bytes) if bytes > 0 => sent += bytes,
+                Some(bytes) if bytes > 0 => {
+                    patience.end(bytes);
+                    sent += bytes;
+                }
                 _ => return Err(End::Closed),
             }
         }
@@ -529,20 +540,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Sends what is kept back below: TLS encrypts ahead of a visitor who takes slowly.
     async fn flush(&mut self) -> Result<(), End> {
-        let (io, place, server) = (&mut self.io, &self.place, &self.server);
-        let mut waited = false;
-        poll_fn(|context| match Pin::new(&mut *io).poll_flush(context) {
+        let io = &mut self.io;
+        let mut patience = Patience::new(&self.server, &self.place, &mut self.outgoing);
+        let flushed = poll_fn(|context| match Pin::new(&mut *io).poll_flush(context) {
             Poll::Ready(flushed) => Poll::Ready(flushed.map_err(End::from)),
-            Poll::Pending => {
-                if !waited {
-                    waited = true;
-                    let limit_ms = server.limits.write_timeout.as_millis() as u64;
-                    place.set(server.clock.now().ticks_ms + limit_ms);
-                }
-                place.poll_fired(context).map(|()| Err(End::Closed))
-            }
+            Poll::Pending => patience.poll_over(context).map(|()| Err(End::Closed)),
         })
-        .await
+        .await;
+        patience.end(0);
+        flushed
     }
 
     /// Tells the client why its request can't be read, and closes.
@@ -570,6 +576,44 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             discarded += self.input.len();
         }
+    }
+}
+
+/// How long a client is waited for that takes nothing at the moment.
+struct Patience<'a> {
+    server: &'a Server,
+    place: &'a Place,
+    pace: &'a mut Pace,
+    since: Option<Now>,
+    /// Whether it is because of its pace, if it ends.
+    is_slow: bool,
+}
+
+impl<'a> Patience<'a> {
+    fn new(server: &'a Server, place: &'a Place, pace: &'a mut Pace) -> Self {
+        Self { server, place, pace, since: None, is_slow: false }
+    }
+
+    /// Ready when the client was waited for long enough; the first call begins that.
+    fn poll_over(&mut self, context: &Context<'_>) -> Poll<()> {
+        if self.since.is_none() {
+            let (now, limits) = (self.server.clock.now(), &self.server.limits);
+            let (within_ms, is_slow) = self.pace.allowance_ms(limits.slowest, limits.write_timeout);
+            self.place.set(now.ticks_ms + within_ms);
+            (self.since, self.is_slow) = (Some(now), is_slow);
+        }
+        let over = self.place.poll_fired(context);
+        if over.is_ready() {
+            self.server.counters.clients_slow.add(u64::from(self.is_slow));
+        }
+        over
+    }
+
+    /// The client took so many bytes.
+    fn end(self, bytes: usize) {
+        let waited =
+            self.since.map_or(0, |since| self.server.clock.now().ticks_ms - since.ticks_ms);
+        self.pace.note(bytes, waited);
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Counters {
     pub connections_of_one: Counter,
     /// Connections closed because their proxy did not introduce them.
     pub introductions_refused: Counter,
+    /// Connections ended because a body came, or an answer was taken, too slowly.
+    pub clients_slow: Counter,
     /// Connections ended because they made no progress.
     pub connections_late: Counter,
     /// Connections on which HTTP/2 was spoken.
@@ -71,6 +73,7 @@ impl Default for Counters {
             connections_refused: Counter::default(),
             connections_of_one: Counter::default(),
             introductions_refused: Counter::default(),
+            clients_slow: Counter::default(),
             connections_late: Counter::default(),
             connections_http2: Counter::default(),
             connections_calmed: Counter::default(),

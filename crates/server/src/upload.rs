@@ -152,6 +152,11 @@ impl Pump {
         self.pieces = None;
     }
 
+    /// Bytes of the body that have come so far.
+    pub(crate) fn taken_bytes(&self) -> u64 {
+        self.taken_bytes
+    }
+
     /// Whether the whole body was read from the connection.
     pub(crate) fn is_done(&self) -> bool {
         self.waiting.is_none() && matches!(self.stage, Stage::Done)

@@ -276,6 +276,8 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
         "head_timeout" => limits.head_timeout = duration(setting)?,
         "idle_timeout" => limits.idle_timeout = duration(setting)?,
         "body_timeout" => limits.body_timeout = duration(setting)?,
+        "min_rate" => limits.slowest.bytes_a_second = bytes(setting)?,
+        "min_rate_after" => limits.slowest.after = duration(setting)?,
         "write_timeout" => limits.write_timeout = duration(setting)?,
         "memory" => config.memory_bytes = bytes(setting)?,
         _ => {}

@@ -71,6 +71,8 @@ pub const SETTINGS: &[&str] = &[
     "idle_timeout",
     "body_timeout",
     "write_timeout",
+    "min_rate",
+    "min_rate_after",
     "origin_first_byte",
     "origin_idle",
     "memory",

@@ -507,6 +507,8 @@ fn limits(written: &LimitSettings) -> Limits {
     set(&mut limits.body_timeout, written.body_timeout.map(|time| time.0));
     set(&mut limits.write_timeout, written.write_timeout.map(|time| time.0));
     set(&mut limits.tunnel_timeout, written.tunnel_timeout.map(|time| time.0));
+    set(&mut limits.slowest.bytes_a_second, written.min_rate.map(|bytes| bytes.0));
+    set(&mut limits.slowest.after, written.min_rate_after.map(|time| time.0));
     set(&mut limits.connections_max, written.connections);
     set(&mut limits.connections_per_address_max, written.connections_per_address);
     set(&mut limits.grace, written.grace.map(|time| time.0));

@@ -92,6 +92,11 @@ pub(crate) struct LimitSettings {
     /// How long nothing may move on a connection that went on in another protocol, such as
     /// WebSocket. Default: `10m`.
     pub(crate) tunnel_timeout: Option<Seconds>,
+    /// The slowest that a request body may come, or an answer be taken, in bytes a second; only
+    /// the time in which the client is waited for counts. Default: `100`.
+    pub(crate) min_rate: Option<Bytes>,
+    /// How long a client may be slower than that at first. Default: `30s`.
+    pub(crate) min_rate_after: Option<Seconds>,
     /// Connections at one time. Default: `20000`.
     pub(crate) connections: Option<usize>,
     /// Connections of one address at one time; an IPv6 address counts as its /64, here and

@@ -1,0 +1,155 @@
+//! Clients that mean harm, against the built binary: many that hold connections open, slow
+//! ones, and proxies that say for whom they come.
+//!
+//! Nothing is asserted of how long something takes, only that it comes.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tempfile::TempDir;
+
+#[path = "../command_line/origin.rs"]
+#[allow(dead_code, reason = "other tests ask more of it")]
+mod origin;
+#[path = "../command_line/wick.rs"]
+#[allow(dead_code, reason = "other tests ask more of it")]
+mod wick;
+
+use origin::Origin;
+use wick::{PATIENCE, Wick, ask, body, rest, send};
+
+/// Connections that are held open, if there are descriptors for them.
+const HELD: u64 = 10_000;
+/// What each may cost of memory, all told.
+const CONNECTION_BYTES_MAX: u64 = 16 << 10;
+/// How long a slow client waits between two pieces.
+const DRIP: Duration = Duration::from_millis(50);
+
+const PAGE: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1000\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+
+/// A Wick before `origin` with these settings.
+fn serve(settings: &str, origin: &Origin) -> (Wick, SocketAddr, TempDir) {
+    let folder = TempDir::new().expect("a temporary folder");
+    let file: PathBuf = folder.path().join("wick.toml");
+    std::fs::write(&file, settings).expect("the settings are written");
+    let file = file.display().to_string();
+    let (wick, address) = Wick::serve(&["--config", &file, &origin.url()]);
+    (wick, address, folder)
+}
+
+/// How many connections fit our descriptors and Wick's.
+fn connections() -> u64 {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
+        .expect("up to the hard limit");
+    maximum.map_or(HELD, |files| HELD.min((files - files / 8).saturating_sub(1500)))
+}
+
+/// What the process holds of memory.
+fn resident_bytes(id: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("its size");
+    let digits: String = line.chars().filter(char::is_ascii_digit).collect();
+    digits.parse::<u64>().expect("a number") << 10
+}
+
+#[test]
+fn who_reads_is_answered_while_thousands_hold_half_a_request() {
+    let origin = Origin::saying(PAGE);
+    let settings = "[limits]\nhead_timeout = \"10s\"\n";
+    let (wick, address, _folder) = serve(settings, &origin);
+    assert!(ask(address, "GET /").contains("miss") || origin.heads().len() == 1);
+    let before = resident_bytes(wick.id());
+    let mut held: Vec<TcpStream> =
+        (0..connections()).map(|_| send(address, "GET / HTTP/1.1\nX-Slow: ")).collect();
+    for _ in 0..200 {
+        let answer = ask(address, "GET /");
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("wick; hit"), "{answer}");
+    }
+    let grown = resident_bytes(wick.id()).saturating_sub(before);
+    let count = held.len() as u64;
+    assert!(grown <= count * CONNECTION_BYTES_MAX + (8 << 20), "{count} cost {grown} bytes");
+    eprintln!("{count} connections with half a request cost {} bytes each", grown / count);
+    // All of them are let go, and nothing is said to them.
+    for stream in &mut held {
+        let mut byte = [0];
+        assert!(!matches!(stream.read(&mut byte), Ok(1..)), "half a request was answered");
+    }
+    assert!(ask(address, "GET /").contains("wick; hit"));
+    assert_eq!(origin.heads().len(), 1);
+    assert!(wick.stop().output.contains("closed for want of progress"));
+}
+
+#[test]
+fn a_body_that_drips_is_refused_and_told_why() {
+    // It waits for the whole body, as apps do.
+    let origin = Origin::new(|_, stream| drop(stream.read_to_end(&mut Vec::new())));
+    let settings = "[limits]\nmin_rate = 10000\nmin_rate_after = \"1s\"\n";
+    let (wick, address, _folder) = serve(settings, &origin);
+    let mut stream = send(address, "POST / HTTP/1.1\nHost: a.test\nContent-Length: 1000000\n\n");
+    let mut drip = stream.try_clone().expect("a socket");
+    let dripping = std::thread::spawn(move || {
+        while drip.write_all(b"x").is_ok() {
+            std::thread::sleep(DRIP);
+        }
+    });
+    let mut answer = Vec::new();
+    // A reset may follow the answer, for bytes were on their way.
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("client-body"), "{answer}");
+    drop(stream);
+    dripping.join().expect("it ends with the connection");
+    assert!(wick.stop().output.contains("less than min_rate"));
+}
+
+#[test]
+fn who_takes_an_answer_in_drops_is_let_go() {
+    const BYTES: usize = 64 << 20;
+    let origin = Origin::new(|_, stream| {
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\nConnection: close\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes());
+        let piece = vec![b'x'; 1 << 16];
+        while stream.write_all(&piece).is_ok() {}
+    });
+    let settings = "[limits]\nmin_rate = \"10M\"\nmin_rate_after = \"1s\"\n";
+    let (wick, address, _folder) = serve(settings, &origin);
+    let mut stream = send(address, "GET / HTTP/1.1\nHost: a.test\n\n");
+    let (mut taken, mut drop_bytes) = (0, [0; 512]);
+    while let Ok(count @ 1..) = stream.read(&mut drop_bytes) {
+        taken += count;
+        if taken < 1 << 16 {
+            std::thread::sleep(DRIP);
+        }
+    }
+    assert!(taken < BYTES, "{taken} bytes came");
+    assert!(wick.stop().output.contains("less than min_rate"));
+}
+
+#[test]
+fn a_proxy_introduces_its_visitors_and_others_do_not() {
+    let origin = Origin::saying(PAGE);
+    let (wick, address, _folder) = serve("proxy_protocol = \"127.0.0.1\"\n", &origin);
+    let request = "GET / HTTP/1.1\nHost: a.test\nConnection: close\n\n";
+    let line = "PROXY TCP4 203.0.113.7 198.51.100.1 5000 80\n";
+    let answer = rest(send(address, &format!("{line}{request}")));
+    assert_eq!(body(&answer), "ok", "{answer}");
+    let heads = origin.heads().join("\n").to_ascii_lowercase();
+    assert!(heads.contains("x-forwarded-for: 203.0.113.7"), "{heads}");
+    // In pieces, as a network may bring it.
+    let mut stream = TcpStream::connect(address).expect("somebody listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
+    for byte in format!("{line}{request}").replace('\n', "\r\n").as_bytes() {
+        stream.write_all(&[*byte]).expect("it is taken");
+    }
+    assert_eq!(body(&rest(stream)), "ok");
+    let mut silent = send(address, request);
+    let mut answer = Vec::new();
+    let _ = silent.read_to_end(&mut answer);
+    assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
+    assert!(wick.stop().output.contains("began with no header"));
+}
