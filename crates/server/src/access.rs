@@ -13,6 +13,7 @@ use wire::{Name, RequestHead, Version};
 
 use crate::Server;
 use crate::reply::Reply;
+use crate::request_id::RequestId;
 
 /// Bytes of a field that are told.
 const FIELD_BYTES_MAX: usize = 1024;
@@ -44,6 +45,8 @@ pub struct AccessLine {
     pub verdict: Verdict,
     /// Milliseconds until the answer began.
     pub took_ms: u64,
+    /// What the request is called; empty: it has no name.
+    pub request_id: Box<str>,
 }
 
 /// Takes lines; it must not block.
@@ -69,10 +72,11 @@ pub(crate) struct Begun {
     protocol: &'static str,
     referer: String,
     agent: String,
+    id: Option<RequestId>,
 }
 
 impl Begun {
-    pub(crate) fn of(head: &RequestHead, peer: IpAddr, start: Now) -> Self {
+    pub(crate) fn of(head: &RequestHead, peer: IpAddr, id: Option<RequestId>, start: Now) -> Self {
         Self {
             start,
             peer,
@@ -82,6 +86,7 @@ impl Begun {
             protocol: protocol(head.version),
             referer: without_query(&text(head, Name::Referer)).to_owned(),
             agent: text(head, Name::UserAgent),
+            id,
         }
     }
 
@@ -98,6 +103,7 @@ impl Begun {
             bytes: reply.payload.length(),
             status: reply.status(),
             verdict: reply.verdict,
+            request_id: self.id.map(|id| id.text().into()).unwrap_or_default(),
             took_ms: now.ticks_ms.saturating_sub(self.start.ticks_ms),
         }
     }

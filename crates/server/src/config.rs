@@ -29,6 +29,8 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// The proxies before us.
     pub proxies: Proxies,
+    /// Whether each request is given an id; each site's rules say so too.
+    pub request_ids: bool,
     /// Where a line for each answer goes, if anywhere.
     pub access: Option<AccessSink>,
     /// Who keeps what is learned about the sites.
@@ -157,6 +159,7 @@ impl Default for ServerConfig {
             memory_bytes: 64 << 20,
             limits: Limits::default(),
             proxies: Proxies::default(),
+            request_ids: false,
             access: None,
             notes: Arc::new(NoNotes),
             tls: None,

@@ -31,6 +31,7 @@ use crate::pace::Pace;
 use crate::pipeline::{self, Turn};
 use crate::render::{self, Persistence};
 use crate::reply::{Payload, Reply};
+use crate::request_id::RequestId;
 use crate::tunnel;
 use crate::upload::{self, Need, Pump};
 use crate::watch::Place;
@@ -56,6 +57,8 @@ pub(crate) struct Connection<S> {
     output: Vec<u8>,
     head: RequestHead,
     key: Vec<u8>,
+    /// What the request in hand is called, where requests have names.
+    id: Option<RequestId>,
     /// How fast the body in hand comes, and how fast the answer is taken.
     incoming: Pace,
     outgoing: Pace,
@@ -99,6 +102,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             input: BytesMut::new(),
             output: Vec::new(),
             key: Vec::new(),
+            id: None,
             incoming: Pace::default(),
             outgoing: Pace::default(),
             line: None,
@@ -210,8 +214,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         let has_body = framing.length != Length::None;
         let peers = self.peers.of_request(&self.server.proxies, &self.head.fields);
-        self.line =
-            self.server.access.as_ref().map(|_| Begun::of(&self.head, peers.peer.ip(), now));
+        self.id = self.server.name_request(self.peers, &mut self.head.fields);
+        self.line = self
+            .server
+            .access
+            .as_ref()
+            .map(|_| Begun::of(&self.head, peers.peer.ip(), self.id, now));
         let limit = self.server.limits.body_bytes_max;
         let (server, head, key) = (&self.server, &mut self.head, &mut self.key);
         let turn = match framing.length {
@@ -366,6 +374,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.server.note_answer(self.line.take(), &reply, now);
         self.output.clear();
         render::head(&mut self.output, &reply, persistence, now);
+        if let Some(id) = self.id.take() {
+            render::request_id(&mut self.output, &id);
+        }
         match reply.payload {
             Payload::None => self.write_out(&[]).await?,
             Payload::Whole(bytes) => self.write_out(&bytes).await?,

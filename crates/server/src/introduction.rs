@@ -21,6 +21,7 @@ use wire::proxy::{self, Introduction, NoHeader, Read};
 use crate::Server;
 use crate::connection::Connection;
 use crate::journey::Peers;
+use crate::request_id::RequestId;
 use crate::tls::{self, Tls};
 
 /// The proxies before us that the owner names.
@@ -40,7 +41,7 @@ impl Proxies {
         self.introducing.iter().any(|network| network.holds(peer))
     }
 
-    fn trusts(&self, peer: IpAddr) -> bool {
+    pub(crate) fn trusts(&self, peer: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.holds(peer))
     }
 }
@@ -69,7 +70,19 @@ impl Peers {
 }
 
 impl Server {
-    /// Serves a connection that begins with a header, before TLS where that is spoken, if its proxy keeps to that and its
+    /// Names a request, where the owner wants that: as a trusted proxy did, or anew.
+    pub(crate) fn name_request(&self, peers: Peers, fields: &mut Fields) -> Option<RequestId> {
+        if !self.request_ids {
+            return None;
+        }
+        let is_trusted = self.proxies.trusts(peers.peer.ip());
+        let told = RequestId::told(fields).filter(|_| is_trusted);
+        let id = told.unwrap_or_else(RequestId::new);
+        id.put(fields);
+        Some(id)
+    }
+
+    /// Serves a connection that begins with a header, before TLS where that is spoken, if its
     /// visitor has not too many already.
     pub(crate) async fn serve_introduced<S>(
         self: Arc<Self>,

@@ -28,6 +28,7 @@ mod pipeline;
 mod purge;
 mod render;
 mod reply;
+mod request_id;
 mod serve_stored;
 mod site;
 mod socket;
@@ -79,6 +80,8 @@ pub struct Server {
     clock: Clock,
     limits: Limits,
     proxies: Proxies,
+    /// Whether each request is given an id.
+    request_ids: bool,
     sites: ArcSwap<Sites>,
     /// Told when other sites have come.
     sites_changed: Notify,
@@ -107,6 +110,7 @@ impl Server {
             clock,
             limits: config.limits,
             proxies: config.proxies,
+            request_ids: config.request_ids,
             sites: ArcSwap::from_pointee(Sites::new(config.sites, &config.notes)),
             sites_changed: Notify::new(),
             store: Arc::new(Store::new(memory)),

@@ -305,7 +305,12 @@ pub(crate) fn read_visitor(site: &Site, head: &mut RequestHead) -> Reader {
 }
 
 /// The part of the road that waits: for somebody else's fetch, or for the origin.
-pub(crate) async fn travel(journey: Journey, hash: u64, mut task: Task) -> Reply {
+pub(crate) async fn travel(journey: Journey, hash: u64, task: Task) -> Reply {
+    let site = journey.site.clone();
+    site.defence.dress(go(journey, hash, task).await)
+}
+
+async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     if let Task::Pass(PassReason::Upgrade) = task {
         return tunnel::open(journey).await;
     }

@@ -8,6 +8,7 @@ use policy::cache_status;
 use wire::{Name, ResponseHead, Version};
 
 use crate::reply::{Head, Payload, Reply};
+use crate::request_id::{self, RequestId};
 
 /// What the client's version and wishes mean for the connection.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +60,14 @@ pub(crate) fn head(out: &mut Vec<u8>, reply: &Reply, persistence: Persistence, n
         _ => {}
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// Adds the request's id to a head that is whole.
+pub(crate) fn request_id(out: &mut Vec<u8>, id: &RequestId) {
+    out.truncate(out.len() - b"\r\n".len());
+    for part in [request_id::FIELD.as_bytes(), b": ", id.as_bytes(), b"\r\n\r\n"] {
+        out.extend_from_slice(part);
+    }
 }
 
 /// A head as it is stored: without the empty line, with the length of its body.

@@ -32,6 +32,12 @@ pub(crate) async fn open(mut journey: Journey) -> Reply {
     let peer = journey.peers.peer.ip();
     call.head.fields = policy::to_origin_upgrading(&journey.head, peer, journey.peers.scheme);
     let verdict = Verdict::Pass(PassReason::Upgrade);
+    // On the visitor's account until it is open; how many may be open has a bound of its own.
+    let seat = call.is_counted.then(|| journey.site.defence.enter(peer, journey.now().ticks_ms));
+    let _seat = match seat.transpose() {
+        Ok(seat) => seat,
+        Err(error) => return Reply::failed(&error, &journey.key),
+    };
     match journey.site.origin.upgrade(call).await {
         Err(error) => Reply::failed(&error, &journey.key),
         Ok(Upgrading::Answered(answer)) => {

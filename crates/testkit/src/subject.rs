@@ -234,6 +234,9 @@ fn set_defence(rules: &mut DefenceRules, setting: &Setting) -> Result<(), Failur
             let burst = number()?;
             rules.rate = rules.rate.map(|rate| rate.with_burst(burst));
         }
+        "security_headers" => {
+            rules.security_headers = setting.value.parse().map_err(|_| wrong(setting))?;
+        }
         "rate_hits" => rules.rate_hits = setting.value.parse().map_err(|_| wrong(setting))?,
         _ => rules.concurrency = number()? as usize,
     }
@@ -267,9 +270,17 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
             config.proxies.field = TrustedField::Forwarded;
         }
         "trusted_field" => return Err(wrong(setting)),
-        "rate" | "rate_burst" | "rate_hits" | "concurrency" => {
+        "request_id" => {
+            config.request_ids = setting.value.parse().map_err(|_| wrong(setting))?;
+            site.defence.request_id = config.request_ids;
+        }
+        "rate" | "rate_burst" | "rate_hits" | "concurrency" | "security_headers" => {
             set_defence(&mut site.defence, setting)?;
         }
+        "busy_page" if setting.value != "?" => {
+            site.defence.busy_page = Some(setting.value.clone().into());
+        }
+        "busy_page" => return Err(wrong(setting)),
         "head_bytes_max" => limits.head_bytes_max = bytes(setting)? as usize,
         "target_bytes_max" => limits.target_bytes_max = bytes(setting)? as usize,
         "body_bytes_max" => limits.body_bytes_max = bytes(setting)?,

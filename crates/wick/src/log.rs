@@ -156,6 +156,7 @@ mod tests {
             bytes: None,
             status: 200,
             verdict: policy::Verdict::Hit,
+            request_id: Box::default(),
             took_ms: 3,
         }
     }

@@ -3,6 +3,7 @@
 //! Flags win over the file, the file over the defaults. Nothing is started or opened
 //! here, so that `wick check` can tell the same story.
 
+use std::io::Read;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,6 +44,7 @@ pub(crate) struct Plan {
     pub(crate) access_log_format: LogFormat,
     pub(crate) limits: Limits,
     pub(crate) proxies: Proxies,
+    pub(crate) request_ids: bool,
     pub(crate) sites: Vec<SitePlan>,
 }
 
@@ -164,6 +166,9 @@ pub(crate) enum PlanError {
     /// Nowhere.
     #[error("listen is an empty list: name an address, or add listen_tls")]
     NowhereToListen,
+    /// The page for when an origin is out can't be had.
+    #[error("can't read the busy_page {0}: {1}")]
+    BusyPage(PathBuf, String),
     /// Two sites claim one host.
     #[error("two sites answer for the host {0}: take it out of one of them")]
     HostTwice(String),
@@ -186,6 +191,7 @@ impl Plan {
             access_log_format: LogFormat::default(),
             limits: Limits::default(),
             proxies: Proxies::default(),
+            request_ids: false,
             sites: vec![site],
         }
     }
@@ -211,6 +217,8 @@ impl Plan {
         }
         let state = serve.state.clone().or(settings.state).unwrap_or_else(default_state);
         sites.iter_mut().for_each(|site| site.logins = Some(state.clone()));
+        let request_ids = settings.request_id.unwrap_or(false);
+        sites.iter_mut().for_each(|site| site.defence.request_id = request_ids);
         let networks = |named: Option<Networks>| named.map(|named| named.0).unwrap_or_default();
         let proxies = Proxies {
             introducing: networks(settings.proxy_protocol),
@@ -233,6 +241,7 @@ impl Plan {
             access_log_format: settings.access_log_format.unwrap_or_default(),
             limits: limits(&settings.limits),
             proxies,
+            request_ids,
             sites,
         })
     }
@@ -360,7 +369,26 @@ fn defence_rules(site: &SiteSettings) -> DefenceRules {
     };
     set(&mut rules.rate_hits, site.rate_hits);
     set(&mut rules.concurrency, site.concurrency);
+    set(&mut rules.security_headers, site.security_headers);
     rules
+}
+
+/// The largest page that is held for when an origin is out.
+const BUSY_PAGE_BYTES_MAX: u64 = 1 << 20;
+
+/// The page that visitors are shown while a site's origin is out.
+fn busy_page(path: &Path) -> Result<Vec<u8>, PlanError> {
+    let wrong = |why: String| PlanError::BusyPage(path.to_owned(), why);
+    let file = std::fs::File::open(path);
+    let file =
+        file.map_err(|error| wrong(format!("{error}; name a file that this user may read")))?;
+    let mut page = Vec::new();
+    let read = file.take(BUSY_PAGE_BYTES_MAX + 1).read_to_end(&mut page);
+    read.map_err(|error| wrong(format!("{error}; name a file of HTML")))?;
+    if page.len() as u64 > BUSY_PAGE_BYTES_MAX {
+        return Err(wrong("it is larger than 1M; take pictures out of it".to_owned()));
+    }
+    Ok(page)
 }
 
 /// What holds for each site that says nothing else.
@@ -406,13 +434,16 @@ fn sites(
         }
         site.php = serve.php.clone().or(site.php.take());
         fits(&source, site)?;
-        let plan = SitePlan { source, ..SitePlan::of("", site) };
+        let mut plan = SitePlan { source, ..SitePlan::of("", site) };
         let is_tapped = matches!(plan.changes, ChangesPlan::Tap(_));
         if is_tapped && (plan.php.is_some() || matches!(plan.source, Source::Http(_))) {
             return Err(PlanError::TapWithoutPhp(plan.php.unwrap_or(plan.source.shown())));
         }
         if site.purge_token.is_some() && plan.purge_token.is_none() {
             return Err(PlanError::ShortToken(at + 1));
+        }
+        if let Some(path) = &site.busy_page {
+            plan.defence.busy_page = Some(busy_page(path)?.into());
         }
         sites.push(plan);
     }

@@ -124,6 +124,7 @@ impl Plan {
                 format!("{:?}", self.proxies),
                 format!("{:?}", other.proxies),
             ),
+            ("request_id", self.request_ids.to_string(), other.request_ids.to_string()),
             ("[limits]", format!("{:?}", self.limits), format!("{:?}", other.limits)),
         ]
         .into_iter()

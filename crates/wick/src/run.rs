@@ -182,6 +182,7 @@ impl Running {
             memory_bytes: plan.memory_bytes,
             limits,
             proxies: plan.proxies.clone(),
+            request_ids: plan.request_ids,
             access: log.as_ref().map(AccessLog::sink),
             notes: notes(notebook.as_ref()),
             tls: prepared.as_ref().map(Prepared::tls),

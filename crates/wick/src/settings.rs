@@ -67,6 +67,10 @@ pub(crate) struct Settings {
     /// Which fields they set: `"X-Forwarded-For"`, with `X-Forwarded-Proto`, or `"Forwarded"`.
     /// Default: `X-Forwarded-For`.
     pub(crate) trusted_field: Option<TrustedFieldName>,
+    /// Whether each request is given an `X-Request-Id`, which the origin and the visitor are told
+    /// and the access log's formats `wick` and `json` show; that of a trusted proxy stays.
+    /// Default: `false`.
+    pub(crate) request_id: Option<bool>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
     /// The sites, in order.
@@ -242,6 +246,13 @@ pub(crate) struct SiteSettings {
     pub(crate) rate_hits: Option<bool>,
     /// Requests of one address that may be with this origin at once. Default: that of `[limits]`.
     pub(crate) concurrency: Option<usize>,
+    /// A file of HTML that visitors are shown, with status 503, while the origin is out or too
+    /// many wait for it; read again by `wick reload`. Default: a sentence of Wick's.
+    pub(crate) busy_page: Option<PathBuf>,
+    /// Whether answers get `X-Content-Type-Options: nosniff`, `X-Frame-Options: SAMEORIGIN` and
+    /// `Referrer-Policy: strict-origin-when-cross-origin` where the app doesn't set these.
+    /// Default: `false`.
+    pub(crate) security_headers: Option<bool>,
     /// Time for a connection to the origin. Default: `5s`.
     pub(crate) connect_timeout: Option<Seconds>,
     /// Time for the origin's first byte. Default: `60s`.

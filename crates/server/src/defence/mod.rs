@@ -7,6 +7,7 @@
 //! Start at [`Defence::enter`]; why it is so: `docs/decisions/limits.md`.
 
 mod crowd;
+mod dress;
 mod rates;
 
 use std::net::IpAddr;
@@ -15,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use base::network::Block;
+use bytes::Bytes;
 use origin::OriginError;
 
 pub use rates::Rate;
@@ -22,7 +24,7 @@ pub use rates::Rate;
 pub(crate) use crowd::{Crowd, Seat};
 use rates::Rates;
 
-/// The owner's decisions about what one visitor may take.
+/// The owner's decisions about what one visitor may take, and what goes on answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefenceRules {
     /// How often one address may ask; none: as often as it likes.
@@ -31,11 +33,24 @@ pub struct DefenceRules {
     pub rate_hits: bool,
     /// Requests of one address that may be with the origin at once, or wait for it.
     pub concurrency: usize,
+    /// What visitors are shown where the origin is out or busy; none: a sentence.
+    pub busy_page: Option<Bytes>,
+    /// Whether browsers are told to be careful.
+    pub security_headers: bool,
+    /// Whether requests bear an id of ours, so that an origin's means nothing.
+    pub request_id: bool,
 }
 
 impl Default for DefenceRules {
     fn default() -> Self {
-        Self { rate: None, rate_hits: false, concurrency: 64 }
+        Self {
+            rate: None,
+            rate_hits: false,
+            concurrency: 64,
+            busy_page: None,
+            security_headers: false,
+            request_id: false,
+        }
     }
 }
 
@@ -116,7 +131,11 @@ mod tests {
 
     fn rules(rate: &str, burst: u32, rate_hits: bool) -> DefenceRules {
         let interval = base::amount::parse_rate(rate).expect("a rate");
-        DefenceRules { rate: Some(Rate::new(interval, burst)), rate_hits, concurrency: 2 }
+        DefenceRules {
+            rate: Some(Rate::new(interval, burst)),
+            rate_hits,
+            ..DefenceRules::default()
+        }
     }
 
     #[test]

@@ -41,6 +41,7 @@ impl Site {
     ) -> Result<Answer, OriginError> {
         let is_secure = call.scheme == "https";
         let mut answer = self.visit(clock, call, asker).await?;
+        self.defence.finish(&mut answer.head);
         if let Some(seconds) = self.rules().hsts_seconds.filter(|_| is_secure) {
             // The owner's word counts, so a page bears one line of it at most.
             answer.head.fields.retain(|_, name, _| !name.eq_ignore_ascii_case(HSTS.as_bytes()));

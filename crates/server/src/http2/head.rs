@@ -12,6 +12,7 @@ use policy::cache_status;
 use wire::{Name, ResponseHead};
 
 use crate::reply::{Head, Reply};
+use crate::request_id::{self, RequestId};
 
 /// The head of a reply.
 pub(crate) fn of(reply: &Reply, now: Now) -> Response<()> {
@@ -44,6 +45,13 @@ pub(crate) fn of(reply: &Reply, now: Now) -> Response<()> {
         }
     }
     response
+}
+
+/// Adds the request's id.
+pub(crate) fn name(id: &RequestId, fields: &mut HeaderMap) {
+    if let Ok(value) = HeaderValue::from_bytes(id.as_bytes()) {
+        fields.insert(HeaderName::from_static(request_id::FIELD), value);
+    }
 }
 
 /// An interim answer.

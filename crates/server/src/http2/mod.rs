@@ -281,6 +281,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             server: server.clone(),
             respond,
             line: None,
+            id: None,
             is_head: parts.method == Method::HEAD,
             takes_trailers: false,
         };
@@ -294,7 +295,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         answering.takes_trailers = self.head.fields.has_member(Name::Te, "trailers");
         let peers = self.peers.of_request(&server.proxies, &self.head.fields);
         let peer = peers.peer.ip();
-        answering.line = server.access.as_ref().map(|_| Begun::of(&self.head, peer, now));
+        let id = server.name_request(self.peers, &mut self.head.fields);
+        answering.id = id;
+        answering.line = server.access.as_ref().map(|_| Begun::of(&self.head, peer, id, now));
         let limit = server.limits.body_bytes_max;
         let turn = match framing.length {
             Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),

@@ -25,6 +25,7 @@ use crate::access::Begun;
 use crate::connection::LINGER;
 use crate::http2::{head, upload};
 use crate::reply::{Payload, Reply};
+use crate::request_id::RequestId;
 
 /// So much of one answer is handed to the library at a time.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
@@ -35,6 +36,8 @@ pub(crate) struct Answering {
     pub(crate) respond: SendResponse<Bytes>,
     /// The log's line, where there is a log.
     pub(crate) line: Option<Begun>,
+    /// What the request is called, where requests have names.
+    pub(crate) id: Option<RequestId>,
     pub(crate) is_head: bool,
     /// Whether the client said that it wants to see trailers.
     pub(crate) takes_trailers: bool,
@@ -63,7 +66,10 @@ impl Answering {
     pub(crate) fn begin(mut self, reply: Reply, now: Now) -> Option<Rest> {
         let reply = if self.is_head { reply.without_body() } else { reply };
         self.server.note_answer(self.line.take(), &reply, now);
-        let response = head::of(&reply, now);
+        let mut response = head::of(&reply, now);
+        if let Some(id) = &self.id {
+            head::name(id, response.headers_mut());
+        }
         let is_whole = matches!(reply.payload, Payload::None);
         let mut stream = match self.respond.send_response(response, is_whole) {
             Ok(stream) => stream,

@@ -23,8 +23,12 @@ impl LogFormat {
 
 /// `1789000000.123 203.0.113.7 GET example.org /path 200 hit 0ms`
 fn wick(line: &AccessLine) -> String {
+    let id = match &*line.request_id {
+        "" => String::new(),
+        id => format!(" {id}"),
+    };
     format!(
-        "{}.{:03} {} {} {} {} {} {} {}ms",
+        "{}.{:03} {} {} {} {} {} {} {}ms{id}",
         line.unix_ms / 1000,
         line.unix_ms % 1000,
         line.peer,
@@ -73,6 +77,8 @@ fn json(line: &AccessLine) -> String {
         took_ms: u64,
         referer: &'a str,
         agent: &'a str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        request_id: &'a str,
     }
     let moment = Moment::of(line.unix_ms);
     let (month, ms) = (moment.month_number(), line.unix_ms % 1000);
@@ -89,6 +95,7 @@ fn json(line: &AccessLine) -> String {
         took_ms: line.took_ms,
         referer: &line.referer,
         agent: &line.agent,
+        request_id: &line.request_id,
     };
     // Texts and numbers: there is nothing in it that JSON can't say.
     serde_json::to_string(&shown).unwrap_or_default()
@@ -157,6 +164,7 @@ mod tests {
             status: 200,
             verdict: policy::Verdict::Hit,
             took_ms: 3,
+            request_id: Box::default(),
         }
     }
 
@@ -179,6 +187,11 @@ mod tests {
         ] {
             assert_eq!(format.show(&line()), expected);
         }
+        let mut named = line();
+        named.request_id = "0b9f".into();
+        assert!(LogFormat::Wick.show(&named).ends_with(" hit 3ms 0b9f"));
+        assert!(LogFormat::Json.show(&named).ends_with("\"request_id\":\"0b9f\"}"));
+        assert_eq!(LogFormat::Combined.show(&named), LogFormat::Combined.show(&line()));
         let mut unknown = line();
         (unknown.host, unknown.bytes) = (String::new(), None);
         assert!(LogFormat::Wick.show(&unknown).contains(" GET - /path "));

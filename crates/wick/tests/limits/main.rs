@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use tempfile::TempDir;
 
 #[path = "../command_line/origin.rs"]
@@ -46,6 +46,47 @@ fn connections() -> u64 {
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
         .expect("up to the hard limit");
     maximum.map_or(HELD, |files| HELD.min((files - files / 8).saturating_sub(1500)))
+}
+
+#[test]
+fn the_owners_page_is_shown_while_the_origin_is_out_and_is_read_again() {
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let origin = format!("http://{}", gone.local_addr().expect("an address"));
+    drop(gone);
+    let folder = TempDir::new().expect("a temporary folder");
+    let page = folder.path().join("busy.html");
+    std::fs::write(&page, "<p>back soon</p>").expect("the page is written");
+    let file = folder.path().join("wick.toml");
+    let log = folder.path().join("access.log");
+    let settings = format!(
+        "request_id = true\naccess_log = {log:?}\n[[site]]\norigin = {origin:?}\nbusy_page = {page:?}\n"
+    );
+    std::fs::write(&file, settings).expect("the settings are written");
+    let (wick, address) = Wick::serve(&["--config", &file.display().to_string()]);
+    let answer = ask(address, "GET /");
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: "), "{answer}");
+    assert_eq!(body(&answer), "<p>back soon</p>");
+    let (_, id) = answer.split_once("x-request-id: ").expect("it has a name");
+    let id = &id[..32];
+    wick::until("the log names the request", || {
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains(id))
+    });
+    std::fs::write(&page, "<p>back on Monday</p>").expect("the page is written");
+    wick.signal(Signal::HUP);
+    wick::until("the new page is shown", || ask(address, "GET /").contains("Monday"));
+    wick.stop();
+}
+
+#[test]
+fn a_page_that_can_not_be_read_is_told_before_anything_is_served() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("wick.toml");
+    let settings = "[[site]]\norigin = \"http://127.0.0.1:1\"\nbusy_page = \"/nowhere.html\"\n";
+    std::fs::write(&file, settings).expect("the settings are written");
+    let ended = Wick::run(&["serve", "--config", &file.display().to_string()]).end();
+    let told = ended.told();
+    assert!(told.contains("can't read the busy_page /nowhere.html"), "{told}");
+    assert!(told.contains("name a file that this user may read"), "{told}");
 }
 
 /// What the process holds of memory.
