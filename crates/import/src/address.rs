@@ -45,7 +45,8 @@ pub(crate) fn http_origin(text: &str) -> Option<String> {
     let scheme = scheme.to_ascii_lowercase();
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     let is_http = scheme == "http" || scheme == "https";
-    (is_http && is_dial(authority)).then(|| format!("{scheme}://{authority}"))
+    let authority = authority.to_ascii_lowercase();
+    (is_http && is_dial(&authority)).then(|| format!("{scheme}://{authority}"))
 }
 
 /// `unix:/path` or `tcp:HOST:PORT` as Wick's `php`; `prefixes` are those of a Unix socket.
@@ -66,6 +67,11 @@ pub(crate) fn is_plain_path(path: &str) -> bool {
     path.starts_with('/') && !path.contains(['$', '{', '}']) && !path.chars().any(char::is_control)
 }
 
+/// A path that an origin can be asked for, to see whether it is well.
+pub(crate) fn is_health_path(path: &str) -> bool {
+    path.starts_with('/') && path.bytes().all(|b| b.is_ascii_graphic() && b != b'#')
+}
+
 /// A name that a visitor's `Host` can be compared with, in lower case; a port falls away.
 pub(crate) fn host(text: &str) -> Option<String> {
     let (host, port) = split(text);
@@ -75,7 +81,7 @@ pub(crate) fn host(text: &str) -> Option<String> {
     let is_name = !host.is_empty()
         && host.len() <= 253
         && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
-        && host.split('.').all(|label| !label.is_empty());
+        && host.split('.').all(|label| (1..=63).contains(&label.len()));
     let is_ip = host.starts_with('[') && read_ip(host).is_some();
     (is_name || is_ip).then(|| host.to_ascii_lowercase())
 }

@@ -98,7 +98,7 @@ pub(crate) fn caddy_bytes(text: &str) -> Option<u64> {
 pub(crate) fn show_duration(time: Duration) -> String {
     let ms = time.as_millis();
     for (unit, length) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
-        if ms % length == 0 && (ms >= length || unit == "s") {
+        if ms.is_multiple_of(length) && (ms >= length || unit == "s") {
             return format!("{}{unit}", ms / length);
         }
     }

@@ -1,7 +1,9 @@
 //! A site that is being read, until it is known what it is made of.
 
-use crate::abilities::Abilities;
 use crate::found::{Imported, Place, Section, Value, Why};
+
+/// Origins that a site may have.
+const SERVERS_MAX: usize = 64;
 
 /// A text and where it was said.
 pub(crate) type Said = (String, Place);
@@ -34,31 +36,22 @@ impl Draft {
     }
 
     /// Makes a site of it, if it can be one.
-    pub(crate) fn finish(mut self, imported: &mut Imported, abilities: Abilities, quoted: &str) {
+    pub(crate) fn finish(mut self, imported: &mut Imported, quoted: &str) {
         let Some(place) = self.section.place.clone() else { return };
         if self.is_elsewhere {
             return;
         }
-        self.proxies.retain(|(address, place)| {
-            let is_known = abilities.origins || !address.starts_with("https:");
-            if !is_known {
-                let advice = "https:// origins are not supported yet: name the origin's plain \
-                              http port";
-                imported.leave(place, address, Why::Cannot, advice);
-            }
-            is_known
-        });
+        for (other, at) in self.proxies.iter().skip(SERVERS_MAX) {
+            imported.leave(at, other, Why::Cannot, "a site has at most 64 origins");
+        }
+        self.proxies.truncate(SERVERS_MAX);
         if let Some((first, at)) = self.proxies.first().cloned() {
-            let mut value = Value::Text(first);
-            if self.proxies.len() > 1 && abilities.origins {
-                value = Value::List(self.proxies.iter().map(|(text, _)| text.clone()).collect());
-            } else {
-                for (other, at) in self.proxies.iter().skip(1) {
-                    let advice = "a site has one origin: only the first is asked";
-                    imported.leave(at, other, Why::Cannot, advice);
-                }
+            self.section.set("origin", Value::Text(first), &at);
+            if self.proxies.len() > 1 {
+                self.section.remove("origin");
+                self.proxies.iter().for_each(|(one, at)| self.section.add("origin", one, at));
+                self.section.note("origin", "they share their sessions, or visitors lose them");
             }
-            self.section.set("origin", value, &at);
             if let Some((php, at)) = &self.php {
                 let advice = "a site has one origin: whatever is at its front answers for all of \
                               it; give the PHP a host name of its own";

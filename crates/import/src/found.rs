@@ -187,6 +187,13 @@ pub enum Why {
     NotNeeded,
 }
 
+/// What is said of compression.
+pub(crate) const COMPRESSED: (Why, &str) =
+    (Why::NotNeeded, "Wick compresses by itself what gains by it");
+/// What is said of connections that go on in another protocol.
+pub(crate) const TUNNELLED: (Why, &str) =
+    (Why::NotNeeded, "WebSockets reach an HTTP origin by themselves");
+
 /// Something that was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {

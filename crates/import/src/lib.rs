@@ -9,7 +9,6 @@
 //! word. 4. values that are likely to be secrets are not repeated.
 //! Start at [`read`]; each language has a folder of its own.
 
-mod abilities;
 mod address;
 mod amount;
 mod caddy;
@@ -25,7 +24,6 @@ mod tls;
 mod vcl;
 mod write;
 
-pub use abilities::Abilities;
 pub use found::{Imported, Left, Place, Section, Setting, Value, Why};
 pub use library::{Library, Nothing, Source, TEXT_BYTES_MAX};
 pub use report::report;
@@ -103,13 +101,12 @@ pub fn read(
     language: Language,
     source: &Source,
     library: &dyn Library,
-    abilities: Abilities,
 ) -> Result<Imported, ImportError> {
     let mut imported = match language {
-        Language::Nginx => nginx::read(source, library, abilities)?,
-        Language::Caddy => caddy::read(source, library, abilities)?,
-        Language::Vcl => vcl::read(source, library, abilities)?,
-        Language::Htaccess => htaccess::read(source, abilities),
+        Language::Nginx => nginx::read(source, library)?,
+        Language::Caddy => caddy::read(source, library)?,
+        Language::Vcl => vcl::read(source, library)?,
+        Language::Htaccess => htaccess::read(source),
     };
     imported.from.push(source.name.clone());
     settle::settle(&mut imported);

@@ -9,8 +9,26 @@ use std::net::SocketAddr;
 
 use crate::found::{Imported, Place, Section, Value, Why};
 
+/// Passes over the sites: each only takes something away, and hardly any needs a third.
+const PASSES_MAX: usize = 8;
+
 /// Brings what was found into order.
 pub(crate) fn settle(imported: &mut Imported) {
+    for name in ["listen", "listen_tls"] {
+        keep_free_addresses(imported, name);
+    }
+    for _ in 0..PASSES_MAX {
+        let before = imported.sites.clone();
+        settle_sites(imported);
+        // Sites whose certificates are alike now may be one.
+        crate::tls::settle(imported);
+        if imported.sites == before {
+            break;
+        }
+    }
+}
+
+fn settle_sites(imported: &mut Imported) {
     let sites = std::mem::take(&mut imported.sites);
     let mut owners: HashMap<String, Place> = HashMap::new();
     let mut kept: Vec<Section> = Vec::new();
@@ -37,10 +55,6 @@ pub(crate) fn settle(imported: &mut Imported) {
     }
     keep_one_for_any_host(imported, &mut kept);
     imported.sites = kept;
-    for name in ["listen", "listen_tls"] {
-        keep_free_addresses(imported, name);
-    }
-    crate::tls::settle(imported);
 }
 
 /// All addresses of a port are one address only: the others are among them.

@@ -1,27 +1,14 @@
-//! Certificates and HTTPS: the one place where they become settings, or are told as left.
+//! Certificates and HTTPS: the one place where they become settings.
 //!
 //! Invariant: `listen_tls` and `certificate` never come one without the other.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use crate::abilities::Abilities;
 use crate::found::{Imported, Place, Section, Value, Why};
 
-const NOT_YET: &str =
-    "Wick speaks no HTTPS yet: let something that does stand before it, on this machine";
-
 /// An address that is listened on for HTTPS.
-pub(crate) fn listen(
-    imported: &mut Imported,
-    abilities: Abilities,
-    addresses: &[SocketAddr],
-    place: &Place,
-    quoted: &str,
-) {
-    if !abilities.tls {
-        imported.leave(place, quoted, Why::Cannot, NOT_YET);
-        return;
-    }
+pub(crate) fn listen(imported: &mut Imported, addresses: &[SocketAddr], place: &Place) {
     for address in addresses {
         imported.top.add("listen_tls", &address.to_string(), place);
     }
@@ -30,15 +17,13 @@ pub(crate) fn listen(
 /// A site's certificate (`certificate`) or its key (`certificate_key`).
 pub(crate) fn file(
     imported: &mut Imported,
-    abilities: Abilities,
     (site, name): (&mut Section, &'static str),
     path: &str,
     (place, quoted): (&Place, &str),
 ) {
-    let advice = match (abilities.tls, crate::address::is_plain_path(path)) {
-        (false, _) => NOT_YET,
-        (true, false) => "write the whole path, from its first slash, as certificate of the site",
-        (true, true) => {
+    let advice = match crate::address::is_plain_path(path) {
+        false => "write the whole path, from its first slash, as certificate of the site",
+        true => {
             if site.set(name, Value::Text(path.to_owned()), place) {
                 return;
             }
@@ -49,26 +34,30 @@ pub(crate) fn file(
 }
 
 /// A certificate that the server gets by itself.
-pub(crate) fn automatic(
-    imported: &mut Imported,
-    abilities: Abilities,
-    site: &mut Section,
-    (place, quoted): (&Place, &str),
-) {
-    if !abilities.tls {
-        imported.leave(place, quoted, Why::Cannot, NOT_YET);
-        return;
-    }
+pub(crate) fn automatic(site: &mut Section, place: &Place) {
     site.set("certificate", Value::Text("auto".into()), place);
 }
 
 /// A redirect of whoever comes by HTTP.
-pub(crate) fn redirect(abilities: Abilities) -> (Why, &'static str) {
-    match abilities.tls {
-        true => {
-            (Why::NotNeeded, "Wick sends visitors to HTTPS by itself where it has a certificate")
+pub(crate) fn redirect() -> (Why, &'static str) {
+    (Why::NotNeeded, "Wick sends visitors to HTTPS by itself where it has a certificate")
+}
+
+/// `Strict-Transport-Security`: says whether a field is that, and has a time.
+pub(crate) fn hsts(site: &mut Section, name: &str, value: &str, place: &Place) -> bool {
+    let seconds = value
+        .split(';')
+        .filter_map(|part| part.trim().strip_prefix("max-age="))
+        .find_map(|seconds| seconds.trim_matches('"').parse::<u32>().ok())
+        .filter(|&seconds| seconds > 0);
+    match seconds.filter(|_| name.eq_ignore_ascii_case("strict-transport-security")) {
+        Some(seconds) => {
+            let time = Duration::from_secs(seconds.into());
+            site.set("hsts", Value::Time(time), place);
+            site.note("hsts", "for this host alone, not for those below it");
+            true
         }
-        false => (Why::Cannot, "leave the redirect to HTTPS to what speaks HTTPS before Wick"),
+        None => false,
     }
 }
 
@@ -86,15 +75,22 @@ pub(crate) fn settle(imported: &mut Imported) {
         let is_provable = !names.is_empty()
             && names.iter().all(|name| name.contains('.') && !ends_in_number(name));
         let is_automatic = site.texts("certificate") == ["auto"];
-        if is_listening && (site.find("certificate").is_none() || is_automatic && !is_provable) {
-            if let Some(place) = site.place.clone() {
-                site.replace("certificate", Value::Text("off".into()), &place);
-            }
+        if is_listening
+            && (site.find("certificate").is_none() || is_automatic && !is_provable)
+            && let Some(place) = site.place.clone()
+        {
+            site.replace("certificate", Value::Text("off".into()), &place);
         }
         is_served |= site.find("certificate").is_some() && site.texts("certificate") != ["off"];
     }
     if is_listening && !is_served {
+        let setting = imported.top.find("listen_tls").cloned();
         imported.top.remove("listen_tls");
+        for place in setting.iter().flat_map(|setting| &setting.places) {
+            let advice = "no site has a certificate for it: write listen_tls and, for the site, \
+                          certificate = \"/path/fullchain.pem\" or \"auto\"";
+            imported.leave(place, "HTTPS", Why::Cannot, advice);
+        }
         imported.sites.iter_mut().for_each(|site| site.remove("certificate"));
     }
 }

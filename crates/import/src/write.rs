@@ -23,7 +23,10 @@ pub fn write(imported: &Imported) -> String {
             let _ = writeln!(text, "#   {}: {}", place(&left.place), comment(&left.quoted));
         }
     }
-    section(&mut text, &imported.top);
+    if !imported.top.settings.is_empty() {
+        text.push('\n');
+        section(&mut text, &imported.top);
+    }
     if !imported.limits.settings.is_empty() {
         text.push_str("\n[limits]\n");
         section(&mut text, &imported.limits);

@@ -9,7 +9,6 @@ mod site;
 mod table;
 mod tokens;
 
-use crate::abilities::Abilities;
 use crate::address;
 use crate::amount;
 use crate::draft::Draft;
@@ -20,14 +19,9 @@ use crate::{ImportError, tls};
 use parse::Directive;
 
 /// Reads a Caddyfile.
-pub(crate) fn read(
-    source: &Source,
-    library: &dyn Library,
-    abilities: Abilities,
-) -> Result<Imported, ImportError> {
+pub(crate) fn read(source: &Source, library: &dyn Library) -> Result<Imported, ImportError> {
     let mut reader = Reader {
         imported: Imported::default(),
-        abilities,
         http_port: 80,
         https_port: 443,
         default_bind: None,
@@ -41,7 +35,6 @@ pub(crate) fn read(
 /// What is known while a Caddyfile is read.
 struct Reader {
     imported: Imported,
-    abilities: Abilities,
     http_port: u16,
     https_port: u16,
     /// `default_bind`: where sites listen that don't say it themselves.
@@ -54,7 +47,7 @@ impl Reader {
     }
 
     fn tell(&mut self, directive: &Directive) {
-        let (why, advice) = table::say(directive, self.abilities);
+        let (why, advice) = table::say(directive);
         let quoted = match table::is_secret(directive.name()) {
             true => directive.short(),
             false => directive.quoted(),
@@ -99,6 +92,10 @@ impl Reader {
             "default_bind" => self.default_bind = Some(option.clone()),
             "grace_period" => self.limit("grace", option),
             "log" => self.log(option),
+            "email" if option.word(1).contains('@') && !option.word(1).contains('{') => {
+                let email = Value::Text(option.word(1).to_owned());
+                self.imported.top.set("acme_email", email, &option.place);
+            }
             "servers" => self.servers(option.block()),
             _ => self.tell(option),
         }
@@ -185,8 +182,7 @@ impl Reader {
             return;
         }
         self.directives(inside, &mut draft, true);
-        let abilities = self.abilities;
-        draft.finish(&mut self.imported, abilities, &heading.quoted());
+        draft.finish(&mut self.imported, &heading.quoted());
     }
 
     /// One address of a site; says whether the site can be had by it.
@@ -234,9 +230,8 @@ impl Reader {
         self.listen(self.http_port, false, heading, bind);
         self.listen(port.unwrap_or(self.https_port), true, heading, bind);
         let is_given = draft.section.find("certificate").is_some();
-        if self.abilities.tls && !is_local && !is_given {
-            let (imported, abilities) = (&mut self.imported, self.abilities);
-            tls::automatic(imported, abilities, &mut draft.section, (&heading.place, address));
+        if !is_local && !is_given {
+            tls::automatic(&mut draft.section, &heading.place);
         }
         true
     }
@@ -264,8 +259,8 @@ impl Reader {
         }
         let place = &heading.place;
         if is_tls {
-            let (imported, abilities) = (&mut self.imported, self.abilities);
-            return tls::listen(imported, abilities, &addresses, place, &heading.quoted());
+            let imported = &mut self.imported;
+            return tls::listen(imported, &addresses, place);
         }
         for address in addresses {
             self.imported.top.add("listen", &address.to_string(), place);

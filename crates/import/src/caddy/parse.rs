@@ -64,6 +64,9 @@ pub(super) fn parse(
     expander.expand(blocks, &[], 0)
 }
 
+/// Lines of a block so far, and what opened it, with its brace.
+type Open = (Vec<Directive>, Option<(Directive, Word)>);
+
 /// The blocks of one file as they stand.
 fn blocks(source: &Source) -> Result<Vec<Directive>, ImportError> {
     let lines = tokens::lines(source)?;
@@ -75,8 +78,8 @@ fn blocks(source: &Source) -> Result<Vec<Directive>, ImportError> {
         column: word.column,
         what,
     };
-    // The blocks that are open, each with what opened it; the first is the file.
-    let mut open: Vec<(Vec<Directive>, Option<(Directive, Word)>)> = vec![(Vec::new(), None)];
+    // The blocks that are open; the first is the file.
+    let mut open: Vec<Open> = vec![(Vec::new(), None)];
     while let Some(mut line) = lines.next() {
         // Addresses of a site may go on after a comma.
         while line.last().is_some_and(|word| word.text.ends_with(',') && !word.is_quoted) {

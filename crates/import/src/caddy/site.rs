@@ -38,8 +38,9 @@ impl Reader {
                 "redir" => self.redir(line, draft, lines),
                 "request_body" => self.request_body(line),
                 "file_server" => self.file_server(line),
-                "respond" | "error" | "abort" => self.refuse(line, lines),
+                "respond" | "error" | "abort" => self.refuse(line, lines, is_whole),
                 "bind" => {}
+                "header" if self.hsts(line, draft) => {}
                 name if name.starts_with('@') => {}
                 _ => self.tell(line),
             }
@@ -131,6 +132,12 @@ impl Reader {
             match inner.name() {
                 "to" => {}
                 "transport" => self.transport(inner, draft),
+                "health_uri" if is_known && address::is_health_path(inner.word(1)) => {
+                    let path = Value::Text(inner.word(1).to_owned());
+                    draft.section.set("origin_health", path, &inner.place);
+                }
+                "health_interval" => self.site_time(inner, draft, &["origin_health_every"]),
+                "health_timeout" => self.site_time(inner, draft, &["origin_health_timeout"]),
                 _ => self.tell(inner),
             }
         }
@@ -184,20 +191,25 @@ impl Reader {
         for inner in line.block() {
             self.tell(inner);
         }
-        let (imported, abilities) = (&mut self.imported, self.abilities);
+        let imported = &mut self.imported;
         let place = (&line.place, quoted.as_str());
         if first.is_empty() || first == "internal" || second.is_empty() {
             // An address for the CA, or a certificate that only this machine knows.
             let advice = "how certificates are got is said at the top of wick.toml";
             return self.leave(line, Why::NotNeeded, advice);
         }
-        if abilities.tls {
-            draft.section.remove("certificate");
-        }
-        tls::file(imported, abilities, (&mut draft.section, "certificate"), first, place);
+        draft.section.remove("certificate");
+        tls::file(imported, (&mut draft.section, "certificate"), first, place);
         if second != first {
-            tls::file(imported, abilities, (&mut draft.section, "certificate_key"), second, place);
+            tls::file(imported, (&mut draft.section, "certificate_key"), second, place);
         }
+    }
+
+    /// `header Strict-Transport-Security …`, in one line.
+    fn hsts(&mut self, line: &Directive, draft: &mut Draft) -> bool {
+        let (chosen, first) = matcher(line);
+        let (name, value) = (line.word(first), line.word(first + 1));
+        chosen.is_none() && tls::hsts(&mut draft.section, name, value, &line.place)
     }
 
     fn redir(&mut self, line: &Directive, draft: &mut Draft, lines: &[Directive]) {
@@ -205,7 +217,7 @@ impl Reader {
         let target = line.word(first);
         if target.starts_with("https://{host}") || target.starts_with("https://{http.request.host}")
         {
-            let (why, advice) = tls::redirect(self.abilities);
+            let (why, advice) = tls::redirect();
             return self.leave(line, why, advice);
         }
         let is_all = chosen.is_none() && target.contains("://");
@@ -249,7 +261,7 @@ impl Reader {
     }
 
     /// Answers that refuse: what the matcher chooses would be served.
-    fn refuse(&mut self, line: &Directive, lines: &[Directive]) {
+    fn refuse(&mut self, line: &Directive, lines: &[Directive], is_whole: bool) {
         let (chosen, first) = matcher(line);
         let is_refusal = line.name() != "respond"
             || line
@@ -257,21 +269,22 @@ impl Reader {
                 .iter()
                 .skip(first)
                 .any(|word| ["400", "401", "403", "404", "410"].contains(&word.as_str()));
+        let is_dots = |chosen: &str| {
+            let definition = lines.iter().find(|other| other.name() == chosen);
+            chosen.starts_with("/.") || definition.is_some_and(is_dot_files)
+        };
         let (why, advice) = match (is_refusal, chosen) {
-            (true, Some(chosen)) => {
-                let definition = lines.iter().find(|other| other.name() == chosen);
-                let is_dots = chosen.starts_with("/.")
-                    || definition.is_some_and(|definition| is_dot_files(definition));
-                match is_dots {
-                    true => (Why::NotNeeded, "files whose name begins with a dot are never served"),
-                    false => (
-                        Why::Protection,
-                        "write \"Require all denied\" into a .htaccess in that folder (or within \
-                         <FilesMatch>), which Wick obeys, or let the app refuse these",
-                    ),
-                }
+            (true, Some(chosen)) if is_dots(chosen) => {
+                (Why::NotNeeded, "files whose name begins with a dot are never served")
             }
-            (true, None) => (Why::NotNeeded, "Wick refuses hosts that no site names (421)"),
+            (true, None) if is_whole => {
+                (Why::NotNeeded, "Wick refuses hosts that no site names (421)")
+            }
+            (true, _) => (
+                Why::Protection,
+                "write \"Require all denied\" into a .htaccess in that folder (or within \
+                 <FilesMatch>), which Wick obeys, or let the app refuse these",
+            ),
             (false, _) => (Why::Cannot, "let the app send this answer"),
         };
         self.leave(line, why, advice);

@@ -1,9 +1,8 @@
 //! Directives of Caddy that become no setting, and what is said of them.
 
 use super::parse::Directive;
-use crate::abilities::Abilities;
-use crate::found::Why;
 use crate::found::Why::{Cannot, NotNeeded, Protection, Unknown};
+use crate::found::{COMPRESSED, Why};
 
 const TABLE: &[(&[&str], Why, &str)] = &[
     (
@@ -171,11 +170,11 @@ const TABLE: &[(&[&str], Why, &str)] = &[
 ];
 
 /// What is said of a directive; nothing if it goes without saying.
-pub(super) fn say(directive: &Directive, abilities: Abilities) -> (Why, Option<&'static str>) {
+pub(super) fn say(directive: &Directive) -> (Why, Option<&'static str>) {
     let name = directive.name();
     let told = |(why, advice): (Why, &'static str)| (why, Some(advice));
     match name {
-        "encode" => told(abilities.compression()),
+        "encode" => told(COMPRESSED),
         "header_up" if is_known_field(directive.word(1)) => {
             (NotNeeded, Some("Wick tells the origin the host, the visitor and the scheme"))
         }

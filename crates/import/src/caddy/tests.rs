@@ -4,9 +4,9 @@ use super::*;
 use crate::library::Nothing;
 use crate::{report, settle, write};
 
-fn import(text: &str, abilities: Abilities) -> (String, String) {
+fn import(text: &str) -> (String, String) {
     let source = Source { name: "C".into(), text: text.into() };
-    let mut imported = read(&source, &Nothing, abilities).expect("it can be read");
+    let mut imported = read(&source, &Nothing).expect("it can be read");
     settle::settle(&mut imported);
     let lines = write(&imported);
     let lines: Vec<_> =
@@ -20,7 +20,7 @@ const LISTEN: &str = "listen = [\"0.0.0.0:80\", \"[::]:80\"]";
 fn sites_become_sites() {
     for (text, expected) in [
         (
-            "a.test {\n root * /srv/a/public\n php_fastcgi unix//run/php.sock\n file_server\n}",
+            "http://a.test {\n root * /srv/a/public\n php_fastcgi unix//run/php.sock\n file_server\n}",
             format!(
                 "{LISTEN}\n[[site]]\nhosts = [\"a.test\"]\norigin = \"/srv/a/public\"\n\
                   php = \"unix:/run/php.sock\""
@@ -63,11 +63,11 @@ fn sites_become_sites() {
             ),
         ),
         (
-            "a.test {\n root * /s\n}\nwww.a.test {\n redir https://a.test{uri}\n}",
+            "http://a.test {\n root * /s\n}\nhttp://www.a.test {\n redir https://a.test{uri}\n}",
             format!("{LISTEN}\n[[site]]\nhosts = [\"a.test\"]\norigin = \"/s\""),
         ),
     ] {
-        assert_eq!(import(text, Abilities::NOW).0, expected, "{text}");
+        assert_eq!(import(text).0, expected, "{text}");
     }
 }
 
@@ -75,7 +75,7 @@ fn sites_become_sites() {
 fn certificates_become_settings_where_wick_has_them() {
     let text = "a.test {\n root * /a\n}\nb.test {\n root * /b\n tls /c.pem /k.pem\n}\n\
                 localhost {\n root * /l\n}\nhttp://p.test {\n root * /p\n}";
-    let (written, report) = import(text, Abilities::ALL);
+    let (written, report) = import(text);
     let expected = format!(
         "{LISTEN}\nlisten_tls = [\"0.0.0.0:443\", \"[::]:443\"]\n\
          [[site]]\nhosts = [\"a.test\"]\ncertificate = \"auto\"\norigin = \"/a\"\n\
@@ -90,11 +90,11 @@ fn certificates_become_settings_where_wick_has_them() {
 #[test]
 fn a_line_that_is_left_says_why() {
     for (inside, expected) in [
-        ("encode zstd gzip", "compress"),
+        ("encode zstd gzip", "compresses by itself"),
         ("basic_auth {\n bob hush\n}", "would be let in"),
         ("header -Server", "adds no fields"),
         ("redir /a /b 301", "nobody elsewhere"),
-        ("redir https://{host}{uri}", "redirect to HTTPS"),
+        ("redir https://{host}{uri}", "to HTTPS by itself"),
         ("rewrite * /x", "rewrites no addresses"),
         ("reverse_proxy /api/* a:1", "one origin for all"),
         ("handle /api/* {\n reverse_proxy a:1\n}", "one origin for all"),
@@ -103,6 +103,7 @@ fn a_line_that_is_left_says_why() {
         ("file_server browse", "no listings"),
         ("@no path /.git/*\nrespond @no 403", "begins with a dot"),
         ("@no path /data/*\nrespond @no 403", "would be let in"),
+        ("handle /secret/* {\n respond 403\n}", "would be let in"),
         ("respond /up 200", "let the app send"),
         ("try_files {path} /index.html", "front controller"),
         ("try_files {path} {path}/ /index.php?{query}", "so does Wick"),
@@ -110,10 +111,10 @@ fn a_line_that_is_left_says_why() {
         ("frob on", "Not understood"),
     ] {
         let text = format!(":80 {{\n root * /s\n {inside}\n}}");
-        let (_, report) = import(&text, Abilities::NOW);
+        let (_, report) = import(&text);
         assert!(report.contains(expected), "{inside}: {report}");
         assert!(!report.contains("hush"), "{report}");
     }
-    let (_, report) = import("*.a.test {\n root * /s\n}", Abilities::NOW);
+    let (_, report) = import("*.a.test {\n root * /s\n}");
     assert!(report.contains("no wildcards"), "{report}");
 }

@@ -9,7 +9,6 @@ mod table;
 
 use std::sync::Arc;
 
-use crate::abilities::Abilities;
 use crate::found::{Imported, Place, Section, Value, Why};
 use crate::library::Source;
 use crate::tls;
@@ -35,7 +34,7 @@ impl Line<'_> {
 }
 
 /// Reads a file. None is so broken that nothing can be said of it.
-pub(crate) fn read(source: &Source, abilities: Abilities) -> Imported {
+pub(crate) fn read(source: &Source) -> Imported {
     let mut imported = Imported::default();
     let file: Arc<str> = source.name.as_str().into();
     let folder = source.name.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -54,11 +53,11 @@ pub(crate) fn read(source: &Source, abilities: Abilities) -> Imported {
         match line.name.as_str() {
             "rewritecond" => conditions.push(line.words.concat()),
             "rewriterule" => {
-                let (why, advice) = rewrite(&line, &conditions, abilities);
+                let (why, advice) = rewrite(&line, &conditions);
                 imported.leave(&line.place, line.text, why, advice);
                 conditions.clear();
             }
-            _ => directive(&mut imported, &line, abilities),
+            _ => directive(&mut imported, &line),
         }
     }
     imported
@@ -138,7 +137,7 @@ fn split(text: &str, place: Place) -> Option<Line<'_>> {
 }
 
 /// What becomes of a rule that rewrites.
-fn rewrite(line: &Line<'_>, conditions: &[String], abilities: Abilities) -> (Why, &'static str) {
+fn rewrite(line: &Line<'_>, conditions: &[String]) -> (Why, &'static str) {
     let (target, flags) = (line.word(1), line.word(2).to_ascii_uppercase());
     let flag = |name: &str| {
         let mut each = flags.trim_matches(['[', ']']).split(',').map(str::trim);
@@ -156,12 +155,12 @@ fn rewrite(line: &Line<'_>, conditions: &[String], abilities: Abilities) -> (Why
         return (Why::Protection, advice);
     }
     if target.starts_with("https://%{HTTP_HOST}") || target.starts_with("https://%{SERVER_NAME}") {
-        return tls::redirect(abilities);
+        return tls::redirect();
     }
     if flag("R") || target.contains("://") {
         let is_secure = conditions.iter().any(|condition| condition.contains("%{HTTPS}"));
         return match is_secure && target.starts_with("https://") {
-            true => tls::redirect(abilities),
+            true => tls::redirect(),
             false => (Why::Cannot, "Wick sends nobody elsewhere: let the app do it"),
         };
     }
@@ -185,14 +184,14 @@ fn is_dot_files(pattern: &str) -> bool {
     ["(^|/)\\.", "^\\.", "/\\."].iter().any(|start| pattern.starts_with(start))
 }
 
-fn directive(imported: &mut Imported, line: &Line<'_>, abilities: Abilities) {
-    if line.name == "limitrequestbody" {
-        if let Some(bytes) = line.word(0).parse::<u64>().ok().filter(|&bytes| bytes > 0) {
-            imported.limits.raise("body", Value::Bytes(bytes), &line.place);
-            return;
-        }
+fn directive(imported: &mut Imported, line: &Line<'_>) {
+    if line.name == "limitrequestbody"
+        && let Some(bytes) = line.word(0).parse::<u64>().ok().filter(|&bytes| bytes > 0)
+    {
+        imported.limits.raise("body", Value::Bytes(bytes), &line.place);
+        return;
     }
-    let (why, advice) = table::say(line, abilities);
+    let (why, advice) = table::say(line);
     let Some(advice) = advice else { return };
     let short;
     let quoted = match table::is_secret(&line.name) {

@@ -1,9 +1,8 @@
 //! Directives of a `.htaccess`, and what is said of them.
 
 use super::Line;
-use crate::abilities::Abilities;
-use crate::found::Why;
 use crate::found::Why::{Cannot, NotNeeded, Protection, Unknown};
+use crate::found::{COMPRESSED, Why};
 
 const OBEYED: &str = "Wick reads this where it lies, and obeys it";
 const ADDRESSES: &str = "who may come is not decided by address or host: to Wick this lets \
@@ -82,7 +81,7 @@ const TABLE: &[(&[&str], Why, &str)] = &[
 ];
 
 /// What is said of a line; nothing if it goes without saying.
-pub(super) fn say(line: &Line<'_>, abilities: Abilities) -> (Why, Option<&'static str>) {
+pub(super) fn say(line: &Line<'_>) -> (Why, Option<&'static str>) {
     let told = |(why, advice): (Why, &'static str)| (why, Some(advice));
     let name = line.name.as_str();
     if name.starts_with('<') {
@@ -113,15 +112,9 @@ pub(super) fn say(line: &Line<'_>, abilities: Abilities) -> (Why, Option<&'stati
         "addhandler" | "sethandler" if line.words.concat().contains("php") => {
             (NotNeeded, Some("files that end in .php are run"))
         }
-        "setenv" | "setenvif" | "browsermatch" if line.has("no-gzip") => {
-            told(abilities.compression())
-        }
-        "addoutputfilterbytype" | "setoutputfilter" | "addoutputfilter" => {
-            told(abilities.compression())
-        }
-        _ if name.starts_with("deflate") || name.starts_with("brotli") => {
-            told(abilities.compression())
-        }
+        "setenv" | "setenvif" | "browsermatch" if line.has("no-gzip") => told(COMPRESSED),
+        "addoutputfilterbytype" | "setoutputfilter" | "addoutputfilter" => told(COMPRESSED),
+        _ if name.starts_with("deflate") || name.starts_with("brotli") => told(COMPRESSED),
         _ => match TABLE.iter().find(|(names, ..)| names.iter().any(|each| fits(each, name))) {
             Some((_, why, advice)) => (*why, Some(advice)),
             None => (Unknown, Some("it means nothing to Wick: let the app do what it is for")),

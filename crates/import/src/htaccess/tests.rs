@@ -4,7 +4,7 @@ use super::*;
 use crate::{report, write};
 
 fn import(text: &str) -> Imported {
-    read(&Source { name: "/srv/.htaccess".into(), text: text.into() }, Abilities::NOW)
+    read(&Source { name: "/srv/.htaccess".into(), text: text.into() })
 }
 
 #[test]
@@ -20,8 +20,8 @@ fn each_line_is_told_for_what_it_is() {
         ),
         (
             "RewriteCond %{HTTPS} off\nRewriteRule ^ https://%{HTTP_HOST}%{REQUEST_URI} [R=301,L]",
-            Why::Cannot,
-            "leave the redirect",
+            Why::NotNeeded,
+            "to HTTPS by itself",
         ),
         ("RewriteRule ^(.*)$ http://www.a.test/$1 [R]", Why::Cannot, "nobody elsewhere"),
         ("RewriteRule ^old/(.*) /new/$1", Why::Cannot, "rewrites no addresses"),
@@ -42,7 +42,7 @@ fn each_line_is_told_for_what_it_is() {
         ("Header set X-A \"b c\"", Why::Cannot, "adds no fields"),
         ("Redirect 301 /a /b", Why::Cannot, "nobody elsewhere"),
         ("ErrorDocument 404 /404.php", Why::Cannot, "error pages"),
-        ("AddOutputFilterByType DEFLATE text/html", Why::Cannot, "compress"),
+        ("AddOutputFilterByType DEFLATE text/html", Why::NotNeeded, "compresses by itself"),
         ("<If \"%{HTTP_HOST} == 'a'\">", Why::Unknown, "no such questions"),
         ("Frobnicate on", Why::Unknown, "means nothing"),
         ("Options \\\n  -Indexes", Why::NotNeeded, "no listings"),

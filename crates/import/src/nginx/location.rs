@@ -160,7 +160,7 @@ impl Reader {
     fn location_return(&mut self, location: Location<'_>, directive: &Directive) {
         match is_to_https(directive, &[]) {
             true if location.is_whole() => {
-                let (why, advice) = tls::redirect(self.abilities);
+                let (why, advice) = tls::redirect();
                 self.leave(directive, why, advice);
             }
             _ => self.tell(directive),
@@ -193,7 +193,7 @@ impl Reader {
         };
         let file = last.split(['?', '$']).next().unwrap_or_default();
         let is_front = ["/index.php", "index.php", "=404", "=403"].contains(&file);
-        if is_front && files.iter().all(|word| is_own(word)) {
+        if is_front && files.iter().all(is_own) {
             let advice = "files first, then the nearest index.php: so does Wick";
             return self.leave(directive, Why::NotNeeded, advice);
         }
@@ -221,7 +221,7 @@ impl Reader {
                 self.leave(directive, Why::NotNeeded, advice);
             }
             _ if is_to_https(directive, &[]) => {
-                let (why, advice) = tls::redirect(self.abilities);
+                let (why, advice) = tls::redirect();
                 self.leave(directive, why, advice);
             }
             _ => self.tell(directive),
@@ -239,7 +239,7 @@ impl Reader {
         }
         let leads = block.iter().find(|inner| inner.name == "return" || inner.name == "rewrite");
         let (why, advice) = match leads {
-            Some(inner) if is_to_https(inner, &[]) => tls::redirect(self.abilities),
+            Some(inner) if is_to_https(inner, &[]) => tls::redirect(),
             Some(inner) if inner.word(1).starts_with("/index.php") && asked.contains("-e") => {
                 (Why::NotNeeded, "files first, then the nearest index.php: so does Wick")
             }

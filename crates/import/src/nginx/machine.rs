@@ -5,6 +5,7 @@
 use super::{Directive, Reader, amount, time};
 use crate::draft::Draft;
 use crate::found::{Value, Why};
+use crate::tls;
 
 /// What `head` is if nobody says otherwise.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -46,6 +47,10 @@ impl Reader {
 
     /// Takes a directive that sets one of a site's times; says whether it was one.
     pub(super) fn site_setting(&mut self, directive: &Directive, draft: &mut Draft) -> bool {
+        if directive.name == "add_header" {
+            let (name, value) = (directive.word(0), directive.word(1));
+            return tls::hsts(&mut draft.section, name, value, &directive.place);
+        }
         let names: &[&'static str] = match directive.name.as_str() {
             "fastcgi_connect_timeout" | "proxy_connect_timeout" => &["connect_timeout"],
             "fastcgi_read_timeout" | "proxy_read_timeout" => {

@@ -11,7 +11,6 @@ mod server;
 mod table;
 mod tokens;
 
-use crate::abilities::Abilities;
 use crate::draft::Draft;
 use crate::found::{Imported, Place, Why};
 use crate::library::{Library, Shelf, Source};
@@ -20,12 +19,8 @@ use crate::{ImportError, amount};
 pub(crate) use parse::Directive;
 
 /// Reads a configuration, or a part of one.
-pub(crate) fn read(
-    source: &Source,
-    library: &dyn Library,
-    abilities: Abilities,
-) -> Result<Imported, ImportError> {
-    let mut reader = Reader::new(abilities);
+pub(crate) fn read(source: &Source, library: &dyn Library) -> Result<Imported, ImportError> {
+    let mut reader = Reader::new();
     let mut shelf = Shelf::new(library, source);
     let directives = parse::parse(source, &mut shelf, &mut reader.imported)?;
     reader.read(&directives);
@@ -42,7 +37,6 @@ struct Upstream {
 /// What is known while a configuration is read.
 struct Reader {
     imported: Imported,
-    abilities: Abilities,
     upstreams: Vec<Upstream>,
     /// Formats of the log that mean one of Wick's.
     formats: Vec<(String, &'static str)>,
@@ -51,10 +45,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(abilities: Abilities) -> Self {
+    fn new() -> Self {
         Self {
             imported: Imported::default(),
-            abilities,
             upstreams: Vec::new(),
             formats: vec![("combined".into(), "combined")],
             processes: Some(1),
@@ -111,6 +104,8 @@ impl Reader {
     fn shared(&mut self, directive: &Directive, draft: &mut Draft) {
         match directive.name.as_str() {
             "root" => draft.root = self.root(directive),
+            "ssl_certificate" => self.certificate(directive, draft, "certificate"),
+            "ssl_certificate_key" => self.certificate(directive, draft, "certificate_key"),
             "worker_processes" => {}
             _ => {
                 if !self.machine(directive) && !self.site_setting(directive, draft) {
@@ -122,7 +117,7 @@ impl Reader {
 
     /// A directive without a setting of its own.
     fn tell(&mut self, directive: &Directive) {
-        let (why, advice) = table::say(directive, self.abilities);
+        let (why, advice) = table::say(directive);
         let quoted = match table::is_secret(&directive.name) {
             true => directive.short(),
             false => directive.quoted(),
@@ -188,6 +183,11 @@ impl Reader {
                             self.leave(server, Why::Cannot, advice);
                         }
                         None => {
+                            if server.words().any(|word| word.starts_with("weight=")) {
+                                let advice = "write { url = \"http://…\", weight = 2 } for it in \
+                                              the list of origins";
+                                self.leave(server, Why::Cannot, advice);
+                            }
                             servers.push((server.word(0).to_owned(), server.place.clone()));
                         }
                     }

@@ -23,6 +23,7 @@ const KNOWN_FILES: &[&str] = &[
     "proxy_params",
     "uwsgi_params",
     "scgi_params",
+    "options-ssl-nginx.conf",
 ];
 
 /// `name words… ;` or `name words… { block }`.

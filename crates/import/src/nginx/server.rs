@@ -21,8 +21,13 @@ impl Reader {
                     names.extend(directive.words().map(str::to_ascii_lowercase));
                 }
                 "root" => draft.root = self.root(directive).or(draft.root),
-                "ssl_certificate" => self.certificate(directive, &mut draft, "certificate"),
+                // A server's own replaces the one of all.
+                "ssl_certificate" => {
+                    remove_shared(&mut draft, shared, "certificate");
+                    self.certificate(directive, &mut draft, "certificate");
+                }
                 "ssl_certificate_key" => {
+                    remove_shared(&mut draft, shared, "certificate_key");
                     self.certificate(directive, &mut draft, "certificate_key");
                 }
                 _ => {}
@@ -66,8 +71,7 @@ impl Reader {
             true => "server".to_owned(),
             false => format!("server {}", names.join(" ")),
         };
-        let abilities = self.abilities;
-        draft.finish(&mut self.imported, abilities, &quoted);
+        draft.finish(&mut self.imported, &quoted);
     }
 
     fn listen(&mut self, directive: &Directive, draft: &mut Draft) {
@@ -101,9 +105,8 @@ impl Reader {
             self.leave(directive, Why::Cannot, advice);
         }
         if is_tls {
-            let quoted = directive.quoted();
-            let (imported, abilities) = (&mut self.imported, self.abilities);
-            return tls::listen(imported, abilities, &addresses, &directive.place, &quoted);
+            let imported = &mut self.imported;
+            return tls::listen(imported, &addresses, &directive.place);
         }
         for address in addresses {
             self.imported.top.add("listen", &address.to_string(), &directive.place);
@@ -131,12 +134,17 @@ impl Reader {
         is_any
     }
 
-    fn certificate(&mut self, directive: &Directive, draft: &mut Draft, name: &'static str) {
+    pub(super) fn certificate(
+        &mut self,
+        directive: &Directive,
+        draft: &mut Draft,
+        name: &'static str,
+    ) {
         let quoted = directive.quoted();
-        let (imported, abilities) = (&mut self.imported, self.abilities);
+        let imported = &mut self.imported;
         let site = (&mut draft.section, name);
         let place = (&directive.place, quoted.as_str());
-        tls::file(imported, abilities, site, directive.word(0), place);
+        tls::file(imported, site, directive.word(0), place);
     }
 
     /// A folder, if it is one that can be known.
@@ -158,7 +166,7 @@ impl Reader {
         }
         match is_to_https(directive, names) {
             true => {
-                let (why, advice) = tls::redirect(self.abilities);
+                let (why, advice) = tls::redirect();
                 self.leave(directive, why, advice);
             }
             false => self.leave(directive, Why::Cannot, OTHER_HOST),
@@ -212,6 +220,12 @@ impl Reader {
             (Some(_), Some(_)) => {}
             (Some((php, _)), None) => draft.php = Some((php, directive.place.clone())),
         }
+    }
+}
+
+fn remove_shared(draft: &mut Draft, shared: &Draft, name: &str) {
+    if draft.section.find(name) == shared.section.find(name) {
+        draft.section.remove(name);
     }
 }
 

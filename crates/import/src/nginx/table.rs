@@ -3,9 +3,8 @@
 //! A name that ends in `*` stands for all that begin so; the first that fits counts.
 
 use super::Directive;
-use crate::abilities::Abilities;
-use crate::found::Why;
 use crate::found::Why::{Cannot, NotNeeded, Protection, Unknown};
+use crate::found::{COMPRESSED, TUNNELLED, Why};
 
 const CACHE: &str = "Wick caches by itself, and finds out what may be shared with whom";
 const BUFFERS: &str = "Wick sizes its buffers itself";
@@ -258,17 +257,17 @@ const TABLE: &[(&[&str], Why, &str)] = &[
 ];
 
 /// What is said of a directive; nothing if it goes without saying.
-pub(super) fn say(directive: &Directive, abilities: Abilities) -> (Why, Option<&'static str>) {
+pub(super) fn say(directive: &Directive) -> (Why, Option<&'static str>) {
     let name = directive.name.as_str();
     let first = directive.word(0);
     let told = |(why, advice): (Why, &'static str)| (why, Some(advice));
     match name {
         "gzip" | "brotli" | "zstd" if first == "off" => (NotNeeded, None),
         _ if ["gzip", "brotli", "zstd", "gunzip"].iter().any(|word| name.starts_with(word)) => {
-            told(abilities.compression())
+            told(COMPRESSED)
         }
-        "map" if first == "$http_upgrade" => told(abilities.upgrades()),
-        "proxy_set_header" if first.eq_ignore_ascii_case("upgrade") => told(abilities.upgrades()),
+        "map" if first == "$http_upgrade" => told(TUNNELLED),
+        "proxy_set_header" if first.eq_ignore_ascii_case("upgrade") => told(TUNNELLED),
         "proxy_set_header" => match is_known_field(first) {
             true => (NotNeeded, Some("Wick tells the origin the host, the visitor and the scheme")),
             false => (Cannot, Some("Wick sends no fields of its own to the origin")),

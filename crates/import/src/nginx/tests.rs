@@ -5,9 +5,9 @@ use crate::library::Nothing;
 use crate::{report, settle, write};
 
 /// The settings without their comments, and the list of what was left.
-fn import(text: &str, abilities: Abilities) -> (String, String) {
+fn import(text: &str) -> (String, String) {
     let source = Source { name: "n".into(), text: text.into() };
-    let mut imported = read(&source, &Nothing, abilities).expect("it can be read");
+    let mut imported = read(&source, &Nothing).expect("it can be read");
     settle::settle(&mut imported);
     let lines = write(&imported);
     let lines: Vec<_> =
@@ -16,7 +16,7 @@ fn import(text: &str, abilities: Abilities) -> (String, String) {
 }
 
 fn check(text: &str, expected: &str) {
-    assert_eq!(import(text, Abilities::NOW).0, expected, "{text}");
+    assert_eq!(import(text).0, expected, "{text}");
 }
 
 #[test]
@@ -71,9 +71,9 @@ fn a_line_that_is_left_says_why() {
         ("location ~* /(uploads|files)/.*\\.php$ { deny all; }", "would be let in"),
         ("location /files { alias /srv/files; }", "symbolic link"),
         ("location /api { proxy_pass http://a:1; }", "one origin for all"),
-        ("gzip on;", "doesn't compress yet"),
-        ("ssl_certificate /a.pem;", "no HTTPS yet"),
-        ("listen 443 ssl;", "no HTTPS yet"),
+        ("gzip on;", "compresses by itself"),
+        ("ssl_certificate a.pem;", "write the whole path"),
+        ("listen 443 ssl; listen 80 proxy_protocol;", "PROXY protocol"),
         ("listen unix:/run/a.sock;", "on addresses only"),
         ("fastcgi_cache_valid 200 1h;", "caches by itself"),
         ("expires max;", "adds no fields"),
@@ -81,7 +81,7 @@ fn a_line_that_is_left_says_why() {
         ("rewrite ^ /index.php last;", "rewrites no addresses"),
         ("try_files $uri $uri/ /index.php?$args;", "so does Wick"),
         ("try_files $uri /app.html;", "nearest index.php: let that be"),
-        ("if ($scheme = http) { return 301 https://$host$request_uri; }", "redirect to HTTPS"),
+        ("if ($scheme = http) { return 301 https://$host$request_uri; }", "to HTTPS by itself"),
         ("if ($http_user_agent ~ bot) { return 403; }", "would be let in"),
         ("server_name *.a.test;", "no wildcards"),
         ("server_name ~^x$;", "no wildcards"),
@@ -89,7 +89,7 @@ fn a_line_that_is_left_says_why() {
         ("whatever on;", "Not understood"),
         ("location / { proxy_pass http://$backend; }", "without a path or a variable"),
     ] {
-        let (_, report) = import(&format!("server {{ root /s; {inside} }}"), Abilities::NOW);
+        let (_, report) = import(&format!("server {{ root /s; {inside} }}"));
         assert!(report.contains(expected), "{inside}: {report}");
         assert!(!report.contains("hush"), "{report}");
     }
@@ -101,13 +101,10 @@ fn servers_that_only_lead_elsewhere_are_no_sites() {
         server { listen 80 default_server; return 444; }
         server { listen 80; server_name old.test; return 301 https://a.test$request_uri; }
         server { listen 443 ssl; server_name a.test; root /s; }";
-    let (written, report) = import(text, Abilities::NOW);
+    let (written, report) = import(text);
     assert_eq!(
         written,
         "listen = [\"0.0.0.0:80\"]\n[[site]]\nhosts = [\"a.test\"]\norigin = \"/s\""
-    );
-    assert!(
-        report.contains("n:1: return 301 https://a.test$request_uri\n      leave the redirect")
     );
     assert!(report.contains("n:3: return 301 https://a.test$request_uri\n      Wick sends nobody"));
     assert!(report.contains("n:2: return\n      Wick refuses hosts"), "{report}");
@@ -122,11 +119,10 @@ fn upstreams_are_looked_up() {
         server { server_name b; root /b; location ~ \\.php$ { fastcgi_pass php; } }";
     check(
         text,
-        "[[site]]\nhosts = [\"a\"]\norigin = \"http://10.0.0.1:3000\"\n\
+        "[[site]]\nhosts = [\"a\"]\n\
+         origin = [\"http://10.0.0.1:3000\", \"http://10.0.0.2:3000\"]\n\
          [[site]]\nhosts = [\"b\"]\norigin = \"/b\"\nphp = \"unix:/run/php.sock\"",
     );
-    let (written, _) = import(text, Abilities::ALL);
-    assert!(written.contains("origin = [\"http://10.0.0.1:3000\", \"http://10.0.0.2:3000\"]"));
 }
 
 #[test]
@@ -134,7 +130,7 @@ fn certificates_become_settings_where_wick_has_them() {
     let text = "server { listen 443 ssl; listen 80; server_name a.test; root /s;
         ssl_certificate /c.pem; ssl_certificate_key /k.pem; }
         server { listen 80; server_name b.test; root /b; }";
-    let (written, report) = import(text, Abilities::ALL);
+    let (written, report) = import(text);
     assert_eq!(
         written,
         "listen_tls = [\"0.0.0.0:443\"]\nlisten = [\"0.0.0.0:80\"]\n\
@@ -142,6 +138,15 @@ fn certificates_become_settings_where_wick_has_them() {
          origin = \"/s\"\n[[site]]\nhosts = [\"b.test\"]\norigin = \"/b\"\ncertificate = \"off\""
     );
     assert_eq!(report, "");
+    let text =
+        "http { ssl_certificate /all.pem; server { listen 443 ssl; server_name a.test; root /s;
+        add_header Strict-Transport-Security \"max-age=86400; includeSubDomains\" always; } }";
+    let (written, report) = import(text);
+    assert!(written.contains("certificate = \"/all.pem\"") && written.contains("hsts = \"1d\""));
+    assert_eq!(report, "");
+    let (written, report) = import("server { listen 443 ssl; root /s; }");
+    assert_eq!(written, "[[site]]\norigin = \"/s\"");
+    assert!(report.contains("no site has a certificate"), "{report}");
 }
 
 #[test]

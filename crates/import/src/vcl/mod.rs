@@ -11,7 +11,6 @@ mod statement;
 mod tokens;
 
 use crate::ImportError;
-use crate::abilities::Abilities;
 use crate::address;
 use crate::amount;
 use crate::draft::{Draft, Said};
@@ -22,20 +21,16 @@ use parse::Statement;
 use tokens::Token;
 
 /// Reads a VCL.
-pub(crate) fn read(
-    source: &Source,
-    library: &dyn Library,
-    abilities: Abilities,
-) -> Result<Imported, ImportError> {
+pub(crate) fn read(source: &Source, library: &dyn Library) -> Result<Imported, ImportError> {
     let mut reader = Reader {
         imported: Imported::default(),
-        abilities,
         backends: Vec::new(),
         directors: Vec::new(),
         rules: Section::default(),
         sends: Vec::new(),
         sends_all: None,
         refuses_others: false,
+        probes: Vec::new(),
     };
     let mut shelf = Shelf::new(library, source);
     let statements = parse::parse(source, &mut shelf, &mut reader.imported)?;
@@ -56,7 +51,6 @@ struct Backend {
 /// What is known while a VCL is read.
 struct Reader {
     imported: Imported,
-    abilities: Abilities,
     backends: Vec<Backend>,
     /// Names of directors and of the backends behind them.
     directors: Vec<(String, Vec<String>)>,
@@ -68,6 +62,8 @@ struct Reader {
     sends_all: Option<String>,
     /// Whether hosts that nothing is said of are refused.
     refuses_others: bool,
+    /// `probe NAME { … }`.
+    probes: Vec<Statement>,
 }
 
 impl Reader {
@@ -76,6 +72,8 @@ impl Reader {
     }
 
     fn read(&mut self, statements: &[Statement]) {
+        let is_probe = |statement: &&Statement| statement.word(0) == "probe";
+        self.probes = statements.iter().filter(is_probe).cloned().collect();
         for statement in statements {
             let block = statement.block.as_deref().unwrap_or_default();
             match (statement.word(0), statement.word(1)) {
@@ -115,9 +113,7 @@ impl Reader {
                 ".first_byte_timeout" => "first_byte_timeout",
                 ".between_bytes_timeout" => "origin_idle_timeout",
                 ".probe" => {
-                    let advice = "no probe is needed: requests find out who fails, and what is \
-                                  stored stands in meanwhile";
-                    self.leave(field, Why::NotNeeded, advice);
+                    self.probe(field, &mut section);
                     continue;
                 }
                 ".max_connections" | ".wait_limit" | ".wait_timeout" | ".proxy_header" => {
@@ -148,6 +144,37 @@ impl Reader {
         }
         let place = statement.place.clone();
         self.backends.push(Backend { name: name.to_owned(), origin, section, place });
+    }
+
+    /// A probe, here or by its name.
+    fn probe(&mut self, field: &Statement, section: &mut Section) {
+        let named = self.probes.iter().find(|probe| probe.word(1) == field.word(2));
+        let probe = named.cloned().unwrap_or_else(|| field.clone());
+        for line in probe.block.as_deref().unwrap_or_default() {
+            let value = line.word(2);
+            let time = amount::vcl_duration(value).filter(|time| !time.is_zero()).map(Value::Time);
+            let (name, value) = match line.word(0) {
+                ".url" => {
+                    let path =
+                        address::is_health_path(value).then(|| Value::Text(value.to_owned()));
+                    ("origin_health", path)
+                }
+                ".interval" => ("origin_health_every", time),
+                ".timeout" => ("origin_health_timeout", time),
+                _ => {
+                    let advice = "an origin is out when it fails twice, and back when it \
+                                  answers twice";
+                    self.leave(line, Why::NotNeeded, advice);
+                    continue;
+                }
+            };
+            match value {
+                Some(value) => {
+                    section.set(name, value, &line.place);
+                }
+                None => self.leave(line, Why::Unknown, "it names no path or time"),
+            }
+        }
     }
 
     fn acl(&mut self, statement: &Statement, block: &[Statement]) {
@@ -196,9 +223,8 @@ impl Reader {
             hosts.iter().for_each(|host| draft.section.add("hosts", host, &place));
             draft.section.join(self.rules.clone());
             draft.section.is_default = hosts.is_empty();
-            let abilities = self.abilities;
             if draft.has_origin() {
-                draft.finish(&mut self.imported, abilities, &name);
+                draft.finish(&mut self.imported, &name);
             }
         }
         for backend in &self.backends {

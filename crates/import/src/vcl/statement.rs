@@ -13,6 +13,7 @@ const PURGES: &str = "Wick understands purges and bans by itself";
 const FIELDS: &str = "Wick adds no fields to answers and takes none out: let the app do it";
 const FORWARDED: &str = "Wick tells the origin the host, the visitor and the scheme";
 const REWRITES: &str = "Wick rewrites no addresses: let the app do it";
+const REFUSED: &str = "let the app refuse these, or the firewall";
 const NEVER: &str = "an address that is never to be shared stands in never_share, as a path, or \
                      as the beginning of an address with a * behind it";
 
@@ -99,18 +100,18 @@ impl Reader {
             "req.url" | "bereq.url" => return self.url(statement, value),
             "req.backend_hint" | "req.backend" => return self.send(statement, inside, value),
             "req.http.cookie" | "bereq.http.cookie" => (NotNeeded, COOKIES),
-            "beresp.do_gzip" | "beresp.do_gunzip" => self.abilities.compression(),
+            "beresp.do_gzip" | "beresp.do_gunzip" => crate::found::COMPRESSED,
             "beresp.do_esi" if value.iter().any(|token| token.is("true")) => {
                 (Cannot, "Wick puts no pages together from ESI: let the app switch it off")
             }
             "req.http.host" | "bereq.http.host" => (NotNeeded, FORWARDED),
             "beresp.http.set-cookie" => (NotNeeded, COOKIES),
             _ if target.starts_with("req.http.x-forwarded") => (NotNeeded, FORWARDED),
-            _ if target.starts_with("req.http.accept-encoding") => self.abilities.compression(),
+            _ if target.starts_with("req.http.accept-encoding") => crate::found::COMPRESSED,
             _ if target.starts_with("bereq.http.connection")
                 || target.ends_with("req.http.upgrade") =>
             {
-                self.abilities.upgrades()
+                crate::found::TUNNELLED
             }
             _ if target.starts_with("resp.http.x-cache")
                 || target.starts_with("resp.http.x-hits")
@@ -270,7 +271,7 @@ impl Reader {
             return;
         }
         if inside.asks("http.upgrade") || inside.asks("websocket") {
-            let (why, advice) = self.abilities.upgrades();
+            let (why, advice) = crate::found::TUNNELLED;
             return self.leave(statement, why, advice);
         }
         let addresses = match inside.conditions.as_slice() {
@@ -303,7 +304,12 @@ impl Reader {
         }
         let status = statement.word(4);
         let (why, advice) = match status {
-            _ if inside.asks("https") || inside.asks("std.port") => tls::redirect(self.abilities),
+            _ if inside.asks("client.ip") || inside.asks("req.url") && status.starts_with('4') => {
+                (Protection, REFUSED)
+            }
+            _ if !status.starts_with('4') && (inside.asks("https") || inside.asks("std.port")) => {
+                tls::redirect()
+            }
             "301" | "302" | "303" | "307" | "308" | "701" | "702" | "720" | "750" | "751" => {
                 (Cannot, "Wick sends nobody elsewhere: let the app do it")
             }
@@ -311,7 +317,7 @@ impl Reader {
                 (NotNeeded, "Wick refuses what is no request; methods are the app's to judge")
             }
             "200" => (Cannot, "let the app send this answer"),
-            _ => (Protection, "let the app refuse these, or the firewall"),
+            _ => (Protection, REFUSED),
         };
         let tokens = match inside.innermost() {
             [] => statement.tokens.clone(),

@@ -6,7 +6,7 @@ use crate::{report, settle, write};
 
 fn import(text: &str) -> (String, String) {
     let source = Source { name: "v".into(), text: text.into() };
-    let mut imported = read(&source, &Nothing, Abilities::NOW).expect("it can be read");
+    let mut imported = read(&source, &Nothing).expect("it can be read");
     settle::settle(&mut imported);
     let lines = write(&imported);
     let lines: Vec<_> =
@@ -31,6 +31,9 @@ fn what_is_said_becomes_settings() {
          "[[site]]\nnever_share = [\"/admin/*\", \"/user/*\", \"/x\"]\norigin = \"http://127.0.0.1:8080\"".into()),
         ("sub vcl_recv { set req.url = regsuball(req.url, \"(utm_source|gclid)=[^&]+&?\", \"\"); }",
          "[[site]]\nignore_query = [\"utm_source\", \"gclid\"]\norigin = \"http://127.0.0.1:8080\"".into()),
+        ("probe p { .url = \"/up\"; .interval = 10s; }
+          backend c { .host = \"c\"; .probe = p; } sub vcl_recv { set req.backend_hint = c; }",
+         "[[site]]\norigin_health = \"/up\"\norigin_health_every = \"10s\"\norigin = \"http://c:80\"".into()),
         ("sub vcl_recv { return (pass); }",
          "[[site]]\ncache = false\norigin = \"http://127.0.0.1:8080\"".into()),
         ("backend b { .host = \"b.test\"; .first_byte_timeout = 300s; }
@@ -51,12 +54,20 @@ fn what_is_left_says_why() {
             "purges and bans",
         ),
         ("if (req.http.Authorization || req.http.Cookie) { return (pass); }", "caches by itself"),
-        ("if (req.http.Upgrade ~ \"(?i)websocket\") { return (pipe); }", "WebSockets don't pass"),
+        ("if (req.http.Upgrade ~ \"(?i)websocket\") { return (pipe); }", "WebSockets reach"),
         ("if (req.url ~ \"wp-admin|wp-login\") { return (pass); }", "stands in never_share"),
+        (
+            "if (req.method == \"POST\" && client.ip !~ office) { return (synth(403)); }",
+            "would be let in",
+        ),
+        (
+            "if (req.http.X-Proto != \"https\" && req.url ~ \"^/a\") { return (synth(403)); }",
+            "would be let in",
+        ),
         ("if (client.ip ~ bad) { return (synth(403, \"no\")); }", "would be let in"),
         (
             "if (req.http.X-Forwarded-Proto !~ \"(?i)https\") { return (synth(750, \"\")); }",
-            "redirect to HTTPS",
+            "to HTTPS by itself",
         ),
         ("set req.url = std.querysort(req.url);", "two orders"),
         ("set req.url = \"/x\";", "rewrites no addresses"),
@@ -87,9 +98,9 @@ fn what_is_broken_is_told_with_its_place() {
         ("a {\"x", "v:1:3: this string is never closed"),
     ] {
         let source = Source { name: "v".into(), text: text.into() };
-        let told = read(&source, &Nothing, Abilities::NOW).expect_err("it is broken").to_string();
+        let told = read(&source, &Nothing).expect_err("it is broken").to_string();
         assert!(told.starts_with(expected), "{text}: {told}");
     }
     let deep = Source { name: "v".into(), text: "a {".repeat(100_000) };
-    assert!(read(&deep, &Nothing, Abilities::NOW).is_err());
+    assert!(read(&deep, &Nothing).is_err());
 }

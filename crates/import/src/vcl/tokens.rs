@@ -138,7 +138,7 @@ impl<'a> Tokens<'a> {
         if is_word(first) {
             let end = rest
                 .char_indices()
-                .find(|&(at, c)| !is_word(c) && !(c == '-' && is_followed(rest, at)))
+                .find(|&(at, c)| !(is_word(c) || c == '-' && is_followed(rest, at)))
                 .map_or(rest.len(), |(at, _)| at);
             self.pass(end);
             return Ok(Token::Word(rest[..end].to_owned()));

@@ -10,7 +10,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use import::{Abilities, ImportError, Imported, Language, Source, Why};
+use import::{ImportError, Imported, Language, Source, Why};
 
 use crate::announce::say;
 use crate::arguments::{Import, ImportLanguage};
@@ -82,7 +82,7 @@ fn read(path: &Path, language: Option<ImportLanguage>) -> Result<Imported, Impor
         let whole = std::path::absolute(path).map_err(|error| unreadable(error.to_string()))?;
         name = whole.to_string_lossy().into_owned();
     }
-    Ok(import::read(language, &Source { name, text }, &Books, Abilities::NOW)?)
+    Ok(import::read(language, &Source { name, text }, &Books)?)
 }
 
 /// Writes a file that isn't there yet: nobody's settings are lost.

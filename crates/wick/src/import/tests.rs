@@ -6,14 +6,39 @@ use import::Library;
 
 use super::*;
 use crate::arguments::Serve;
-use crate::plan::{Plan, Source as SiteSource};
+use crate::plan::Plan;
 
-/// Configurations as people have them; what they come to is told in the `import` crate.
+/// Configurations in the style of what people have. Beside each lies a `.told` with the
+/// settings and the list of what was left; `WRITE_TOLD=1 cargo test -p wick import` writes
+/// them anew.
 fn specimens() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/specimens");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/import/specimens");
     let entries = fs::read_dir(folder).expect("there are specimens");
     let paths = entries.map(|entry| entry.expect("they can be listed").path());
-    paths.filter(|path| path.extension().is_none_or(|end| end != "told")).collect()
+    let mut paths: Vec<_> =
+        paths.filter(|path| path.extension().is_none_or(|end| end != "told")).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn every_specimen_becomes_what_lies_beside_it() {
+    for path in specimens() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = books::text(&path).expect("a specimen");
+        let language = Language::of(&name, &text).expect("it is known");
+        // A `.htaccess` is for the folder that it lies in.
+        let is_htaccess = language == Language::Htaccess;
+        let name = if is_htaccess { format!("/srv/site/{name}") } else { name };
+        let imported = import::read(language, &Source { name, text }, &import::Nothing)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let told = format!("{}\n----\n{}", import::write(&imported), import::report(&imported));
+        let beside = PathBuf::from(format!("{}.told", path.display()));
+        if std::env::var_os("WRITE_TOLD").is_some() {
+            fs::write(&beside, &told).expect("it can be written");
+        }
+        assert_eq!(told, fs::read_to_string(&beside).unwrap_or_default(), "{}", path.display());
+    }
 }
 
 /// What `wick check` and `wick serve` do first with settings.
@@ -31,9 +56,6 @@ fn is_good(imported: &Imported, from: &str) {
         Ok(plan) => {
             assert_eq!(plan.sites.len(), imported.sites.len());
             for site in &plan.sites {
-                if let SiteSource::Http(origin) = &site.source {
-                    origin::HttpOrigin::parse(origin).expect("an origin that can be called");
-                }
                 if let Some(php) = &site.php {
                     origin::PhpOrigin::parse_address(php).expect("a php-fpm that can be called");
                 }
@@ -121,7 +143,7 @@ fn soup_of_words_becomes_settings_or_an_error_with_its_place() {
         }
         let source = Source { name: "/srv/soup".into(), text: soup.clone() };
         let library = Soup(soup.chars().take(300).collect());
-        match import::read(*language, &source, &library, Abilities::NOW) {
+        match import::read(*language, &source, &library) {
             Ok(imported) => {
                 good += 1;
                 is_good(&imported, &soup);

@@ -1,7 +1,7 @@
 //! The built binary, as a person meets it: started, asked, told to stop.
 //!
 //! What can't be tried on a machine (no php-fpm, no second user) is said on standard
-//! error and skipped. Start at [`starts`], then [`folder`], [`sites`], [`stopping`], [`explain`], [`purge`], [`changes`], [`compression`], [`demo`].
+//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`stopping`], [`explain`], [`purge`], [`changes`], [`compression`], [`demo`].
 
 mod changes;
 mod compression;
@@ -9,6 +9,7 @@ mod database;
 mod demo;
 mod explain;
 mod folder;
+mod importing;
 mod origin;
 mod purge;
 mod reloading;
