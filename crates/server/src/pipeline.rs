@@ -104,12 +104,8 @@ pub(crate) fn depart(
     policy::write_key_without(key_text, peers.scheme, &head.host, &head.target, ignored);
     let hash = hash(key_text);
     let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task, reader, fence });
-    match policy::plan(head, has_body) {
-        Plan::Lookup if site.caches => {}
-        Plan::Lookup => return onward(Task::Pass(PassReason::Off)),
-        Plan::Pass(PassReason::Upgrade) if !site.origin.switches() => {
-            return Turn::Arrived(Reply::refused(policy::RefuseReason::Upgrade));
-        }
+    match planned(site, head, has_body) {
+        Plan::Lookup => {}
         Plan::Pass(reason) => return onward(Task::Pass(reason)),
         Plan::Refuse(reason) => return Turn::Arrived(Reply::refused(reason)),
     }
@@ -147,6 +143,17 @@ pub(crate) fn depart(
             onward(Task::Pass(PassReason::Head))
         }
         Found::Ask(task) => onward(task),
+    }
+}
+
+/// The plan for a request, as far as its site can follow it.
+fn planned(site: &Site, head: &RequestHead, has_body: bool) -> Plan {
+    match policy::plan(head, has_body) {
+        Plan::Lookup if !site.caches => Plan::Pass(PassReason::Off),
+        Plan::Pass(PassReason::Upgrade) if !site.origin.switches() => {
+            Plan::Refuse(policy::RefuseReason::Upgrade)
+        }
+        plan => plan,
     }
 }
 
