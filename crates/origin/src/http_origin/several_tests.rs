@@ -129,7 +129,7 @@ fn call(method: &Method, number: usize) -> Call {
         peer: address,
         local: address,
         scheme: "http",
-        is_attended: true,
+        is_counted: true,
         early: None,
     }
 }
