@@ -2,6 +2,7 @@
 //!
 //! Invariant: what comes out is accepted by Wick's own readers of addresses.
 
+use base::network::{Network, NetworkError};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// What an address to listen on turned out to be.
@@ -65,6 +66,14 @@ pub(crate) fn php(text: &str, prefixes: &[&str]) -> Option<String> {
 /// A whole path without variables or anything that no path has.
 pub(crate) fn is_plain_path(path: &str) -> bool {
     path.starts_with('/') && !path.contains(['$', '{', '}']) && !path.chars().any(char::is_control)
+}
+
+/// A network as `trusted_proxies` takes it; bits of an address within it fall away.
+pub(crate) fn network(text: &str) -> Option<String> {
+    match text.parse::<Network>() {
+        Ok(network) | Err(NetworkError::HostBits(_, network)) => Some(network.to_string()),
+        Err(NetworkError::Unreadable(_)) => None,
+    }
 }
 
 /// A path that an origin can be asked for, to see whether it is well.

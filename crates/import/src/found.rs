@@ -12,6 +12,10 @@ use std::time::Duration;
 const QUOTED_MAX: usize = 72;
 /// Things that are left and told one by one; a file with more is no file of settings.
 const LEFT_MAX: usize = 2_000;
+/// Texts of one list.
+const TEXTS_MAX: usize = 10_000;
+/// Lines that are remembered for one setting.
+const PLACES_MAX: usize = 100;
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,7 +94,8 @@ impl Section {
     pub(crate) fn set(&mut self, name: &'static str, value: Value, place: &Place) -> bool {
         match self.settings.iter_mut().find(|setting| setting.name == name) {
             Some(there) => {
-                if there.value == value && !there.places.contains(place) {
+                let is_new = there.places.len() < PLACES_MAX && !there.places.contains(place);
+                if there.value == value && is_new {
                     there.places.push(place.clone());
                 }
                 there.value == value
@@ -122,7 +127,9 @@ impl Section {
                 if is_larger(&there.value) {
                     there.value = value;
                 }
-                there.places.push(place.clone());
+                if there.places.len() < PLACES_MAX {
+                    there.places.push(place.clone());
+                }
                 there.note = Some("the largest of them: it holds for all sites");
             }
             None => {
@@ -134,11 +141,13 @@ impl Section {
     /// Puts a text on a list.
     pub(crate) fn add(&mut self, name: &'static str, text: &str, place: &Place) {
         match self.settings.iter_mut().find(|setting| setting.name == name) {
-            Some(Setting { value: Value::List(texts), places, .. }) => {
-                if !texts.iter().any(|there| there == text) {
+            Some(Setting { value: Value::List(texts), places, note, .. }) => {
+                if texts.len() >= TEXTS_MAX {
+                    *note = Some("only the first 10,000 of them");
+                } else if !texts.iter().any(|there| there == text) {
                     texts.push(text.to_owned());
                 }
-                if !places.contains(place) {
+                if places.len() < PLACES_MAX && !places.contains(place) {
                     places.push(place.clone());
                 }
             }
@@ -193,6 +202,13 @@ pub(crate) const COMPRESSED: (Why, &str) =
 /// What is said of connections that go on in another protocol.
 pub(crate) const TUNNELLED: (Why, &str) =
     (Why::NotNeeded, "WebSockets reach an HTTP origin by themselves");
+
+/// What is said of fields that another server adds to answers.
+pub(crate) const FIELDS: &str = "let the app send these fields: Wick adds none but those of \
+                                 security_headers, hsts and request_id";
+/// What is said of bounds on how often somebody may ask.
+pub(crate) const RATES: &str = "rate, rate_burst and concurrency do the like, under [limits] or for \
+                                a site: as in rate = \"20/s\"";
 
 /// Something that was left.
 #[derive(Clone, Debug, PartialEq, Eq)]

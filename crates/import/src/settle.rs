@@ -32,6 +32,7 @@ fn settle_sites(imported: &mut Imported) {
     let sites = std::mem::take(&mut imported.sites);
     let mut owners: HashMap<String, Place> = HashMap::new();
     let mut kept: Vec<Section> = Vec::new();
+    let mut twins: HashMap<String, usize> = HashMap::new();
     for mut site in sites {
         let Some(place) = site.place.clone() else { continue };
         let had_hosts = site.find("hosts").is_some();
@@ -39,7 +40,8 @@ fn settle_sites(imported: &mut Imported) {
         if had_hosts && site.texts("hosts").is_empty() {
             continue;
         }
-        match kept.iter_mut().find(|other| is_twin(other, &site)) {
+        let twin = twins.get(&besides_hosts(&site)).and_then(|&at| kept.get_mut(at));
+        match twin {
             Some(twin) => {
                 for host in site.texts("hosts").to_vec() {
                     twin.add("hosts", &host, &place);
@@ -50,7 +52,10 @@ fn settle_sites(imported: &mut Imported) {
                 }
                 twin.is_default |= site.is_default;
             }
-            None => kept.push(site),
+            None => {
+                twins.insert(besides_hosts(&site), kept.len());
+                kept.push(site);
+            }
         }
     }
     keep_one_for_any_host(imported, &mut kept);
@@ -108,16 +113,12 @@ fn keep_free_hosts(
     }
 }
 
-/// The same but for their hosts.
-fn is_twin(a: &Section, b: &Section) -> bool {
-    let rest = |site: &Section| -> Vec<(&'static str, Value)> {
-        let others = site.settings.iter().filter(|setting| setting.name != "hosts");
-        let mut rest: Vec<_> =
-            others.map(|setting| (setting.name, setting.value.clone())).collect();
-        rest.sort_by_key(|(name, _)| *name);
-        rest
-    };
-    rest(a) == rest(b)
+/// All that is said of a site but its hosts: the same for two that may be one.
+fn besides_hosts(site: &Section) -> String {
+    let others = site.settings.iter().filter(|setting| setting.name != "hosts");
+    let mut rest: Vec<_> = others.map(|setting| (setting.name, &setting.value)).collect();
+    rest.sort_by_key(|(name, _)| *name);
+    format!("{rest:?}")
 }
 
 /// Of the sites without hosts the chosen one stays, or else the first.

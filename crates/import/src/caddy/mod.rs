@@ -115,11 +115,33 @@ impl Reader {
                         }
                     }
                 }
+                "trusted_proxies" if line.word(1) == "static" => self.trusted(line),
                 "max_header_size" => match amount::caddy_bytes(line.word(1)) {
                     Some(bytes) => self.bytes("head", bytes, line),
                     None => self.leave(line, Why::Unknown, "it names no size"),
                 },
                 _ => self.tell(line),
+            }
+        }
+    }
+
+    /// Proxies whose word about visitors is believed.
+    fn trusted(&mut self, line: &Directive) {
+        for word in line.words.iter().skip(2) {
+            let private =
+                ["192.168.0.0/16", "172.16.0.0/12", "10.0.0.0/8", "127.0.0.1/8", "fd00::/8", "::1"];
+            let words =
+                if word == "private_ranges" { private.to_vec() } else { vec![word.as_str()] };
+            for word in words {
+                match address::network(word) {
+                    Some(network) => {
+                        self.imported.top.add("trusted_proxies", &network, &line.place);
+                    }
+                    None => {
+                        let advice = "write the network as trusted_proxies = [\"10.0.0.0/8\"]";
+                        self.imported.leave(&line.place, word, Why::Cannot, advice);
+                    }
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::parse::Directive;
 use crate::found::Why::{Cannot, NotNeeded, Protection, Unknown};
-use crate::found::{COMPRESSED, Why};
+use crate::found::{COMPRESSED, FIELDS, RATES, Why};
 
 const TABLE: &[(&[&str], Why, &str)] = &[
     (
@@ -20,11 +20,7 @@ const TABLE: &[(&[&str], Why, &str)] = &[
         Protection,
         "there is no such filter in Wick",
     ),
-    (
-        &["header", "header_down", "copy_response_headers"],
-        Cannot,
-        "Wick adds no fields to answers: let the app send them",
-    ),
+    (&["header", "header_down", "copy_response_headers"], Cannot, FIELDS),
     (
         &["rewrite", "uri", "method", "path_regexp"],
         Cannot,
@@ -60,9 +56,10 @@ const TABLE: &[(&[&str], Why, &str)] = &[
     (
         &["trusted_proxies*", "client_ip_headers", "proxy_protocol", "listener_wrappers"],
         Cannot,
-        "Wick believes no field about a visitor's address",
+        "trusted_proxies names those whose X-Forwarded-For is believed, proxy_protocol those whose \
+         connections begin with its header",
     ),
-    (&["rate_limit"], Cannot, "nothing limits how often one address may ask"),
+    (&["rate_limit"], Cannot, RATES),
     (
         &["lb_*", "health_*", "fail_duration", "max_fails", "unhealthy_*", "dynamic"],
         Cannot,

@@ -92,7 +92,7 @@ fn a_line_that_is_left_says_why() {
     for (inside, expected) in [
         ("encode zstd gzip", "compresses by itself"),
         ("basic_auth {\n bob hush\n}", "would be let in"),
-        ("header -Server", "adds no fields"),
+        ("header -Server", "let the app send these fields"),
         ("redir /a /b 301", "nobody elsewhere"),
         ("redir https://{host}{uri}", "to HTTPS by itself"),
         ("rewrite * /x", "rewrites no addresses"),

@@ -2,12 +2,11 @@
 
 use super::Line;
 use crate::found::Why::{Cannot, NotNeeded, Protection, Unknown};
-use crate::found::{COMPRESSED, Why};
+use crate::found::{COMPRESSED, FIELDS, Why};
 
 const OBEYED: &str = "Wick reads this where it lies, and obeys it";
 const ADDRESSES: &str = "who may come is not decided by address or host: to Wick this lets \
                          everybody in; let the firewall or the app decide";
-const FIELDS: &str = "Wick adds no fields to answers: let the app send them";
 const PHP: &str = "write NAME = VALUE into .user.ini in the same folder: php-fpm reads it";
 const ELSEWHERE: &str = "Wick sends nobody elsewhere: let the app do it";
 

@@ -39,6 +39,7 @@ impl Reader {
                     }
                 }
             }
+            "set_real_ip_from" => self.trusted(directive),
             "access_log" => self.access_log(directive),
             _ => return false,
         }
@@ -73,6 +74,37 @@ impl Reader {
             self.leave(directive, Why::NotNeeded, advice);
         }
         true
+    }
+
+    /// A proxy whose word about visitors is believed.
+    fn trusted(&mut self, directive: &Directive) {
+        match crate::address::network(directive.word(0)) {
+            Some(network) => self.imported.top.add("trusted_proxies", &network, &directive.place),
+            None => {
+                let advice = "write the network as trusted_proxies = [\"10.0.0.0/8\"]";
+                self.leave(directive, Why::Cannot, advice);
+            }
+        }
+    }
+
+    /// Those whose connections begin with a header of the PROXY protocol, instead.
+    pub(super) fn introducing(&mut self, directive: &Directive) {
+        if self.introducing.is_none() {
+            self.introducing = Some(directive.clone());
+        }
+    }
+
+    /// What the PROXY protocol tells needs no field.
+    pub(super) fn settle_proxies(&mut self) {
+        let Some(directive) = self.introducing.take() else { return };
+        let settings = &mut self.imported.top.settings;
+        match settings.iter_mut().find(|setting| setting.name == "trusted_proxies") {
+            Some(setting) => setting.name = "proxy_protocol",
+            None => {
+                let advice = "name the proxies, as in proxy_protocol = [\"10.0.0.0/8\"]";
+                self.leave(&directive, Why::Cannot, advice);
+            }
+        }
     }
 
     fn unclear(&mut self, directive: &Directive) {

@@ -42,6 +42,8 @@ struct Reader {
     formats: Vec<(String, &'static str)>,
     processes: Option<u64>,
     connections: Option<(u64, Place)>,
+    /// A `listen` with the PROXY protocol.
+    introducing: Option<Directive>,
 }
 
 impl Reader {
@@ -52,6 +54,7 @@ impl Reader {
             formats: vec![("combined".into(), "combined")],
             processes: Some(1),
             connections: None,
+            introducing: None,
         }
     }
 
@@ -75,6 +78,7 @@ impl Reader {
             self.http(block.block(), http.clone());
         }
         self.http(directives, http);
+        self.settle_proxies();
     }
 
     /// What holds for all servers, then these.

@@ -101,8 +101,7 @@ impl Reader {
             }
         };
         if has("proxy_protocol") {
-            let advice = "Wick doesn't take the PROXY protocol: let the balancer leave it out";
-            self.leave(directive, Why::Cannot, advice);
+            self.introducing(directive);
         }
         if is_tls {
             let imported = &mut self.imported;

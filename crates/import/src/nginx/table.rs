@@ -4,15 +4,12 @@
 
 use super::Directive;
 use crate::found::Why::{Cannot, NotNeeded, Protection, Unknown};
-use crate::found::{COMPRESSED, TUNNELLED, Why};
+use crate::found::{COMPRESSED, FIELDS, RATES, TUNNELLED, Why};
 
 const CACHE: &str = "Wick caches by itself, and finds out what may be shared with whom";
 const BUFFERS: &str = "Wick sizes its buffers itself";
 const PROCESS: &str = "about nginx's own process";
-const FIELDS: &str = "Wick adds no fields to answers: let the app send them";
 const TLS: &str = "Wick's choice of protocols and ciphers needs no setting";
-const RATE: &str = "nothing limits how often one address may ask: php-fpm's children are a bound, \
-                    and what waits for them is one too";
 const ADDRESSES: &str = "who may come is not decided by address: let the firewall or the app do it";
 const LOG_OF_ERRORS: &str = "Wick writes what goes wrong to standard error";
 
@@ -128,6 +125,7 @@ const TABLE: &[(&[&str], Why, &str)] = &[
             "proxy_http_version",
             "proxy_redirect",
             "recursive_error_pages",
+            "real_ip_recursive",
             "chunked_transfer*",
             "underscores_in_headers",
             "ignore_invalid_headers",
@@ -183,7 +181,7 @@ const TABLE: &[(&[&str], Why, &str)] = &[
         Protection,
         "there is no such filter in Wick",
     ),
-    (&["limit_req*", "limit_conn*", "limit_rate*"], Cannot, RATE),
+    (&["limit_req*", "limit_conn*", "limit_rate*"], Cannot, RATES),
     (&["limit_except"], Protection, "let the app refuse methods that it doesn't want"),
     (
         &[
@@ -200,7 +198,11 @@ const TABLE: &[(&[&str], Why, &str)] = &[
         Cannot,
         FIELDS,
     ),
-    (&["error_page"], Cannot, "let the app make its error pages"),
+    (
+        &["error_page"],
+        Cannot,
+        "let the app make its error pages; busy_page is shown while the origin is out",
+    ),
     (&["autoindex*", "fancyindex*"], Cannot, "Wick shows no listings of folders"),
     (
         &["rewrite"],
@@ -231,9 +233,9 @@ const TABLE: &[(&[&str], Why, &str)] = &[
     (&["perl*", "js_*", "lua_*", "*_by_lua*"], Cannot, "Wick runs no scripts: let the app do it"),
     (&["stream", "mail"], Cannot, "Wick speaks HTTP only"),
     (
-        &["real_ip_*", "set_real_ip_from"],
+        &["real_ip_header", "set_real_ip_from"],
         Cannot,
-        "Wick believes no field about a visitor's address",
+        "trusted_proxies names those whose X-Forwarded-For is believed, trusted_field another field",
     ),
     (
         &[
@@ -277,6 +279,8 @@ pub(super) fn say(directive: &Directive) -> (Why, Option<&'static str>) {
             false => (Cannot, Some("write env[NAME] = VALUE into the pool of php-fpm")),
         },
         "allow" if first == "all" => (NotNeeded, None),
+        "real_ip_header" if first.eq_ignore_ascii_case("x-forwarded-for") => (NotNeeded, None),
+        "real_ip_header" if first == "proxy_protocol" => (NotNeeded, None),
         "auth_basic" if first == "off" => (NotNeeded, None),
         "autoindex" | "ssi" if first == "off" => (NotNeeded, None),
         "index" => {

@@ -73,10 +73,11 @@ fn a_line_that_is_left_says_why() {
         ("location /api { proxy_pass http://a:1; }", "one origin for all"),
         ("gzip on;", "compresses by itself"),
         ("ssl_certificate a.pem;", "write the whole path"),
-        ("listen 443 ssl; listen 80 proxy_protocol;", "PROXY protocol"),
+        ("listen 443 ssl;", "no site has a certificate"),
         ("listen unix:/run/a.sock;", "on addresses only"),
         ("fastcgi_cache_valid 200 1h;", "caches by itself"),
-        ("expires max;", "adds no fields"),
+        ("limit_req zone=a;", "rate, rate_burst and concurrency"),
+        ("expires max;", "let the app send these fields"),
         ("rewrite ^/a$ /b permanent;", "rewrites no addresses"),
         ("rewrite ^ /index.php last;", "rewrites no addresses"),
         ("try_files $uri $uri/ /index.php?$args;", "so does Wick"),
@@ -108,6 +109,31 @@ fn servers_that_only_lead_elsewhere_are_no_sites() {
     );
     assert!(report.contains("n:3: return 301 https://a.test$request_uri\n      Wick sends nobody"));
     assert!(report.contains("n:2: return\n      Wick refuses hosts"), "{report}");
+}
+
+#[test]
+fn proxies_are_trusted_by_field_or_by_protocol() {
+    let proxies =
+        "set_real_ip_from 10.1.2.3/8; set_real_ip_from ::1; real_ip_header X-Forwarded-For;";
+    let site = "[[site]]\norigin = \"/s\"";
+    for (listen, expected) in [
+        (
+            "80",
+            format!(
+                "trusted_proxies = [\"10.0.0.0/8\", \"::1/128\"]\nlisten = [\"0.0.0.0:80\"]\n{site}"
+            ),
+        ),
+        (
+            "80 proxy_protocol",
+            format!(
+                "proxy_protocol = [\"10.0.0.0/8\", \"::1/128\"]\nlisten = [\"0.0.0.0:80\"]\n{site}"
+            ),
+        ),
+    ] {
+        check(&format!("{proxies} server {{ listen {listen}; root /s; }}"), &expected);
+    }
+    let (_, report) = import("server { listen 80 proxy_protocol; root /s; }");
+    assert!(report.contains("name the proxies"), "{report}");
 }
 
 #[test]

@@ -3,14 +3,13 @@
 use super::parse::Statement;
 use super::tokens::Token;
 use super::{Reader, amount};
-use crate::found::Value;
 use crate::found::Why::{Cannot, NotNeeded, Protection, Unknown};
+use crate::found::{FIELDS, Value};
 use crate::{pattern, tls};
 
 const CACHE: &str = "Wick caches by itself, and finds out what may be shared with whom";
 const COOKIES: &str = "Wick learns which cookies are the app's; the others don't matter to it";
 const PURGES: &str = "Wick understands purges and bans by itself";
-const FIELDS: &str = "Wick adds no fields to answers and takes none out: let the app do it";
 const FORWARDED: &str = "Wick tells the origin the host, the visitor and the scheme";
 const REWRITES: &str = "Wick rewrites no addresses: let the app do it";
 const REFUSED: &str = "let the app refuse these, or the firewall";

@@ -74,7 +74,7 @@ fn what_is_left_says_why() {
         ("hash_data(req.http.X-Device);", "Vary"),
         ("set beresp.do_esi = true;", "ESI"),
         ("set resp.http.X-Cache = \"HIT\";", "Cache-Status"),
-        ("unset resp.http.Server;", "takes none out"),
+        ("unset resp.http.Server;", "let the app send these fields"),
         ("C{ int a; }C;", "no code"),
         ("frob(x);", "Not understood"),
     ] {
