@@ -331,7 +331,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let (body, left_over) = incoming
             .map(|incoming| {
                 let (most, patience) = (limits.body_bytes_max, limits.body_timeout);
-                Upload::new(incoming, framing.length, most, patience, wanted_sender)
+                let slowest = limits.slowest;
+                Upload::new(incoming, framing.length, most, patience, slowest, wanted_sender)
             })
             .unzip();
         let body = body.filter(|_| framing.length != Length::None);

@@ -8,6 +8,7 @@
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use base::Now;
 use bytes::Bytes;
@@ -17,13 +18,14 @@ use http::{Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use wire::{Body, ResponseHead};
 
 use crate::Server;
 use crate::access::Begun;
 use crate::connection::LINGER;
 use crate::http2::{head, upload};
+use crate::pace::{Pace, Slowest};
 use crate::reply::{Payload, Reply};
 use crate::request_id::RequestId;
 
@@ -49,6 +51,7 @@ pub(crate) struct Rest {
     stream: SendStream<Bytes>,
     payload: Payload,
     takes_trailers: bool,
+    pace: Pace,
 }
 
 /// Why a body is not sent to its end.
@@ -88,7 +91,7 @@ impl Answering {
             }
             payload => {
                 let (server, takes_trailers) = (self.server, self.takes_trailers);
-                Some(Rest { server, stream, payload, takes_trailers })
+                Some(Rest { server, stream, payload, takes_trailers, pace: Pace::default() })
             }
         }
     }
@@ -227,6 +230,7 @@ impl Rest {
                 room => room,
             };
             let part = piece.split_to(room.min(piece.len()));
+            self.pace.note(part.len(), 0);
             if piece.is_empty() && is_last {
                 return self.end(part);
             }
@@ -246,10 +250,21 @@ impl Rest {
                 }
             }
         });
-        match timeout(self.server.limits.write_timeout, room).await {
+        let limits = &self.server.limits;
+        // Streams share what the client's line carries, so one may have to wait for others.
+        let after = limits.slowest.after.max(limits.write_timeout);
+        let slowest = Slowest { after, ..limits.slowest };
+        let (within_ms, is_slow) = self.pace.allowance_ms(slowest, limits.write_timeout);
+        let since = Instant::now();
+        let room = timeout(Duration::from_millis(within_ms), room).await;
+        self.pace.note(0, since.elapsed().as_millis() as u64);
+        match room {
             Ok(Some(Ok(room))) => Ok(room),
             Ok(_) => Err(Broken::Unwanted),
-            Err(_) => Err(Broken::Late),
+            Err(_) => {
+                self.server.counters.clients_slow.add(u64::from(is_slow));
+                Err(Broken::Late)
+            }
         }
     }
 

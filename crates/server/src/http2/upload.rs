@@ -18,6 +18,7 @@ use wire::BodyError;
 use wire::h1::Length;
 
 use crate::connection::{LINGER, LINGER_BYTES_MAX};
+use crate::pace::{Pace, Slowest};
 
 /// A body that yields what a stream brings.
 pub(crate) struct Upload {
@@ -31,6 +32,10 @@ pub(crate) struct Upload {
     limit_bytes: u64,
     left: Option<u64>,
     patience: Duration,
+    slowest: Slowest,
+    pace: Pace,
+    /// Since when the client is waited for, if it is.
+    waits_since: Option<Instant>,
     /// Runs while the client is waited for.
     silence: Option<Pin<Box<Sleep>>>,
     /// Told that the body is wanted, once it has to be waited for.
@@ -39,14 +44,15 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    /// The body of a request of this length, which may not exceed `limit_bytes` nor pause for
-    /// longer than `patience`. `wanted` is told if somebody waits for it; what is left of it in
+    /// The body of a request of this length, which may not exceed `limit_bytes`, nor pause for
+    /// longer than `patience`, nor come more slowly than `slowest`. `wanted` is told if somebody waits for it; what is left of it in
     /// the end goes to whom the receiver belongs that comes with it.
     pub(crate) fn new(
         incoming: RecvStream,
         length: Length,
         limit_bytes: u64,
         patience: Duration,
+        slowest: Slowest,
         wanted: Option<oneshot::Sender<()>>,
     ) -> (Self, oneshot::Receiver<RecvStream>) {
         let left = match length {
@@ -65,6 +71,9 @@ impl Upload {
             limit_bytes,
             left,
             patience,
+            slowest,
+            pace: Pace::default(),
+            waits_since: None,
             silence,
             wanted,
             is_over,
@@ -80,8 +89,14 @@ impl Upload {
     }
 
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let patience = self.patience;
-        let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(Duration::MAX)));
+        if self.waits_since.is_none() {
+            let now = Instant::now();
+            self.pace.reach(self.taken_bytes);
+            let (within_ms, _) = self.pace.allowance_ms(self.slowest, self.patience);
+            silence.as_mut().reset(now + Duration::from_millis(within_ms));
+            self.waits_since = Some(now);
+        }
         silence.as_mut().poll(context)
     }
 
@@ -161,8 +176,8 @@ impl http_body::Body for Upload {
                 return Poll::Ready(Some(Err(BodyError::ClientIdle { seconds })));
             }
         };
-        if let Some(silence) = &mut upload.silence {
-            silence.as_mut().reset(Instant::now() + upload.patience);
+        if let Some(since) = upload.waits_since.take() {
+            upload.pace.note(0, since.elapsed().as_millis() as u64);
         }
         let frame = match next {
             Some(Ok(data)) => Some(upload.take(data)),

@@ -49,6 +49,31 @@ fn connections() -> u64 {
 }
 
 #[test]
+fn http2_is_spoken_behind_a_proxy_that_introduces_it_and_names_its_requests() {
+    let origin = Origin::saying(PAGE);
+    let settings =
+        "proxy_protocol = \"127.0.0.1\"\ntrusted_proxies = \"127.0.0.1\"\nrequest_id = true\n";
+    let (wick, address, _folder) = serve(settings, &origin);
+    let asked = std::process::Command::new("curl")
+        .args(["-sS", "-D-", "--haproxy-protocol", "--http2-prior-knowledge"])
+        .args(["-H", "X-Request-Id: from-the-proxy", "-H", "X-Forwarded-For: 203.0.113.7"])
+        .args(["-H", "X-Forwarded-Proto: https"])
+        .arg(format!("http://{address}/"))
+        .output()
+        .expect("curl is installed");
+    let answer = String::from_utf8_lossy(&asked.stdout);
+    assert!(answer.starts_with("HTTP/2 200"), "{answer} {asked:?}");
+    assert!(answer.contains("x-request-id: from-the-proxy"), "{answer}");
+    let heads = origin.heads().join("\n").to_ascii_lowercase();
+    for line in
+        ["x-forwarded-for: 203.0.113.7", "x-forwarded-proto: https", "x-request-id: from-the-proxy"]
+    {
+        assert!(heads.contains(line), "{line} in {heads}");
+    }
+    wick.stop();
+}
+
+#[test]
 fn the_owners_page_is_shown_while_the_origin_is_out_and_is_read_again() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let origin = format!("http://{}", gone.local_addr().expect("an address"));
