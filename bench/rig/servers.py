@@ -24,10 +24,35 @@ class Server:
     name: str
     port: int
     process: subprocess.Popen
+    scheme: str = "http"
 
     @property
     def address(self):
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self):
+        return f"{self.scheme}://{self.address}"
+
+
+@dataclass
+class Tls:
+    """What a server needs to speak TLS on a port of its own."""
+
+    port: int
+    certificate: Path
+    key: Path
+
+
+def tls(into):
+    """A certificate for 127.0.0.1, by a key as CAs' customers have them, and a free port."""
+    certificate, key = into.folder / "certificate.pem", into.folder / "key.pem"
+    if not key.exists():
+        command = [machine.program("openssl"), "req", "-x509", "-newkey", "ec", "-nodes"]
+        command += ["-pkeyopt", "ec_paramgen_curve:P-256", "-days", "30", "-subj", "/CN=bench"]
+        command += ["-addext", "subjectAltName=IP:127.0.0.1"]
+        scope.run([*command, "-keyout", key, "-out", certificate])
+    return Tls(scope.free_port(), certificate, key)
 
 
 @dataclass
@@ -111,9 +136,17 @@ http {{
     return _ready(Server(name, port, child))
 
 
-def nginx_php(into, cores, site, cached, name="nginx", http2_port=None):
+def nginx_php(into, cores, site, cached, name="nginx", http2_port=None, over=None):
     """nginx before php-fpm, from its cache (files held open) or without one. On
-    `http2_port` it speaks HTTP/2 in clear text."""
+    `http2_port` it speaks HTTP/2 in clear text, and TLS 1.3 where `over` says."""
+    secured = ""
+    if over:
+        secured = f"""
+        listen 127.0.0.1:{over.port} ssl backlog=16384;
+        ssl_certificate {over.certificate};
+        ssl_certificate_key {over.key};
+        ssl_protocols TLSv1.3;
+"""
     cache = """
     fastcgi_cache_path {folder}/cache levels=1:2 keys_zone=pages:16m max_size=1g inactive=1h
         use_temp_path=off;
@@ -135,6 +168,7 @@ def nginx_php(into, cores, site, cached, name="nginx", http2_port=None):
     server {{
         listen 127.0.0.1:{{port}} backlog=16384;
 {f"        listen 127.0.0.1:{http2_port} http2 backlog=16384;" if http2_port else ""}
+{secured}
         root {site.site};
         location ~ \\.php$ {{
             include /etc/nginx/fastcgi_params;
@@ -232,8 +266,9 @@ def origin(into, cores, is_tagged=False):
     return _ready(Server("origin", port, child))
 
 
-def wick(into, cores, program, site, memory, threads=1, php_socket=None):
-    """Wick before a folder or an http:// origin. `None` where it is not built."""
+def wick(into, cores, program, site, memory, threads=1, php_socket=None, over=None):
+    """Wick before a folder or an http:// origin, by TLS too where `over` says. `None` where it
+    is not built."""
     if program is None:
         return None
     port = scope.free_port()
@@ -242,6 +277,10 @@ def wick(into, cores, program, site, memory, threads=1, php_socket=None):
     if php_socket is not None:
         # A pool of its own, so that connections are kept, as nginx keeps its.
         lines += [f'php = "unix:{php_socket}"', f"php_children = {PHP_CHILDREN}"]
+    if over:
+        lines += ['hosts = ["127.0.0.1"]', "https_redirect = false"]
+        lines += [f'certificate = "{over.certificate}"', f'certificate_key = "{over.key}"']
+        lines.insert(0, f'listen_tls = "127.0.0.1:{over.port}"')
     settings.write_text("\n".join(lines) + "\n")
     command = [program, "serve", "--config", settings, "--listen", f"127.0.0.1:{port}"]
     command += ["--memory", memory, "--threads", threads]

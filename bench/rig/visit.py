@@ -6,6 +6,7 @@ A visit that saw anything but the expected answers is Void.
 import contextlib
 import http.client
 import re
+import ssl
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +23,26 @@ class Visit:
     seconds: float
 
 
+def _link(server):
+    if server.scheme == "https":
+        return http.client.HTTPSConnection(
+            "127.0.0.1", server.port, timeout=30, context=anybody()
+        )
+    return http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+
+
+def anybody():
+    """TLS 1.3 with whoever is there: the certificate is the bench's own."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context
+
+
 def fetch(server, path, body_bytes=None):
     """One answer over a connection of its own: its body, checked for its length."""
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as link:
+    with contextlib.closing(_link(server)) as link:
         try:
             link.request("GET", path)
             answer = link.getresponse()
@@ -78,7 +96,7 @@ def wrk_distinct(server, path, body_bytes, connections, seconds, cores, first):
 
 def _wrk(server, path, body_bytes, connections, seconds, cores, threads, script, *arguments):
     command = [machine.program("wrk"), f"-t{threads}", f"-c{connections}", f"-d{seconds}s"]
-    command += ["--timeout", "10s", "-s", script, f"http://{server.address}{path}", "--"]
+    command += ["--timeout", "10s", "-s", script, f"{server.url}{path}", "--"]
     output = scope.run([*command, *arguments], cores)
     line = re.search(r"^wick-bench (.+)$", output, re.MULTILINE)
     if line is None:
@@ -113,7 +131,7 @@ def h2load(server, path, body_bytes, connections, streams, seconds, cores):
 def ab(server, path, body_bytes, requests, concurrency, cores):
     """A connection for each request."""
     command = [machine.program("ab"), "-q", "-r", "-n", requests, "-c", concurrency]
-    output = scope.run([*command, f"http://{server.address}{path}"], cores)
+    output = scope.run([*command, f"{server.url}{path}"], cores)
 
     def figure(label):
         found = re.search(rf"^{label}:\s+([\d.]+)", output, re.MULTILINE)
