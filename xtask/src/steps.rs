@@ -65,11 +65,11 @@ fn tidy(_: &[String]) -> Result<(), String> {
 }
 
 fn tests(rest: &[String]) -> Result<(), String> {
-    cargo(["test", "--workspace", "--exclude", "testkit", "--locked"], rest)
+    cargo(["test", "--workspace", "--exclude", "testkit", "--locked", "--no-fail-fast"], rest)
 }
 
 fn scenes(rest: &[String]) -> Result<(), String> {
-    cargo(["test", "--package", "testkit", "--locked"], rest)
+    cargo(["test", "--package", "testkit", "--locked", "--no-fail-fast"], rest)
 }
 
 fn report(findings: Vec<String>) -> Result<(), String> {

@@ -41,6 +41,10 @@ const READ_BYTES: usize = 4 << 10;
 /// What TLS has decrypted waits there, and is read in pieces without a system call: a
 /// connection that waits for a head need not hold more.
 const READ_BYTES_TLS: usize = 1 << 10;
+/// What waits for the first bytes of a request where none has come for a while.
+const READ_BYTES_RESTING: usize = 256;
+/// As many bytes never come at once.
+const RESTS: usize = usize::MAX;
 /// What is read and thrown away after an answer that did not wait for its request's body.
 pub(crate) const LINGER_BYTES_MAX: usize = 256 << 10;
 /// How long that may take.
@@ -145,7 +149,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             head_bytes_max: self.server.limits.head_bytes_max,
             target_bytes_max: self.server.limits.target_bytes_max,
         };
-        let (mut scanned, mut begun) = (0, false);
+        let (mut scanned, mut begun, mut rests) = (0, false, false);
         loop {
             if !self.input.is_empty() {
                 match read_head(&self.input, &mut scanned, &mut self.head, &limits) {
@@ -169,9 +173,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return Err(End::Closed);
             }
             self.place.set_idle(self.input.is_empty());
-            let is_tls = self.peers.scheme == "https";
-            self.read_more(if is_tls { READ_BYTES_TLS } else { READ_BYTES }).await?;
+            let room = match self.peers.scheme {
+                _ if rests && self.input.is_empty() => READ_BYTES_RESTING,
+                "https" => READ_BYTES_TLS,
+                _ => READ_BYTES,
+            };
+            let may_rest = !rests && self.input.is_empty();
+            if !self.read_or_rest(room, may_rest).await? {
+                rests = true;
+                self.give_back();
+            }
         }
+    }
+
+    /// What is kept from request to request is given back while none comes.
+    fn give_back(&mut self) {
+        self.input = BytesMut::new();
+        self.output = Vec::new();
+        self.key = Vec::new();
+        self.head = RequestHead::default();
     }
 
     /// Whether the client begins as one does who knows that HTTP/2 is spoken here: with the
@@ -182,6 +202,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads what is there into `input`, about so much at a time; the end of the stream is an end.
     async fn read_more(&mut self, room: usize) -> Result<(), End> {
+        self.read_or_rest(room, false).await.map(drop)
+    }
+
+    /// The same; false if it is time to rest before anything came.
+    async fn read_or_rest(&mut self, room: usize, may_rest: bool) -> Result<bool, End> {
         if self.input.capacity() - self.input.len() < room / 4 {
             self.input.reserve(room);
         }
@@ -189,11 +214,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let place = &self.place;
         let bytes = poll_fn(|context| match read.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(result.ok()),
-            Poll::Pending => place.poll_fired(context).map(|()| None),
+            Poll::Pending => match place.poll_fired(context) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending if may_rest && place.rests() => Poll::Ready(Some(RESTS)),
+                Poll::Pending => Poll::Pending,
+            },
         })
         .await;
         match bytes {
-            Some(bytes) if bytes > 0 => Ok(()),
+            Some(RESTS) => Ok(false),
+            Some(bytes) if bytes > 0 => Ok(true),
             _ => Err(End::Closed),
         }
     }

@@ -3,10 +3,11 @@
 //! A connection writes its deadline into a cell; one housekeeping task looks over
 //! all cells twice a second and wakes those that are late. Setting a deadline is
 //! one store, where a timer would be a lock and a walk through a wheel.
+//! One that was idle at two looks in a row is told to rest: to give back what it holds.
 //! Invariant: a watch that fired stays fired; its connection must end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
@@ -16,6 +17,9 @@ use slab::Slab;
 /// How often deadlines are looked at; also how late they may be noticed.
 pub(crate) const SWEEP_INTERVAL_MS: u64 = 500;
 
+/// So many looks in a row that found a connection idle tell it to rest.
+const REST_LOOKS: u8 = 2;
+
 /// The deadline of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
@@ -23,6 +27,8 @@ pub(crate) struct Watch {
     deadline_ticks_ms: AtomicU64,
     /// Between two requests: may be closed at any time without loss.
     idle: AtomicBool,
+    /// Looks that found it so, since it was busy.
+    idle_looks: AtomicU8,
     fired: AtomicBool,
     waker: AtomicWaker,
 }
@@ -41,6 +47,26 @@ impl Watch {
     /// Marks the connection as waiting for a request, or as busy with one.
     pub(crate) fn set_idle(&self, idle: bool) {
         self.idle.store(idle, Ordering::Relaxed);
+        if !idle {
+            self.idle_looks.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether nothing has come for so long that the connection should hold little. It is
+    /// woken once when that begins.
+    pub(crate) fn rests(&self) -> bool {
+        self.idle_looks.load(Ordering::Relaxed) >= REST_LOOKS
+    }
+
+    /// One more look at it.
+    fn look(&self) {
+        let looks = self.idle_looks.load(Ordering::Relaxed);
+        if looks < REST_LOOKS && self.idle.load(Ordering::Relaxed) {
+            self.idle_looks.store(looks + 1, Ordering::Relaxed);
+            if self.rests() {
+                self.waker.wake();
+            }
+        }
     }
 
     /// Whether the connection must end.
@@ -92,6 +118,7 @@ impl Watches {
                 || (closing && watch.idle.load(Ordering::Relaxed))
         };
         let slots = self.slots.lock();
+        slots.iter().for_each(|(_, watch)| watch.look());
         slots.iter().filter(|(_, watch)| late(watch) && watch.fire()).count()
     }
 
@@ -156,5 +183,23 @@ mod tests {
         assert!(fired(&busy));
         drop((busy, idle));
         assert_eq!(watches.len(), 0);
+    }
+
+    #[test]
+    fn who_is_idle_at_two_looks_in_a_row_rests_until_it_is_busy() {
+        let watches = Arc::new(Watches::default());
+        let place = watches.enter();
+        place.set_idle(true);
+        watches.sweep(1, false);
+        assert!(!place.rests());
+        place.set_idle(false);
+        watches.sweep(1, false);
+        place.set_idle(true);
+        watches.sweep(1, false);
+        assert!(!place.rests(), "it was busy in between");
+        watches.sweep(1, false);
+        assert!(place.rests() && !place.has_fired());
+        place.set_idle(false);
+        assert!(!place.rests());
     }
 }

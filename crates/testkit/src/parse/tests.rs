@@ -169,7 +169,7 @@ fn what_is_wrong_is_said_with_its_place_and_the_nearest_word() {
         ("wiat 11s", "3:6: \"11s\" is not what a client does (or did \"wiat\" mean \"wait\"?)"),
         (
             "wait soon",
-            "3:6: \"soon\" is not a duration: write a number with ms, s, m, h or d, as in 30s",
+            "3:6: \"soon\" is not a duration: write a number with ms, s, m, h, d or y, as in 30s",
         ),
         (
             "origin GET /x -> 200 max-ege=1",
