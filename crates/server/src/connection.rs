@@ -28,7 +28,7 @@ use crate::access::Begun;
 use crate::http2;
 use crate::journey::{Journey, Peers};
 use crate::pace::Pace;
-use crate::pipeline::{self, Turn};
+use crate::pipeline::{self, Errand, Turn};
 use crate::render::{self, Persistence};
 use crate::reply::{Payload, Reply};
 use crate::request_id::RequestId;
@@ -273,30 +273,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.linger().await;
                 Ok(false)
             }
+            // Boxed, so that who rests, or is served from memory, doesn't bear its size.
             Turn::Onward(errand) => {
-                self.place.clear();
-                let (mut pump, upload) =
-                    upload::channel(framing.length, self.server.limits.body_bytes_max);
-                let hints =
-                    errand.site.origin.sends_hints() && self.head.version == Version::Http11;
-                let (early_sender, early) = hints.then(|| mpsc::channel(EARLY_MAX)).unzip();
-                let journey = Journey::new(
-                    self.server.clone(),
-                    &errand,
-                    std::mem::take(&mut self.head),
-                    std::mem::take(&mut self.key),
-                    framing.length,
-                    upload.map(BodyExt::boxed_unsync),
-                    peers,
-                    early_sender,
-                );
-                let is_head = *journey.method() == Method::HEAD;
-                let continues = framing.expects_continue;
-                let travel = Box::pin(pipeline::travel(journey, errand.hash, errand.task));
-                let reply = self.accompany(travel, &mut pump, continues, early).await?;
-                self.finish(reply, pump, persistence, is_head).await
+                Box::pin(self.set_out(errand, framing, peers, persistence)).await
             }
         }
+    }
+
+    /// Sends a request on the part of the road that waits, and its reply to the client.
+    async fn set_out(
+        &mut self,
+        errand: Errand,
+        framing: Framing,
+        peers: Peers,
+        persistence: Persistence,
+    ) -> Result<bool, End> {
+        self.place.clear();
+        let (mut pump, upload) = upload::channel(framing.length, self.server.limits.body_bytes_max);
+        let hints = errand.site.origin.sends_hints() && self.head.version == Version::Http11;
+        let (early_sender, early) = hints.then(|| mpsc::channel(EARLY_MAX)).unzip();
+        let journey = Journey::new(
+            self.server.clone(),
+            &errand,
+            std::mem::take(&mut self.head),
+            std::mem::take(&mut self.key),
+            framing.length,
+            upload.map(BodyExt::boxed_unsync),
+            peers,
+            early_sender,
+        );
+        let is_head = *journey.method() == Method::HEAD;
+        let continues = framing.expects_continue;
+        let travel = Box::pin(pipeline::travel(journey, errand.hash, errand.task));
+        let reply = self.accompany(travel, &mut pump, continues, early).await?;
+        self.finish(reply, pump, persistence, is_head).await
     }
 
     /// Waits for the reply, while the body goes up and early hints come down.
