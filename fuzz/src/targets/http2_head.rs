@@ -6,7 +6,7 @@
 use http::uri::{Authority, Parts, PathAndQuery, Scheme};
 use http::{HeaderName, HeaderValue, Method, Request, Uri};
 use wire::RequestHead;
-use wire::h1::{Framing, HeadLimits, Length, read_head};
+use wire::h1::{FIELDS_MAX, Framing, HeadError, HeadLimits, Length, read_head};
 
 /// Lines: method, scheme, authority, path, then fields.
 pub(crate) fn run(input: &[u8]) {
@@ -29,6 +29,11 @@ fn check(head: &RequestHead, framing: Framing) {
     let (mut other, mut scanned) = (RequestHead::default(), 0);
     let limits = HeadLimits { head_bytes_max: usize::MAX, ..HeadLimits::default() };
     let read = read_head(&text, &mut scanned, &mut other, &limits);
+    if framing.length == Length::Chunked && matches!(read, Err(HeadError::TooLarge)) {
+        // The field that says so in HTTP/1.1 was one too many.
+        assert_eq!(head.fields.len(), FIELDS_MAX);
+        return;
+    }
     let (bytes, again) = read.expect("HTTP/1.1 lets it through").expect("it is whole");
     assert_eq!(bytes, text.len());
     assert_eq!((again.length, again.expects_continue), (framing.length, framing.expects_continue));

@@ -13,7 +13,7 @@ use http::Method;
 use crate::{Name, RequestHead, Version};
 
 /// At most this many fields; browsers send about fifteen.
-pub(crate) const FIELDS_MAX: usize = 100;
+pub const FIELDS_MAX: usize = 100;
 
 /// How large a head may be.
 #[derive(Clone, Copy, Debug)]

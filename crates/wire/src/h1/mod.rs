@@ -9,5 +9,5 @@ mod chunks;
 mod head;
 
 pub use chunks::{Chunk, ChunkError, Chunks};
-pub(crate) use head::{FIELDS_MAX, known_length, push_ascii, push_host};
-pub use head::{Framing, HeadError, HeadLimits, Length, read_head};
+pub use head::{FIELDS_MAX, Framing, HeadError, HeadLimits, Length, read_head};
+pub(crate) use head::{known_length, push_ascii, push_host};
