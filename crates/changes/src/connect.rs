@@ -15,23 +15,27 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// A connection to the server at `address`, with no database in use.
 pub(crate) async fn connect(address: &Address) -> Result<Conn, Lost> {
-    let password = address.password.reveal();
-    let options = OptsBuilder::default()
-        .user(Some(&address.user))
-        .pass((!password.is_empty()).then_some(password))
-        .prefer_socket(false);
-    let options = match &address.door {
-        Door::Socket(path) => options.socket(Some(path.to_string_lossy())),
-        Door::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
-    };
-    match timeout(CONNECT_MAX, Conn::new(options)).await {
+    match timeout(CONNECT_MAX, Conn::new(options(address))).await {
         Ok(connected) => connected.map_err(|error| lost(&error)),
         Err(_) => Err(Lost::Disconnected),
     }
 }
 
+/// How the server at `address` is reached, with no database in use.
+pub fn options(address: &Address) -> OptsBuilder {
+    let password = address.password.reveal();
+    let options = OptsBuilder::default()
+        .user(Some(&address.user))
+        .pass((!password.is_empty()).then_some(password))
+        .prefer_socket(false);
+    match &address.door {
+        Door::Socket(path) => options.socket(Some(path.to_string_lossy())),
+        Door::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
+    }
+}
+
 /// What an error means for who listens.
-pub(crate) fn lost(error: &mysql_async::Error) -> Lost {
+pub fn lost(error: &mysql_async::Error) -> Lost {
     match error {
         mysql_async::Error::Server(error) => {
             Lost::Refused { code: error.code.to_string(), message: error.message.clone() }

@@ -67,7 +67,7 @@
 
 mod address;
 mod binlog;
-mod connect;
+pub mod connect;
 mod event;
 mod feed;
 mod files;

@@ -32,25 +32,18 @@ type Line = (String, String, Option<String>, Option<String>, u8);
 
 /// Watches the tables of `address` for ever.
 pub(crate) async fn follow(address: Address, inlet: Inlet) {
-    repeat(&inlet, || session(address.clone(), inlet.clone())).await;
+    repeat(&inlet, || watch(address.clone(), inlet.clone())).await;
 }
 
-async fn session(address: Address, inlet: Inlet) -> Lost {
-    match watch(&address, &inlet).await {
-        Ok(never) => match never {},
-        Err(lost) => lost,
-    }
-}
-
-async fn watch(address: &Address, inlet: &Inlet) -> Result<std::convert::Infallible, Lost> {
-    let mut connection = connect(address).await?;
+async fn watch(address: Address, inlet: Inlet) -> Result<std::convert::Infallible, Lost> {
+    let mut connection = connect(&address).await?;
     // MySQL 8 answers from a day-old note unless told otherwise; MariaDB doesn't know the word.
     let _ = connection.query_drop("SET SESSION information_schema_stats_expiry = 0").await;
-    let mut known = tables(&mut connection, address).await?;
+    let mut known = tables(&mut connection, &address).await?;
     inlet.tell(Event::Recovered);
     loop {
         tokio::time::sleep(EVERY).await;
-        let now = tables(&mut connection, address).await?;
+        let now = tables(&mut connection, &address).await?;
         let changes = compare(&known, &now);
         known = now;
         if changes.is_empty() {

@@ -1,5 +1,6 @@
 //! Following again and again: one session after the other, with growing pauses.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
 
@@ -19,12 +20,12 @@ const STEADY: Duration = Duration::from_secs(10);
 pub(crate) async fn repeat<S, F>(inlet: &Inlet, begin: S)
 where
     S: Fn() -> F,
-    F: Future<Output = Lost> + Send + 'static,
+    F: Future<Output = Result<Infallible, Lost>> + Send + 'static,
 {
     let mut pause = PAUSE_MIN;
     loop {
         let began = Instant::now();
-        let lost = Session(tokio::spawn(begin())).end().await;
+        let Err(lost) = Session(tokio::spawn(begin())).end().await;
         inlet.tell(Event::Lost(lost));
         if began.elapsed() >= STEADY {
             pause = PAUSE_MIN;
@@ -36,11 +37,11 @@ where
 }
 
 /// A session that ends when nobody waits for its end any more.
-struct Session(tokio::task::JoinHandle<Lost>);
+struct Session(tokio::task::JoinHandle<Result<Infallible, Lost>>);
 
 impl Session {
-    async fn end(mut self) -> Lost {
-        (&mut self.0).await.unwrap_or(Lost::Unreadable)
+    async fn end(mut self) -> Result<Infallible, Lost> {
+        (&mut self.0).await.unwrap_or(Err(Lost::Unreadable))
     }
 }
 

@@ -23,26 +23,19 @@ const FAILURES_MAX: u32 = 50;
 
 /// Watches the file at `path` for ever.
 pub(crate) async fn follow(path: PathBuf, inlet: Inlet) {
-    repeat(&inlet, || session(path.clone(), inlet.clone())).await;
+    repeat(&inlet, || watch(path.clone(), inlet.clone())).await;
 }
 
-async fn session(path: PathBuf, inlet: Inlet) -> Lost {
-    match watch(&path, &inlet).await {
-        Ok(never) => match never {},
-        Err(lost) => lost,
-    }
-}
-
-async fn watch(path: &Path, inlet: &Inlet) -> Result<Infallible, Lost> {
-    let identity = identity(path)?;
+async fn watch(path: PathBuf, inlet: Inlet) -> Result<Infallible, Lost> {
+    let identity = identity(&path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|_| Lost::Disconnected)?;
+    let connection = Connection::open_with_flags(&path, flags).map_err(|_| Lost::Disconnected)?;
     let mut known = counter(&connection)?;
     inlet.tell(Event::Recovered);
     let (mut quiet, mut failures) = (0, 0);
     loop {
         tokio::time::sleep(EVERY).await;
-        if self::identity(path)? != identity {
+        if self::identity(&path)? != identity {
             return Err(Lost::Disconnected);
         }
         let now = match counter(&connection) {

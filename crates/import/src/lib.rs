@@ -12,6 +12,7 @@
 mod address;
 mod amount;
 mod caddy;
+mod cursor;
 mod draft;
 mod found;
 mod htaccess;
@@ -135,6 +136,16 @@ impl Imported {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The settings without their comments, and the list of what was left.
+    pub(crate) fn import(language: Language, name: &str, text: &str) -> (String, String) {
+        let source = Source { name: name.into(), text: text.into() };
+        let imported = read(language, &source, &Nothing).expect("it can be read");
+        let lines = write(&imported);
+        let lines: Vec<_> =
+            lines.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
+        (lines.join("\n"), report(&imported))
+    }
 
     #[test]
     fn a_language_is_known_by_name_or_by_text() {

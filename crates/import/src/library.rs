@@ -4,6 +4,7 @@
 //! are bounded, whatever they include.
 
 use crate::ImportError;
+use crate::found::{Imported, Place, Why};
 
 /// Bytes that one run reads.
 pub const TEXT_BYTES_MAX: usize = 8 << 20;
@@ -55,6 +56,28 @@ impl<'a> Shelf<'a> {
     /// Begins with a file.
     pub(crate) fn new(library: &'a dyn Library, first: &Source) -> Self {
         Self { library, open: vec![first.name.clone()], files: 1, bytes: first.text.len() }
+    }
+
+    /// What the files say that are included by a line; that there are none is said in its place.
+    pub(crate) fn include<T>(
+        &mut self,
+        pattern: &str,
+        (place, quoted): (&Place, &str),
+        imported: &mut Imported,
+        mut read: impl FnMut(&Source, &mut Self, &mut Imported) -> Result<Vec<T>, ImportError>,
+    ) -> Result<Vec<T>, ImportError> {
+        let mut all = Vec::new();
+        match self.find(pattern) {
+            Ok(sources) => {
+                for source in &sources {
+                    all.extend(self.within(source, |shelf| read(source, shelf, imported))?);
+                }
+            }
+            Err(why) => {
+                imported.leave(place, quoted, Why::Unknown, format!("it is not read: {why}"));
+            }
+        }
+        Ok(all)
     }
 
     /// The files that are to be read here.

@@ -58,16 +58,7 @@ pub fn refreshed(stored: &Fields, from_304: &Fields) -> Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn fields(text: &str) -> Fields {
-        Fields::parse(text.as_bytes()).expect("valid fields")
-    }
-
-    fn rendered(fields: &Fields) -> String {
-        let mut out = Vec::new();
-        fields.render(&mut out);
-        String::from_utf8(out).expect("text").replace("\r\n", "|")
-    }
+    use crate::written::{fields, rendered};
 
     #[test]
     fn what_belongs_to_one_answer_or_one_connection_is_not_stored() {

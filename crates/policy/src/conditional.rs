@@ -111,10 +111,7 @@ pub fn not_modified_fields(stored: &Fields) -> Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn fields(text: &str) -> Fields {
-        Fields::parse(text.as_bytes()).expect("valid fields")
-    }
+    use crate::written::fields;
 
     const OLD: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
     const NEW: &str = "Mon, 07 Nov 1994 08:49:37 GMT";

@@ -1,7 +1,8 @@
 //! Decimal numbers to bytes and back, without allocation and without surprises.
 
 /// Appends a number in decimal digits.
-pub(crate) fn push(out: &mut Vec<u8>, value: u64) {
+#[inline]
+pub fn push(out: &mut Vec<u8>, value: u64) {
     let mut digits = [0u8; 20];
     let (mut at, mut rest) = (digits.len(), value);
     loop {
@@ -16,7 +17,7 @@ pub(crate) fn push(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Reads digits and nothing else; a number too large to hold is the largest.
-pub(crate) fn read(text: &[u8]) -> Option<u64> {
+pub fn read(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
     }
@@ -26,7 +27,7 @@ pub(crate) fn read(text: &[u8]) -> Option<u64> {
 }
 
 /// Reads a number of seconds as RFC 9111 §1.2.2 has it: past 2^31 it is 2^31.
-pub(crate) fn read_seconds(text: &[u8]) -> Option<u32> {
+pub fn read_seconds(text: &[u8]) -> Option<u32> {
     read(text).map(|seconds| seconds.min(1 << 31) as u32)
 }
 

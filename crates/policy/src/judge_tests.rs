@@ -1,6 +1,7 @@
 //! A stored response, a request, and what is done.
 
 use super::*;
+use crate::written::fields;
 
 /// Fresh for ten seconds from tick 1000 on.
 const TERMS: Terms = Terms {
@@ -10,10 +11,6 @@ const TERMS: Terms = Terms {
     explicit: true,
     ..Terms::expired(1_000)
 };
-
-fn fields(text: &str) -> Fields {
-    Fields::parse(text.as_bytes()).expect("valid fields")
-}
 
 /// What is done after so many seconds, in one line.
 fn judged(terms: &Terms, after_seconds: i64, request: &str, rules: &Rules) -> String {

@@ -15,7 +15,7 @@ mod clean;
 mod coding;
 pub mod conditional;
 pub mod date;
-mod digits;
+pub mod digits;
 pub mod directives;
 mod entity_tag;
 pub mod forwarding;
@@ -68,3 +68,5 @@ pub use verdict::Verdict;
 mod garbage_tests;
 #[cfg(test)]
 mod generator;
+#[cfg(test)]
+mod written;

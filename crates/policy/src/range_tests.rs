@@ -1,10 +1,7 @@
 //! Lines of `Range` and the bytes that are sent.
 
 use super::*;
-
-fn fields(text: &str) -> Fields {
-    Fields::parse(text.as_bytes()).expect("valid fields")
-}
+use crate::written::fields;
 
 fn shown(selection: &Selection) -> String {
     let one = |range: &RangeInclusive<u64>| format!("{}-{}", range.start(), range.end());

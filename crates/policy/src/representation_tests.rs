@@ -1,17 +1,8 @@
 //! Which responses may be coded, and what is said of those that are.
 
 use super::*;
+use crate::written::{fields, rendered};
 use crate::{Conditional, evaluate};
-
-fn fields(text: &str) -> Fields {
-    Fields::parse(text.as_bytes()).expect("valid fields")
-}
-
-fn rendered(fields: &Fields) -> String {
-    let mut out = Vec::new();
-    fields.render(&mut out);
-    String::from_utf8(out).expect("text").replace("\r\n", "|")
-}
 
 #[test]
 fn text_that_is_whole_and_long_enough_may_be_coded() {

@@ -63,10 +63,7 @@ mod tests {
     use http::Method;
 
     use super::*;
-
-    fn fields(text: &str) -> Fields {
-        Fields::parse(text.as_bytes()).expect("valid fields")
-    }
+    use crate::written::fields;
 
     #[test]
     fn only_protocols_that_are_not_http_reach_the_origin() {

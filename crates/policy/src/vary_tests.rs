@@ -1,10 +1,7 @@
 //! Two requests, one `Vary`: do they select the same variant?
 
 use super::*;
-
-fn fields(text: &str) -> Fields {
-    Fields::parse(text.as_bytes()).expect("valid fields")
-}
+use crate::written::fields;
 
 fn key(vary: &str, request: &str) -> Option<VaryKey> {
     VaryKey::of(&fields(&format!("vary: {vary}")), &fields(request))

@@ -4,7 +4,7 @@
 //! `Connection` are written anew.
 
 use base::Now;
-use policy::cache_status;
+use policy::{cache_status, digits};
 use wire::{Name, ResponseHead, Version};
 
 use crate::reply::{Head, Payload, Reply};
@@ -27,7 +27,7 @@ pub(crate) fn head(out: &mut Vec<u8>, reply: &Reply, persistence: Persistence, n
             if let Some(stored) = page.as_stored() {
                 out.extend_from_slice(coded.as_ref().map_or(stored.head(), |it| &it.head));
                 out.extend_from_slice(b"age: ");
-                number(out, *age_seconds);
+                digits::push(out, *age_seconds);
                 out.extend_from_slice(b"\r\ncache-status: ");
                 cache_status::write(out, reply.verdict, *ttl_seconds, *origin_status);
                 if *is_new {
@@ -77,7 +77,7 @@ pub(crate) fn stored_head(head: &ResponseHead, body_bytes: usize) -> Vec<u8> {
     head.fields.render(&mut out);
     if bears_length(head.status) {
         out.extend_from_slice(b"content-length: ");
-        number(&mut out, body_bytes as u64);
+        digits::push(&mut out, body_bytes as u64);
         out.extend_from_slice(b"\r\n");
     }
     out
@@ -126,26 +126,11 @@ fn status_line(out: &mut Vec<u8>, status: u16) {
         return;
     }
     out.extend_from_slice(b"HTTP/1.1 ");
-    number(out, u64::from(status));
+    digits::push(out, u64::from(status));
     out.push(b' ');
     let phrase = http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
     out.extend_from_slice(phrase.unwrap_or("Status").as_bytes());
     out.extend_from_slice(b"\r\n");
-}
-
-/// Writes a number in decimal digits.
-pub(crate) fn number(out: &mut Vec<u8>, value: u64) {
-    let mut digits = [0u8; 20];
-    let (mut at, mut rest) = (digits.len(), value);
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]
@@ -162,7 +147,7 @@ mod tests {
             (4096, "4096", "1000"),
         ] {
             let (mut out, mut chunk) = (Vec::new(), Vec::new());
-            number(&mut out, value as u64);
+            digits::push(&mut out, value as u64);
             chunk_size(&mut chunk, value);
             assert_eq!(out, decimal.as_bytes());
             assert_eq!(chunk, format!("{hex}\r\n").into_bytes());

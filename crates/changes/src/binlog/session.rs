@@ -1,5 +1,6 @@
 //! One session: from the connection to the moment when nothing is followed any more.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -23,11 +24,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 const PAYLOAD: u8 = 40;
 
 /// Follows the log until that fails.
-pub(super) async fn run(address: Address, inlet: Inlet) -> Lost {
-    let (mut stream, places) = match begin(&address).await {
-        Ok(begun) => begun,
-        Err(lost) => return lost,
-    };
+pub(super) async fn run(address: Address, inlet: Inlet) -> Result<Infallible, Lost> {
+    let (mut stream, places) = begin(&address).await?;
     let mut session = Session {
         database: address.database.clone(),
         reader: Reader::after(places.as_deref().unwrap_or_default()),
@@ -40,17 +38,15 @@ pub(super) async fn run(address: Address, inlet: Inlet) -> Lost {
     let mut is_first = true;
     loop {
         let event = match timeout(SILENCE_MAX, stream.next()).await {
-            Err(_) => return Lost::Silent,
-            Ok(None) => return Lost::Disconnected,
-            Ok(Some(Err(error))) => return lost(&error),
+            Err(_) => return Err(Lost::Silent),
+            Ok(None) => return Err(Lost::Disconnected),
+            Ok(Some(Err(error))) => return Err(lost(&error)),
             Ok(Some(Ok(event))) => event,
         };
         if std::mem::take(&mut is_first) {
             session.inlet.tell(Event::Recovered);
         }
-        if let Err(lost) = session.hear(&event).await {
-            return lost;
-        }
+        session.hear(&event).await?;
     }
 }
 

@@ -46,7 +46,7 @@ mod tree;
 
 use std::convert::Infallible;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::io::Interest;
@@ -65,18 +65,10 @@ const QUIET: Duration = Duration::from_secs(1);
 
 /// Watches the folder, or the file, at `path` for ever.
 pub(crate) async fn follow(path: PathBuf, inlet: Inlet) {
-    repeat(&inlet, || session(path.clone(), inlet.clone())).await;
+    repeat(&inlet, || watch(path.clone(), inlet.clone())).await;
 }
 
-async fn session(path: PathBuf, inlet: Inlet) -> Lost {
-    match watch(&path, &inlet).await {
-        Ok(never) => match never {},
-        Err(lost) => lost,
-    }
-}
-
-async fn watch(path: &Path, inlet: &Inlet) -> Result<Infallible, Lost> {
-    let path = path.to_owned();
+async fn watch(path: PathBuf, inlet: Inlet) -> Result<Infallible, Lost> {
     let mut tree = apart(move || Tree::stand(&path)).await??;
     let heard = wait_at(tree.handle()?)?;
     inlet.tell(Event::Recovered);

@@ -39,5 +39,5 @@ pub(crate) async fn follow(address: Address, inlet: Inlet) {
 
 /// Watches the tables of `address` for ever.
 pub(crate) async fn poll(address: Address, inlet: Inlet) {
-    repeat(&inlet, || poll::session(address.clone(), inlet.clone())).await;
+    repeat(&inlet, || poll::watch(address.clone(), inlet.clone())).await;
 }

@@ -34,16 +34,9 @@ const NOW: &str = "\
         EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() \
             AND pid <> pg_backend_pid() AND application_name IS DISTINCT FROM 'wick')";
 
-pub(super) async fn session(address: Address, inlet: Inlet) -> Lost {
-    match watch(&address, &inlet).await {
-        Ok(never) => match never {},
-        Err(lost) => lost,
-    }
-}
-
-async fn watch(address: &Address, inlet: &Inlet) -> Result<Infallible, Lost> {
-    let connection = Connection::open(address).await?;
-    let database = database(address);
+pub(super) async fn watch(address: Address, inlet: Inlet) -> Result<Infallible, Lost> {
+    let connection = Connection::open(&address).await?;
+    let database = database(&address);
     let mut snapshot = Snapshot::now(&connection).await?;
     let mut catalog = catalog::read(&connection).await?;
     let mut counters = catalog::counters(&connection, &catalog, Relation::has_rows).await?;

@@ -1,5 +1,6 @@
 //! One session: from the connection to the moment when nothing is followed any more.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::connection::{Connection, database};
@@ -10,15 +11,12 @@ use crate::queue::Inlet;
 use crate::{Address, Event, Lost, Rung};
 
 /// Follows the log until that fails.
-pub(super) async fn run(address: Address, inlet: Inlet) -> Lost {
-    let (mut stream, mut watch) = match begin(&address, &inlet).await {
-        Ok(begun) => begun,
-        Err(lost) => return lost,
-    };
+pub(super) async fn run(address: Address, inlet: Inlet) -> Result<Infallible, Lost> {
+    let (mut stream, mut watch) = begin(&address, &inlet).await?;
     inlet.tell(Event::Recovered);
     tokio::select! {
-        lost = stream.follow() => lost,
-        lost = watch.run() => lost,
+        end = stream.follow() => end,
+        end = watch.run() => end,
     }
 }
 

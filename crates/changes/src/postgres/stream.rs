@@ -5,6 +5,7 @@
 //! wait for us, 128 MB if every one is a row of that size, some kilobytes as a rule; a
 //! larger row ends the session, and the next one begins behind it.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -85,17 +86,15 @@ impl Stream {
     }
 
     /// Tells what comes, until nothing comes any more.
-    pub(super) async fn follow(&mut self) -> Lost {
+    pub(super) async fn follow(&mut self) -> Result<Infallible, Lost> {
         loop {
             let event = match self.client.recv().await {
                 Ok(Some(event)) => event,
-                Ok(None) => return Lost::Disconnected,
-                Err(error) => return lost(&error),
+                Ok(None) => return Err(Lost::Disconnected),
+                Err(error) => return Err(lost(&error)),
             };
             self.shared.heard.fetch_add(1, Ordering::Relaxed);
-            if let Err(lost) = self.hear(event) {
-                return lost;
-            }
+            self.hear(event)?;
         }
     }
 

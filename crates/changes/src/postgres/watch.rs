@@ -109,14 +109,7 @@ impl Watch {
     }
 
     /// Looks again and again, until that fails.
-    pub(super) async fn run(&mut self) -> Lost {
-        match self.go_on().await {
-            Ok(never) => match never {},
-            Err(lost) => lost,
-        }
-    }
-
-    async fn go_on(&mut self) -> Result<Infallible, Lost> {
+    pub(super) async fn run(&mut self) -> Result<Infallible, Lost> {
         let mut quiet = 0;
         let mut pulse = Pulse::new();
         loop {

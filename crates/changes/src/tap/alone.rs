@@ -22,19 +22,12 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Hears the tap for ever.
 pub(crate) async fn follow(shared: Arc<Shared>, inlet: Inlet) {
-    repeat(&inlet, || session(shared.clone(), inlet.clone())).await;
+    repeat(&inlet, || listen(shared.clone(), inlet.clone())).await;
 }
 
-async fn session(shared: Arc<Shared>, inlet: Inlet) -> Lost {
-    match listen(&shared, &inlet).await {
-        Ok(never) => match never {},
-        Err(lost) => lost,
-    }
-}
-
-async fn listen(shared: &Shared, inlet: &Inlet) -> Result<std::convert::Infallible, Lost> {
+async fn listen(shared: Arc<Shared>, inlet: Inlet) -> Result<std::convert::Infallible, Lost> {
     let mut connection = connect(&shared.address).await?;
-    let _place = shared.hearers.join(inlet, &shared.address.database, None).ok_or_else(gone)?;
+    let _place = shared.hearers.join(&inlet, &shared.address.database, None).ok_or_else(gone)?;
     loop {
         tokio::time::sleep(EVERY).await;
         match timeout(SILENCE_MAX, connection.ping()).await {

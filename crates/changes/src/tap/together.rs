@@ -52,17 +52,10 @@ const COUNTS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN (\
 
 /// Hears the tap and asks the server for ever.
 pub(crate) async fn follow(shared: Arc<Shared>, inlet: Inlet) {
-    repeat(&inlet, || session(shared.clone(), inlet.clone())).await;
+    repeat(&inlet, || listen(shared.clone(), inlet.clone())).await;
 }
 
-async fn session(shared: Arc<Shared>, inlet: Inlet) -> Lost {
-    match listen(&shared, &inlet).await {
-        Ok(never) => match never {},
-        Err(lost) => lost,
-    }
-}
-
-async fn listen(shared: &Shared, inlet: &Inlet) -> Result<std::convert::Infallible, Lost> {
+async fn listen(shared: Arc<Shared>, inlet: Inlet) -> Result<std::convert::Infallible, Lost> {
     let address = &shared.address;
     let mut connection = connect(address).await?;
     // MySQL 8 answers from a day-old note unless told otherwise; MariaDB doesn't know the word.
@@ -70,7 +63,7 @@ async fn listen(shared: &Shared, inlet: &Inlet) -> Result<std::convert::Infallib
     let mut known = tables(&mut connection, address).await?;
     let judge = Arc::new(Mutex::new(Judge::default()));
     let database = &address.database;
-    let _place = shared.hearers.join(inlet, database, Some(judge.clone())).ok_or_else(gone)?;
+    let _place = shared.hearers.join(&inlet, database, Some(judge.clone())).ok_or_else(gone)?;
     loop {
         tokio::time::sleep(EVERY).await;
         if shared.hearers.is_closed() {
@@ -78,7 +71,7 @@ async fn listen(shared: &Shared, inlet: &Inlet) -> Result<std::convert::Infallib
         }
         let now = tables(&mut connection, address).await?;
         // After the tables: who changed one has been counted before.
-        let round = count(shared, &mut connection).await?;
+        let round = count(&shared, &mut connection).await?;
         let changes = compare(&known, &now);
         known = now;
         if changes.iter().any(|change| change.operation == Operation::Schema) {

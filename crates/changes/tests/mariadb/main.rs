@@ -4,16 +4,16 @@
 //! gave it, so that nothing waits for a clock; [`WAIT`] is only how long a feed that
 //! says nothing is listened to before the test gives up.
 
+#[path = "../shared/daemon.rs"]
+mod daemon;
+#[path = "../shared/hearing.rs"]
+mod hearing;
 mod server;
 mod trouble;
 
-use std::time::Duration;
-
-use changes::{Address, Change, Column, Event, Feed, Gtid, KeyClass, Place};
+use changes::{Address, Event, Feed, Gtid, Place};
+use hearing::{WAIT, show, until};
 use server::{PASSWORD, Server};
-
-/// How long a feed is listened to that says nothing.
-const WAIT: Duration = Duration::from_secs(20);
 
 const BINLOG: &[&str] = &["--log-bin=log", "--server-id=1"];
 
@@ -102,21 +102,6 @@ const WRITES: &[Write] = &[
     write("CREATE DATABASE other", &["Schema   ?"], &["Schema   ?"]),
 ];
 
-/// A change in a line.
-fn show(change: &Change) -> String {
-    let column = |column: &Column| match column {
-        Column::Name(name) => name.to_string(),
-        Column::Ordinal(ordinal) => ordinal.to_string(),
-    };
-    let columns: Vec<String> = change.columns.iter().map(column).collect();
-    let key = match &change.key {
-        KeyClass::Of(class) => class,
-        KeyClass::Plain => "-",
-        KeyClass::Unknown => "?",
-    };
-    format!("{:?} {} {} {key}", change.operation, change.table, columns.join("+"))
-}
-
 async fn next(feed: &mut Feed) -> Event {
     tokio::time::timeout(WAIT, feed.next()).await.expect("the feed says something")
 }
@@ -126,25 +111,6 @@ async fn following(address: Address) -> Feed {
     let mut feed = Feed::binlog(address);
     until(&mut feed, |event| *event == Event::Recovered).await;
     feed
-}
-
-/// The events up to the one that `is_it`.
-async fn until(feed: &mut Feed, is_it: impl Fn(&Event) -> bool) -> Vec<Event> {
-    let mut heard = Vec::new();
-    let listen = async {
-        loop {
-            let event = feed.next().await;
-            let is_last = is_it(&event);
-            heard.push(event);
-            if is_last {
-                return;
-            }
-        }
-    };
-    let is_heard = tokio::time::timeout(WAIT, listen).await.is_ok();
-    heard.retain(|event| *event != Event::Idle);
-    assert!(is_heard, "only {heard:?}");
-    heard
 }
 
 /// What the feed tells of `statements`, up to the commit that the server gave them.

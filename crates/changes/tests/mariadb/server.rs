@@ -5,11 +5,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use changes::{Address, Door, Secret};
 use tempfile::TempDir;
+
+use crate::daemon;
 
 const SERVER: &str = "/usr/sbin/mariadbd";
 const INSTALLER: &str = "/usr/bin/mariadb-install-db";
@@ -39,7 +41,7 @@ impl Server {
             eprintln!("SKIPPED: mariadb-server is not installed; scripts/setup test installs it");
             return None;
         }
-        let folder = folder();
+        let folder = daemon::folder("db", SYSTEM_USER);
         let installed = installed();
         let copied = Command::new("cp")
             .arg("--archive")
@@ -137,22 +139,16 @@ impl Drop for Server {
     }
 }
 
-/// Data that were installed once, for every server to begin with. They go with the last
-/// of the servers; what is static would stay.
 fn installed() -> Arc<TempDir> {
     static INSTALLED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
-    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(folder) = installed.upgrade() {
-        return folder;
-    }
-    let folder = Arc::new(folder());
-    let mut install = as_its_user(INSTALLER, folder.path());
-    install.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
-    install.arg("--skip-test-db").args(SMALL).arg(datadir(folder.path()));
-    let output = install.output().expect("the installer runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    *installed = Arc::downgrade(&folder);
-    folder
+    daemon::installed(&INSTALLED, || {
+        let folder = daemon::folder("db", SYSTEM_USER);
+        let mut install = daemon::as_its_user(INSTALLER, SYSTEM_USER, folder.path());
+        install.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
+        install.arg("--skip-test-db").args(SMALL).arg(datadir(folder.path()));
+        daemon::run(install);
+        folder
+    })
 }
 
 fn datadir(folder: &Path) -> String {
@@ -160,7 +156,7 @@ fn datadir(folder: &Path) -> String {
 }
 
 fn spawn(folder: &Path, settings: &[String]) -> Child {
-    let mut server = as_its_user(SERVER, folder);
+    let mut server = daemon::as_its_user(SERVER, SYSTEM_USER, folder);
     server.args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=32M"]);
     server.args(SMALL).arg("--innodb-flush-log-at-trx-commit=2").arg(datadir(folder));
     server.arg(format!("--socket={}", folder.join("db").display()));
@@ -169,32 +165,4 @@ fn spawn(folder: &Path, settings: &[String]) -> Child {
     server.args(settings);
     server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     server.spawn().expect("the server starts")
-}
-
-/// A folder that the server may write and everybody may walk through. Its name is
-/// short: the system allows a socket's path no more than 107 bytes.
-fn folder() -> TempDir {
-    let folder = TempDir::with_prefix("db").expect("a temporary folder");
-    let mut make = Command::new("install");
-    make.args(["--directory", "--mode=755"]);
-    if is_root() {
-        make.args(["--owner", SYSTEM_USER, "--group", SYSTEM_USER]);
-    }
-    assert!(make.arg(folder.path()).status().expect("install runs").success());
-    folder
-}
-
-/// A command that ends with us; where we are root it runs as the user of the package.
-fn as_its_user(program: &str, folder: &Path) -> Command {
-    let mut command = Command::new("setpriv");
-    command.env("TMPDIR", folder).args(["--pdeathsig", "KILL"]);
-    if is_root() {
-        command.args(["--reuid", SYSTEM_USER, "--regid", SYSTEM_USER, "--clear-groups"]);
-    }
-    command.arg(program);
-    command
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }

@@ -5,11 +5,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use changes::{Address, Door, Secret};
 use tempfile::TempDir;
+
+use crate::daemon;
 
 /// Where Debian keeps them, by version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -39,7 +41,7 @@ impl Server {
             eprintln!("SKIPPED: postgresql is not installed; scripts/setup test installs it");
             return None;
         }
-        let folder = folder();
+        let folder = daemon::folder("pg", SYSTEM_USER);
         let installed = installed();
         let copied = Command::new("cp")
             .arg("--archive")
@@ -203,25 +205,19 @@ fn psql(folder: &Path, user: &str, password: &str, database: &str) -> Command {
     client
 }
 
-/// Data that were installed once, for every server to begin with. They go with the last
-/// of the servers; what is static would stay.
 fn installed() -> Arc<TempDir> {
     static INSTALLED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
-    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(folder) = installed.upgrade() {
-        return folder;
-    }
-    let folder = Arc::new(folder());
-    let secret = folder.path().join("secret");
-    std::fs::write(&secret, PASSWORD).expect("a file");
-    let mut install = as_its_user("initdb", folder.path());
-    install.args(["--auth=scram-sha-256", "--username", ADMINISTRATOR, "--no-sync"]);
-    install.args(["--encoding=UTF8", "--locale=C.UTF-8", "--pwfile"]).arg(secret);
-    install.arg("--pgdata").arg(folder.path().join("data"));
-    let output = install.output().expect("the installer runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    *installed = Arc::downgrade(&folder);
-    folder
+    daemon::installed(&INSTALLED, || {
+        let folder = daemon::folder("pg", SYSTEM_USER);
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, PASSWORD).expect("a file");
+        let mut install = as_its_user("initdb", folder.path());
+        install.args(["--auth=scram-sha-256", "--username", ADMINISTRATOR, "--no-sync"]);
+        install.args(["--encoding=UTF8", "--locale=C.UTF-8", "--pwfile"]).arg(secret);
+        install.arg("--pgdata").arg(folder.path().join("data"));
+        daemon::run(install);
+        folder
+    })
 }
 
 /// Small, and nothing waits for the disk: all of it is gone in a minute.
@@ -239,28 +235,9 @@ fn spawn(folder: &Path, settings: &[String]) -> Child {
     server.spawn().expect("the server starts")
 }
 
-/// A folder that the server may write and everybody may walk through. Its name is
-/// short: the system allows a socket's path no more than 107 bytes.
-fn folder() -> TempDir {
-    let folder = TempDir::with_prefix("pg").expect("a temporary folder");
-    let mut make = Command::new("install");
-    make.args(["--directory", "--mode=755"]);
-    if is_root() {
-        make.args(["--owner", SYSTEM_USER, "--group", SYSTEM_USER]);
-    }
-    assert!(make.arg(folder.path()).status().expect("install runs").success());
-    folder
-}
-
-/// A command that ends with us; where we are root it runs as the user of the package.
 fn as_its_user(program: &str, folder: &Path) -> Command {
-    let mut command = Command::new("setpriv");
-    command.env("TMPDIR", folder).args(["--pdeathsig", "KILL"]);
-    if is_root() {
-        command.args(["--reuid", SYSTEM_USER, "--regid", SYSTEM_USER, "--clear-groups"]);
-    }
-    command.arg(programs().expect("a server is installed").join(program));
-    command
+    let programs = programs().expect("a server is installed");
+    daemon::as_its_user(programs.join(program), SYSTEM_USER, folder)
 }
 
 /// The programs of the latest version that is there.
@@ -269,8 +246,4 @@ fn programs() -> Option<PathBuf> {
     let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
     let latest = versions.map(|entry| entry.path()).max_by_key(number)?.join("bin");
     latest.join("initdb").exists().then_some(latest)
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }

@@ -4,6 +4,10 @@
 //! That holds for a moment that no clock is needed for: when PHP says that a line of code is
 //! done, what it changed lies in the feed.
 
+#[path = "../shared/daemon.rs"]
+mod daemon;
+#[path = "../shared/hearing.rs"]
+mod hearing;
 mod php;
 #[path = "../mariadb/server.rs"]
 #[expect(dead_code, reason = "it is another test's, too")]
@@ -11,15 +15,11 @@ mod server;
 mod together;
 mod trouble;
 
-use std::time::Duration;
-
-use changes::{Change, Column, Event, Feed, KeyClass, Tap};
+use changes::{Event, Feed, Tap};
+use hearing::{WAIT, show, until};
 use php::Php;
 use server::Server;
 use tempfile::TempDir;
-
-/// How long a feed is listened to that says nothing.
-const WAIT: Duration = Duration::from_secs(20);
 
 const SETTINGS: &[&str] = &["--max-allowed-packet=64M"];
 
@@ -226,21 +226,6 @@ const PDO: &[Line] = &[
     ),
 ];
 
-/// A change in a line.
-fn show(change: &Change) -> String {
-    let column = |column: &Column| match column {
-        Column::Name(name) => name.to_string(),
-        Column::Ordinal(ordinal) => ordinal.to_string(),
-    };
-    let columns: Vec<String> = change.columns.iter().map(column).collect();
-    let key = match &change.key {
-        KeyClass::Of(class) => class,
-        KeyClass::Plain => "-",
-        KeyClass::Unknown => "?",
-    };
-    format!("{:?} {} {} {key}", change.operation, change.table, columns.join("+"))
-}
-
 /// What lies in the feed at this moment.
 fn told(feed: &mut Feed) -> Vec<String> {
     let changes = std::iter::from_fn(|| feed.ready()).filter_map(|event| match event {
@@ -248,25 +233,6 @@ fn told(feed: &mut Feed) -> Vec<String> {
         _ => None,
     });
     changes.collect()
-}
-
-/// The events up to the one that `is_it`.
-async fn until(feed: &mut Feed, is_it: impl Fn(&Event) -> bool) -> Vec<Event> {
-    let mut heard = Vec::new();
-    let listen = async {
-        loop {
-            let event = feed.next().await;
-            let is_last = is_it(&event);
-            heard.push(event);
-            if is_last {
-                return;
-            }
-        }
-    };
-    let is_heard = tokio::time::timeout(WAIT, listen).await.is_ok();
-    heard.retain(|event| *event != Event::Idle);
-    assert!(is_heard, "only {heard:?}");
-    heard
 }
 
 /// A tap before `server`, in a folder that everybody may walk through.

@@ -1,17 +1,9 @@
 //! Caddyfiles as people have them, and what is made of them.
 
-use super::*;
-use crate::library::Nothing;
-use crate::{report, settle, write};
+use crate::Language;
 
 fn import(text: &str) -> (String, String) {
-    let source = Source { name: "C".into(), text: text.into() };
-    let mut imported = read(&source, &Nothing).expect("it can be read");
-    settle::settle(&mut imported);
-    let lines = write(&imported);
-    let lines: Vec<_> =
-        lines.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
-    (lines.join("\n"), report(&imported))
+    crate::tests::import(Language::Caddy, "C", text)
 }
 
 const LISTEN: &str = "listen = [\"0.0.0.0:80\", \"[::]:80\"]";

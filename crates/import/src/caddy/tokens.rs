@@ -5,6 +5,7 @@
 //! a text that ends with its name.
 
 use crate::ImportError;
+use crate::cursor::{Cursor, Mark};
 use crate::library::Source;
 
 /// A word, where it stands, and whether it was quoted: a quoted brace opens nothing.
@@ -28,77 +29,49 @@ impl Word {
 
 /// Words of one line; lines that a backslash joins are one.
 pub(super) fn lines(source: &Source) -> Result<Vec<Vec<Word>>, ImportError> {
-    let text = source.text.strip_prefix('\u{feff}').unwrap_or(&source.text);
-    let mut reader = Reader { source, rest: text, line: 1, column: 1 };
+    let mut reader = Reader(Cursor::new(source));
     let mut lines = Vec::new();
     let mut words = Vec::new();
     loop {
-        match reader.peek() {
+        match reader.0.peek() {
             None | Some('\n') => {
                 if !words.is_empty() {
                     lines.push(std::mem::take(&mut words));
                 }
-                if reader.take().is_none() {
+                if reader.0.take().is_none() {
                     return Ok(lines);
                 }
             }
-            Some('#') => reader.skip_line(),
-            Some('\\') if reader.rest[1..].starts_with(['\n', '\r']) => {
-                reader.take();
-                while reader.peek() == Some('\r') {
-                    reader.take();
+            Some('#') => reader.0.skip_line(),
+            Some('\\') if reader.0.rest()[1..].starts_with(['\n', '\r']) => {
+                reader.0.take();
+                while reader.0.peek() == Some('\r') {
+                    reader.0.take();
                 }
-                reader.take();
+                reader.0.take();
             }
-            Some(letter) if letter.is_whitespace() => drop(reader.take()),
+            Some(letter) if letter.is_whitespace() => drop(reader.0.take()),
             Some(_) => words.push(reader.word()?),
         }
     }
 }
 
-struct Reader<'a> {
-    source: &'a Source,
-    rest: &'a str,
-    line: usize,
-    column: usize,
-}
+struct Reader<'a>(Cursor<'a>);
 
 impl Reader<'_> {
-    fn peek(&self) -> Option<char> {
-        self.rest.chars().next()
-    }
-
-    fn take(&mut self) -> Option<char> {
-        let letter = self.peek()?;
-        self.rest = &self.rest[letter.len_utf8()..];
-        match letter {
-            '\n' => (self.line, self.column) = (self.line + 1, 1),
-            _ => self.column += 1,
-        }
-        Some(letter)
-    }
-
-    fn skip_line(&mut self) {
-        while self.peek().is_some_and(|letter| letter != '\n') {
-            self.take();
-        }
-    }
-
     fn word(&mut self) -> Result<Word, ImportError> {
-        let (line, column) = (self.line, self.column);
-        let wrong = |what: String| {
-            let file = self.source.name.clone();
-            ImportError { file, line, column, what }
-        };
+        let mark @ Mark { line, column } = self.0.mark();
         let word = |text, is_quoted| Word { text, is_quoted, line, column };
-        match self.peek() {
+        match self.0.peek() {
             Some(quote @ ('"' | '`')) => {
-                let unended = wrong(format!("this {quote} is never closed: add another one"));
+                let unended =
+                    self.0.error(mark, format!("this {quote} is never closed: add another one"));
                 self.quoted(quote).map(|text| word(text, true)).ok_or(unended)
             }
-            Some('<') if self.rest.starts_with("<<") && is_marker(&self.rest[2..]) => {
-                let marker = self.rest[2..].lines().next().unwrap_or_default().trim();
-                let unended = wrong(format!("this text never ends: add a line with {marker}"));
+            Some('<') if self.0.rest().starts_with("<<") && is_marker(&self.0.rest()[2..]) => {
+                let marker = self.0.rest()[2..].lines().next().unwrap_or_default().trim();
+                let unended =
+                    self.0.error(mark, format!("this text never ends: add a line with {marker}"));
                 self.heredoc().map(|text| word(text, true)).ok_or(unended)
             }
             _ => Ok(word(self.plain(), false)),
@@ -106,12 +79,12 @@ impl Reader<'_> {
     }
 
     fn quoted(&mut self, quote: char) -> Option<String> {
-        self.take();
+        self.0.take();
         let mut text = String::new();
         loop {
-            match self.take()? {
+            match self.0.take()? {
                 letter if letter == quote => return Some(text),
-                '\\' if quote == '"' && self.peek() == Some('"') => text.extend(self.take()),
+                '\\' if quote == '"' && self.0.peek() == Some('"') => text.extend(self.0.take()),
                 letter => text.push(letter),
             }
         }
@@ -119,32 +92,32 @@ impl Reader<'_> {
 
     fn plain(&mut self) -> String {
         let mut text = String::new();
-        while let Some(letter) = self.peek().filter(|letter| !letter.is_whitespace()) {
+        while let Some(letter) = self.0.peek().filter(|letter| !letter.is_whitespace()) {
             text.push(letter);
-            self.take();
+            self.0.take();
         }
         text
     }
 
     /// `<<NAME`, lines, and a line that begins with the name.
     fn heredoc(&mut self) -> Option<String> {
-        let first = self.rest[2..].lines().next().unwrap_or_default();
+        let first = self.0.rest()[2..].lines().next().unwrap_or_default();
         let marker = first.trim().to_owned();
-        self.skip_line();
+        self.0.skip_line();
         let mut text = String::new();
         loop {
-            self.take()?;
-            let line = self.rest.lines().next()?;
+            self.0.take()?;
+            let line = self.0.rest().lines().next()?;
             let indent = line.len() - line.trim_start().len();
             if line.trim_start().starts_with(&marker) {
                 for _ in 0..line[..indent + marker.len()].chars().count() {
-                    self.take();
+                    self.0.take();
                 }
                 return Some(text);
             }
             text.push_str(line);
             text.push('\n');
-            self.skip_line();
+            self.0.skip_line();
         }
     }
 }

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use super::tokens::{Mark, Token, Tokens};
+use super::tokens::{Token, Tokens};
 use crate::ImportError;
-use crate::found::{Imported, Place, Why};
+use crate::cursor::Mark;
+use crate::found::{Imported, Place};
 use crate::library::{Shelf, Source};
 
 /// Blocks within blocks.
@@ -180,22 +181,10 @@ impl Parser<'_, '_> {
         if KNOWN_FILES.contains(&name) {
             return Ok(Vec::new());
         }
-        let mut directives = Vec::new();
-        match self.shelf.find(pattern) {
-            Ok(sources) => {
-                for source in &sources {
-                    let (imported, count) = (&mut *self.imported, &mut *self.count);
-                    let read =
-                        |shelf: &mut Shelf<'_>| parse_file(source, shelf, imported, (depth, count));
-                    directives.extend(self.shelf.within(source, read)?);
-                }
-            }
-            Err(why) => {
-                let advice = format!("it is not read: {why}");
-                self.imported.leave(&directive.place, &directive.quoted(), Why::Unknown, advice);
-            }
-        }
-        Ok(directives)
+        let (place, quoted, count) = (&directive.place, directive.quoted(), &mut *self.count);
+        self.shelf.include(pattern, (place, &quoted), self.imported, |source, shelf, imported| {
+            parse_file(source, shelf, imported, (depth, count))
+        })
     }
 }
 

@@ -1,18 +1,9 @@
 //! Configurations as people have them, and what is made of them.
 
-use super::*;
-use crate::library::Nothing;
-use crate::{report, settle, write};
+use crate::Language;
 
-/// The settings without their comments, and the list of what was left.
 fn import(text: &str) -> (String, String) {
-    let source = Source { name: "n".into(), text: text.into() };
-    let mut imported = read(&source, &Nothing).expect("it can be read");
-    settle::settle(&mut imported);
-    let lines = write(&imported);
-    let lines: Vec<_> =
-        lines.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
-    (lines.join("\n"), report(&imported))
+    crate::tests::import(Language::Nginx, "n", text)
 }
 
 fn check(text: &str, expected: &str) {

@@ -4,6 +4,7 @@
 //! begins a comment there, `${` belongs to a word, a backslash keeps the next letter.
 
 use crate::ImportError;
+use crate::cursor::{Cursor, Mark};
 use crate::library::Source;
 
 /// A piece of the text.
@@ -16,63 +17,30 @@ pub(super) enum Token {
     End,
 }
 
-/// A place in the text.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    pub(super) line: usize,
-    line_start: usize,
-    at: usize,
-}
-
 /// Reads pieces, one after the other.
-pub(super) struct Tokens<'a> {
-    source: &'a Source,
-    rest: &'a str,
-    line: usize,
-    line_start: usize,
-}
+pub(super) struct Tokens<'a>(Cursor<'a>);
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(source: &'a Source) -> Self {
-        let rest = source.text.strip_prefix('\u{feff}').unwrap_or(&source.text);
-        Self { source, rest, line: 1, line_start: source.text.len() - rest.len() }
+        Self(Cursor::new(source))
     }
 
     /// The place that is read now.
     pub(super) fn mark(&self) -> Mark {
-        let at = self.source.text.len() - self.rest.len();
-        Mark { line: self.line, line_start: self.line_start, at }
+        self.0.mark()
     }
 
     /// An error at a place.
     pub(super) fn error(&self, mark: Mark, what: impl Into<String>) -> ImportError {
-        let before = self.source.text.get(mark.line_start..mark.at).unwrap_or_default();
-        ImportError {
-            file: self.source.name.clone(),
-            line: mark.line,
-            column: before.chars().count() + 1,
-            what: what.into(),
-        }
-    }
-
-    fn take(&mut self) -> Option<char> {
-        let letter = self.rest.chars().next()?;
-        self.rest = &self.rest[letter.len_utf8()..];
-        if letter == '\n' {
-            self.line += 1;
-            self.line_start = self.source.text.len() - self.rest.len();
-        }
-        Some(letter)
+        self.0.error(mark, what)
     }
 
     fn skip_space(&mut self) {
-        while let Some(letter) = self.rest.chars().next() {
+        while let Some(letter) = self.0.peek() {
             if letter == '#' {
-                while self.rest.chars().next().is_some_and(|letter| letter != '\n') {
-                    self.take();
-                }
+                self.0.skip_line();
             } else if letter.is_whitespace() {
-                self.take();
+                self.0.take();
             } else {
                 break;
             }
@@ -82,10 +50,10 @@ impl<'a> Tokens<'a> {
     /// The next piece.
     pub(super) fn next(&mut self) -> Result<Token, ImportError> {
         self.skip_space();
-        let Some(first) = self.rest.chars().next() else { return Ok(Token::End) };
+        let Some(first) = self.0.peek() else { return Ok(Token::End) };
         match first {
             ';' | '{' | '}' => {
-                self.take();
+                self.0.take();
                 Ok(match first {
                     ';' => Token::Semicolon,
                     '{' => Token::Open,
@@ -108,12 +76,12 @@ impl<'a> Tokens<'a> {
         let unended = |tokens: &Self| {
             tokens.error(begin, format!("this {quote} is never closed: add another one"))
         };
-        self.take();
+        self.0.take();
         let mut word = String::new();
         loop {
-            match self.take().ok_or_else(|| unended(self))? {
+            match self.0.take().ok_or_else(|| unended(self))? {
                 '\\' => {
-                    let letter = self.take().ok_or_else(|| unended(self))?;
+                    let letter = self.0.take().ok_or_else(|| unended(self))?;
                     escaped(&mut word, letter);
                 }
                 letter if letter == quote => return Ok(Token::Word(word)),
@@ -124,15 +92,15 @@ impl<'a> Tokens<'a> {
 
     fn plain(&mut self) -> String {
         let mut word = String::new();
-        while let Some(letter) = self.rest.chars().next() {
+        while let Some(letter) = self.0.peek() {
             let is_variable = letter == '{' && word.ends_with('$');
             if letter.is_whitespace() || letter == ';' || letter == '{' && !is_variable {
                 break;
             }
-            self.take();
-            match (letter, self.rest.chars().next()) {
+            self.0.take();
+            match (letter, self.0.peek()) {
                 ('\\', Some(next)) => {
-                    self.take();
+                    self.0.take();
                     escaped(&mut word, next);
                 }
                 _ => word.push(letter),
@@ -147,14 +115,10 @@ impl<'a> Tokens<'a> {
         let unended = |tokens: &Self| tokens.error(begin, "this block is never closed: add a }");
         let mut depth = 1usize;
         while depth > 0 {
-            match self.take().ok_or_else(|| unended(self))? {
+            match self.0.take().ok_or_else(|| unended(self))? {
                 '{' => depth += 1,
                 '}' => depth -= 1,
-                '-' if self.rest.starts_with("-") => {
-                    while self.rest.chars().next().is_some_and(|letter| letter != '\n') {
-                        self.take();
-                    }
-                }
+                '-' if self.0.rest().starts_with('-') => self.0.skip_line(),
                 quote @ ('"' | '\'') => self.skip_string(quote),
                 _ => {}
             }
@@ -164,9 +128,9 @@ impl<'a> Tokens<'a> {
 
     /// A string of one line.
     fn skip_string(&mut self, quote: char) {
-        while let Some(letter) = self.take() {
+        while let Some(letter) = self.0.take() {
             match letter {
-                '\\' => drop(self.take()),
+                '\\' => drop(self.0.take()),
                 '\n' => return,
                 letter if letter == quote => return,
                 _ => {}

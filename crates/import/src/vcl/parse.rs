@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use super::tokens::{Mark, Token, Tokens};
+use super::tokens::{Token, Tokens};
 use crate::ImportError;
-use crate::found::{Imported, Place, Why};
+use crate::cursor::Mark;
+use crate::found::{Imported, Place};
 use crate::library::{Shelf, Source};
 
 /// Blocks within blocks.
@@ -145,21 +146,9 @@ impl Parser<'_, '_> {
         // Varnish has no patterns here but for `+glob`.
         let is_glob = statement.word(1) == "+" && statement.word(2) == "glob";
         let name = statement.word(if is_glob { 3 } else { 1 });
-        let mut statements = Vec::new();
-        match self.shelf.find(name) {
-            Ok(sources) => {
-                for source in &sources {
-                    let (imported, count) = (&mut *self.imported, &mut *self.count);
-                    let read =
-                        |shelf: &mut Shelf<'_>| parse_file(source, shelf, imported, (depth, count));
-                    statements.extend(self.shelf.within(source, read)?);
-                }
-            }
-            Err(why) => {
-                let advice = format!("it is not read: {why}");
-                self.imported.leave(&statement.place, &statement.quoted(), Why::Unknown, advice);
-            }
-        }
-        Ok(statements)
+        let (place, quoted, count) = (&statement.place, statement.quoted(), &mut *self.count);
+        self.shelf.include(name, (place, &quoted), self.imported, |source, shelf, imported| {
+            parse_file(source, shelf, imported, (depth, count))
+        })
     }
 }

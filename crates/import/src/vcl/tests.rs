@@ -1,17 +1,11 @@
 //! VCL as people have it, and what is made of it.
 
 use super::*;
+use crate::Language;
 use crate::library::Nothing;
-use crate::{report, settle, write};
 
 fn import(text: &str) -> (String, String) {
-    let source = Source { name: "v".into(), text: text.into() };
-    let mut imported = read(&source, &Nothing).expect("it can be read");
-    settle::settle(&mut imported);
-    let lines = write(&imported);
-    let lines: Vec<_> =
-        lines.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
-    (lines.join("\n"), report(&imported))
+    crate::tests::import(Language::Vcl, "v", text)
 }
 
 const BACKEND: &str = "vcl 4.1; backend default { .host = \"127.0.0.1\"; .port = \"8080\"; }";

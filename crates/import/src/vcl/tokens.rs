@@ -1,6 +1,7 @@
 //! Words, strings and signs of VCL.
 
 use crate::ImportError;
+use crate::cursor::{Cursor, Mark};
 use crate::library::Source;
 
 /// A piece of the text.
@@ -34,85 +35,48 @@ const SIGNS: &[&str] = &[
     "=", "~", "!", "<", ">", "+", "-", "*", "/", "%",
 ];
 
-/// A place in the text.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    pub(super) line: usize,
-    line_start: usize,
-    at: usize,
-}
-
 /// Reads pieces, one after the other.
-pub(super) struct Tokens<'a> {
-    source: &'a Source,
-    at: usize,
-    line: usize,
-    line_start: usize,
-}
+pub(super) struct Tokens<'a>(Cursor<'a>);
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(source: &'a Source) -> Self {
-        let at = if source.text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Self { source, at, line: 1, line_start: at }
+        Self(Cursor::new(source))
     }
 
+    /// An error at a place.
     pub(super) fn error(&self, mark: Mark, what: impl Into<String>) -> ImportError {
-        let before = self.source.text.get(mark.line_start..mark.at).unwrap_or_default();
-        ImportError {
-            file: self.source.name.clone(),
-            line: mark.line,
-            column: before.chars().count() + 1,
-            what: what.into(),
-        }
-    }
-
-    fn rest(&self) -> &'a str {
-        self.source.text.get(self.at..).unwrap_or_default()
-    }
-
-    /// Passes over so many bytes.
-    fn pass(&mut self, bytes: usize) {
-        let passed = self.rest().get(..bytes).unwrap_or_default();
-        if let Some(last) = passed.rfind('\n') {
-            self.line += passed.matches('\n').count();
-            self.line_start = self.at + last + 1;
-        }
-        self.at += passed.len();
-    }
-
-    fn mark(&self) -> Mark {
-        Mark { line: self.line, line_start: self.line_start, at: self.at }
+        self.0.error(mark, what)
     }
 
     /// Where the next piece begins.
     pub(super) fn next_mark(&mut self) -> Result<Mark, ImportError> {
         loop {
-            let rest = self.rest();
+            let rest = self.0.rest();
             let space = rest.len() - rest.trim_start().len();
             if space > 0 {
-                self.pass(space);
+                self.0.pass(space);
             } else if rest.starts_with('#') || rest.starts_with("//") {
-                self.pass(rest.find('\n').unwrap_or(rest.len()));
+                self.0.skip_line();
             } else if rest.starts_with("/*") {
                 self.until("*/", 2, "this comment is never closed: add */")?;
             } else {
-                return Ok(self.mark());
+                return Ok(self.0.mark());
             }
         }
     }
 
     /// Passes over a beginning and all up to an end; gives what is between.
     fn until(&mut self, end: &str, skip: usize, wrong: &str) -> Result<&'a str, ImportError> {
-        let inner = self.rest().get(skip..).unwrap_or_default();
-        let Some(length) = inner.find(end) else { return Err(self.error(self.mark(), wrong)) };
-        self.pass(skip + length + end.len());
+        let inner = self.0.rest().get(skip..).unwrap_or_default();
+        let Some(length) = inner.find(end) else { return Err(self.error(self.0.mark(), wrong)) };
+        self.0.pass(skip + length + end.len());
         Ok(&inner[..length])
     }
 
     /// The next piece.
     pub(super) fn next(&mut self) -> Result<Token, ImportError> {
         self.next_mark()?;
-        let rest = self.rest();
+        let rest = self.0.rest();
         let Some(first) = rest.chars().next() else { return Ok(Token::End) };
         const OPEN: &str = "this string is never closed";
         let text = |text: &str| Ok(Token::Text(text.to_owned()));
@@ -127,7 +91,7 @@ impl<'a> Tokens<'a> {
             return Ok(Token::Word("C{}C".into()));
         }
         if first == '"' {
-            let mark = self.mark();
+            let mark = self.0.mark();
             let inner = self.until("\"", 1, "this \" is never closed: add another one")?;
             if inner.contains('\n') {
                 return Err(self.error(mark, "this \" is not closed on its line: add another one"));
@@ -140,16 +104,18 @@ impl<'a> Tokens<'a> {
                 .char_indices()
                 .find(|&(at, c)| !(is_word(c) || c == '-' && is_followed(rest, at)))
                 .map_or(rest.len(), |(at, _)| at);
-            self.pass(end);
+            self.0.pass(end);
             return Ok(Token::Word(rest[..end].to_owned()));
         }
         match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             Some(sign) => {
-                self.pass(sign.len());
+                self.0.pass(sign.len());
                 Ok(Token::Sign(sign))
             }
-            None => Err(self
-                .error(self.mark(), format!("\"{}\" has no meaning here", first.escape_default()))),
+            None => Err(self.error(
+                self.0.mark(),
+                format!("\"{}\" has no meaning here", first.escape_default()),
+            )),
         }
     }
 }

@@ -13,7 +13,6 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::{Instant, sleep};
-use wire::{Fields, RequestHead};
 
 use super::*;
 
@@ -110,28 +109,9 @@ async fn next_target(io: &mut DuplexStream, input: &mut VecDeque<u8>) -> Option<
 }
 
 fn call(method: &Method, number: usize) -> Call {
-    let address = "127.0.0.1:80".parse().expect("an address");
     // A POST without a body could be had again, and must not be.
     let has_body = *method == Method::POST && number % 16 == 7;
-    let body = has_body.then(|| wire::body::full("body"));
-    let body_length = Some(if body.is_some() { 4 } else { 0 });
-    let head = RequestHead {
-        method: method.clone(),
-        target: format!("/{number}"),
-        host: "site".to_owned(),
-        fields: Fields::new(),
-        ..RequestHead::default()
-    };
-    Call {
-        head,
-        body,
-        body_length,
-        peer: address,
-        local: address,
-        scheme: "http",
-        is_counted: true,
-        early: None,
-    }
+    super::tests::call(&format!("{method} /{number}"), has_body.then_some("body"))
 }
 
 /// What became of a story.

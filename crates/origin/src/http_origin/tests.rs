@@ -103,7 +103,7 @@ async fn read_request(io: &mut DuplexStream) -> Option<String> {
     Some(text)
 }
 
-fn call(line: &str, body: Option<&'static str>) -> Call {
+pub(super) fn call(line: &str, body: Option<&'static str>) -> Call {
     let (method, target) = line.split_once(' ').expect("a method and a target");
     let head = RequestHead {
         method: method.parse().expect("a method"),

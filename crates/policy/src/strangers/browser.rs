@@ -158,16 +158,7 @@ fn tags(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn fields(text: &str) -> Fields {
-        Fields::parse(text.as_bytes()).expect("valid fields")
-    }
-
-    fn rendered(fields: &Fields) -> String {
-        let mut out = Vec::new();
-        fields.render(&mut out);
-        String::from_utf8(out).expect("text").replace("\r\n", "|")
-    }
+    use crate::written::{fields, rendered};
 
     #[test]
     fn a_shared_copy_keeps_what_describes_the_page() {

@@ -1,13 +1,10 @@
 //! Tables for cookies: read, removed, parsed and kept.
 
 use super::*;
+use crate::written::fields;
 
 /// 2023-11-14.
 const NOW: u64 = 1_700_000_000;
-
-fn fields(text: &str) -> Fields {
-    Fields::parse(text.as_bytes()).expect("valid fields")
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -157,10 +157,7 @@ fn push_lines<'a>(out: &mut Vec<u8>, lines: impl Iterator<Item = &'a [u8]>) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn fields(text: &str) -> Fields {
-        Fields::parse(text.as_bytes()).expect("valid fields")
-    }
+    use crate::written::fields;
 
     const CHROME: &str = "host: a.test\nuser-agent: x\nupgrade-insecure-requests: 1\n\
         accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\n\

@@ -93,10 +93,7 @@ fn without_default_port<'a>(authority: &'a [u8], scheme: &str) -> &'a [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn fields(text: &str) -> Fields {
-        Fields::parse(text.as_bytes()).expect("valid fields")
-    }
+    use crate::written::fields;
 
     fn check(request: &str, scheme: &str, host: &str, expected: Origin) {
         assert_eq!(origin_of(&fields(request), scheme, host), expected, "{request:?} at {host}");

@@ -5,13 +5,14 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tempfile::TempDir;
 
+use crate::daemon;
 use crate::wick::{is_root, until};
 
 const SERVER: &str = "/usr/sbin/mariadbd";
@@ -35,7 +36,7 @@ impl Database {
             eprintln!("SKIPPED: mariadb-server is not installed; scripts/setup test installs it");
             return None;
         }
-        let (folder, installed) = (folder(), installed());
+        let (folder, installed) = (daemon::folder("db", SYSTEM_USER), installed());
         let path = folder.path();
         let data = installed.path().join("data");
         let copied = Command::new("cp").arg("--archive").arg(data).arg(path).status();
@@ -126,58 +127,25 @@ fn supervise(folder: &Path) -> Child {
         "while [ -e {at}/run ]; do setpriv --pdeathsig KILL {SERVER} --defaults-file={at}/my.cnf; \
          sleep 0.05; done"
     );
-    let mut command = as_its_user("sh", folder);
+    let mut command = daemon::as_its_user("sh", SYSTEM_USER, folder);
     command.args(["-c", &script]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("the supervisor starts")
 }
 
-/// Data that were installed once, for every server to begin with. They go with the last
-/// of the servers.
 fn installed() -> Arc<TempDir> {
     static INSTALLED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
-    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(folder) = installed.upgrade() {
-        return folder;
-    }
-    let folder = Arc::new(folder());
-    let mut install = as_its_user(INSTALLER, folder.path());
-    install.args(["--no-defaults", "--skip-test-db", "--innodb-log-file-size=8M"]);
-    // As packages do it, where we can be root.
-    match is_root() {
-        true => install
-            .args(["--auth-root-authentication-method=socket", "--auth-root-socket-user=root"]),
-        false => install.arg("--auth-root-authentication-method=normal"),
-    };
-    install.arg(format!("--datadir={}", folder.path().join("data").display()));
-    let output = install.output().expect("the installer runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    *installed = Arc::downgrade(&folder);
-    folder
-}
-
-/// A folder that the server may write and everybody may walk through. Its name is
-/// short: the system allows a socket's path no more than 107 bytes.
-fn folder() -> TempDir {
-    let folder = TempDir::with_prefix("db").expect("a temporary folder");
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-    if is_root() {
-        let number = |flag: &str| {
-            let output = Command::new("id").args([flag, SYSTEM_USER]).output().expect("id runs");
-            let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            text.parse::<u32>().expect("the package made the user")
+    daemon::installed(&INSTALLED, || {
+        let folder = daemon::folder("db", SYSTEM_USER);
+        let mut install = daemon::as_its_user(INSTALLER, SYSTEM_USER, folder.path());
+        install.args(["--no-defaults", "--skip-test-db", "--innodb-log-file-size=8M"]);
+        // As packages do it, where we can be root.
+        match is_root() {
+            true => install
+                .args(["--auth-root-authentication-method=socket", "--auth-root-socket-user=root"]),
+            false => install.arg("--auth-root-authentication-method=normal"),
         };
-        chown(folder.path(), Some(number("--user")), Some(number("--group"))).expect("we are root");
-    }
-    folder
-}
-
-/// A command that ends with us; where we are root it runs as the user of the package.
-fn as_its_user(program: &str, folder: &Path) -> Command {
-    let mut command = Command::new("setpriv");
-    command.env("TMPDIR", folder).args(["--pdeathsig", "KILL"]);
-    if is_root() {
-        command.args(["--reuid", SYSTEM_USER, "--regid", SYSTEM_USER, "--clear-groups"]);
-    }
-    command.arg(program);
-    command
+        install.arg(format!("--datadir={}", folder.path().join("data").display()));
+        daemon::run(install);
+        folder
+    })
 }

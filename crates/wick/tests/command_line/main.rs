@@ -5,6 +5,8 @@
 
 mod changes;
 mod compression;
+#[path = "../../../changes/tests/shared/daemon.rs"]
+mod daemon;
 mod database;
 mod demo;
 mod explain;

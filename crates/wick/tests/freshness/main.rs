@@ -26,6 +26,8 @@ mod browser;
 #[allow(dead_code, reason = "attackers need more of it")]
 #[path = "../strangers/client.rs"]
 mod client;
+#[path = "../../../changes/tests/shared/daemon.rs"]
+mod daemon;
 mod edit_to_seen;
 mod edits;
 mod figures;

@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use changes::{Address, Door, Lost};
+use changes::{Address, Lost, connect};
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, OptsBuilder};
+use mysql_async::{Conn, Error};
 use tokio::time::timeout;
 
 /// How long a server may take for an answer.
@@ -32,16 +32,7 @@ pub(super) struct Identity {
 impl Database {
     /// A connection.
     pub(super) async fn connect(&self) -> Result<Conn, Lost> {
-        let password = self.0.password.reveal();
-        let options = OptsBuilder::default()
-            .user(Some(&self.0.user))
-            .pass((!password.is_empty()).then_some(password))
-            .prefer_socket(false);
-        let options = match &self.0.door {
-            Door::Socket(path) => options.socket(Some(path.to_string_lossy())),
-            Door::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
-        };
-        self.bounded(Conn::new(options)).await
+        bounded(Conn::new(connect::options(&self.0))).await
     }
 
     /// Who the server is.
@@ -49,8 +40,7 @@ impl Database {
         const WHO: &str = "SELECT VERSION(), @@socket, \
             CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@pid_file)";
         let mut connection = self.connect().await?;
-        let row: Option<(String, String, String)> =
-            self.bounded(connection.query_first(WHO)).await?;
+        let row: Option<(String, String, String)> = bounded(connection.query_first(WHO)).await?;
         let (version, socket, name) = row.ok_or(Lost::Unreadable)?;
         Ok(Identity { name, socket: socket.into(), is_mariadb: version.contains("MariaDB") })
     }
@@ -59,7 +49,7 @@ impl Database {
     pub(super) async fn run(&self, statements: &[String]) -> Result<(), Lost> {
         let mut connection = self.connect().await?;
         for statement in statements {
-            self.bounded(connection.query_drop(statement)).await?;
+            bounded(connection.query_drop(statement)).await?;
         }
         Ok(())
     }
@@ -68,7 +58,7 @@ impl Database {
     pub(super) async fn has_user(&self, name: &str) -> Result<bool, Lost> {
         const COUNT: &str = "SELECT COUNT(*) FROM mysql.user WHERE User = ? AND Host = 'localhost'";
         let mut connection = self.connect().await?;
-        let count: Option<u64> = self.bounded(connection.exec_first(COUNT, (name,))).await?;
+        let count: Option<u64> = bounded(connection.exec_first(COUNT, (name,))).await?;
         Ok(count.is_some_and(|count| count > 0))
     }
 
@@ -76,26 +66,14 @@ impl Database {
     pub(super) async fn value(&self, name: &str) -> Option<String> {
         let mut connection = self.connect().await.ok()?;
         let question = format!("SELECT CAST(@@global.{name} AS CHAR)");
-        self.bounded(connection.query_first(question)).await.ok()?
+        bounded(connection.query_first(question)).await.ok()?
     }
+}
 
-    /// The answer, if it comes in time.
-    async fn bounded<T>(&self, asked: impl Future<Output = Result<T, Error>>) -> Result<T, Lost> {
-        match timeout(PATIENCE, asked).await {
-            Ok(answer) => answer.map_err(|error| self.lost(&error)),
-            Err(_) => Err(Lost::Silent),
-        }
-    }
-
-    fn lost(&self, error: &Error) -> Lost {
-        match error {
-            Error::Server(error) => {
-                Lost::Refused { code: error.code.to_string(), message: error.message.clone() }
-            }
-            Error::Io(_) | Error::Driver(mysql_async::DriverError::ConnectionClosed) => {
-                Lost::Disconnected
-            }
-            _ => Lost::Unreadable,
-        }
+/// The answer, if it comes in time.
+async fn bounded<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, Lost> {
+    match timeout(PATIENCE, asked).await {
+        Ok(answer) => answer.map_err(|error| connect::lost(&error)),
+        Err(_) => Err(Lost::Silent),
     }
 }
