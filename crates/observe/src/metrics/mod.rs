@@ -1,0 +1,1 @@
+//! Counts as others read them.
