@@ -1,6 +1,7 @@
 //! One connection: heads of HTTP/1.1 in, replies out, one after the other.
 //!
-//! It owns the socket and every buffer, and keeps them from request to request.
+//! It owns the socket and every buffer, and keeps them from request to request; where none
+//! comes for a while all but the socket is given back ([`Resting`]).
 //! A hit is answered without leaving this task: read, look, one vectored write.
 //! Everything that must wait goes through [`pipeline::travel`], boxed, so that an
 //! idle connection stays small.
@@ -42,9 +43,7 @@ const READ_BYTES: usize = 4 << 10;
 /// connection that waits for a head need not hold more.
 const READ_BYTES_TLS: usize = 1 << 10;
 /// What waits for the first bytes of a request where none has come for a while.
-const READ_BYTES_RESTING: usize = 256;
-/// As many bytes never come at once.
-const RESTS: usize = usize::MAX;
+const READ_BYTES_RESTING: usize = 64;
 /// What is read and thrown away after an answer that did not wait for its request's body.
 pub(crate) const LINGER_BYTES_MAX: usize = 256 << 10;
 /// How long that may take.
@@ -52,7 +51,18 @@ pub(crate) const LINGER: Duration = Duration::from_secs(2);
 /// Early hints of one request that may wait to be written.
 pub(crate) const EARLY_MAX: usize = 8;
 
-pub(crate) struct Connection<S> {
+/// What of a connection stays while nothing comes: little, for there may be very many.
+struct Resting<S> {
+    server: Arc<Server>,
+    io: S,
+    peers: Peers,
+    place: Place,
+    /// Whether a request of HTTP/1.1 was read.
+    has_served: bool,
+}
+
+/// A connection while it is busy.
+struct Connection<S> {
     server: Arc<Server>,
     io: S,
     peers: Peers,
@@ -76,6 +86,8 @@ pub(crate) struct Connection<S> {
 enum End {
     /// Nothing more to say: closed by the client, by its deadline, or by us.
     Closed,
+    /// Not yet, but nothing comes.
+    Rests,
     /// The client must be told, then the connection closes.
     Refused(HeadError),
     /// HTTP/2 is spoken here.
@@ -89,58 +101,115 @@ impl From<io::Error> for End {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(crate) fn new(server: Arc<Server>, io: S, peers: Peers) -> Self {
-        Self::at(server.watches.enter(), server, io, peers)
+/// What became of a connection that was busy.
+enum Left<S> {
+    Rests(Resting<S>),
+    Over(Resting<S>),
+    /// It begins as HTTP/2 does.
+    Http2(Resting<S>, Bytes),
+}
+
+/// Serves requests until one side has had enough.
+pub(crate) fn serve<S>(server: Arc<Server>, io: S, peers: Peers) -> impl Future<Output = ()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    // Before the task begins, so that nobody is missed when connections are counted.
+    serve_at(server.watches.enter(), server, io, peers)
+}
+
+/// The same for one that has its place among the watched already.
+pub(crate) async fn serve_at<S>(place: Place, server: Arc<Server>, io: S, peers: Peers)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    // Who connects and says nothing must not stay.
+    let late_at = server.clock.now().ticks_ms + server.limits.head_timeout.as_millis() as u64;
+    place.set(late_at);
+    let mut resting = Resting { server, io, peers, place, has_served: false };
+    let mut input = BytesMut::new();
+    loop {
+        // Boxed, so that who rests doesn't bear the size of who is busy.
+        match Box::pin(Connection::of(resting, input).run()).await {
+            Left::Rests(left) => resting = left,
+            Left::Over(left) => return left.end().await,
+            Left::Http2(Resting { server, io, peers, place, .. }, first) => {
+                return Box::pin(http2::serve(server, io, peers, place, first)).await;
+            }
+        }
+        let mut first = [0; READ_BYTES_RESTING];
+        match resting.read(&mut first).await {
+            0 => return resting.end().await,
+            bytes => input = first[..bytes].into(),
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Resting<S> {
+    /// Waits for bytes; none at its end.
+    async fn read(&mut self, first: &mut [u8]) -> usize {
+        let mut read = pin!(self.io.read(first));
+        let place = &self.place;
+        poll_fn(|context| match read.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(result.unwrap_or(0)),
+            Poll::Pending => place.poll_fired(context).map(|()| 0),
+        })
+        .await
     }
 
-    /// A connection that has its place among the watched already.
-    pub(crate) fn at(place: Place, server: Arc<Server>, io: S, peers: Peers) -> Self {
-        let head = RequestHead::default();
+    async fn end(mut self) {
+        if self.peers.scheme == "https" {
+            // An end that isn't told could be somebody else's doing (RFC 8446 §6.1).
+            poll_once(pin!(self.io.shutdown())).await;
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    fn of(resting: Resting<S>, input: BytesMut) -> Self {
+        let Resting { server, io, peers, place, has_served } = resting;
         Self {
             server,
             io,
             peers,
             place,
-            head,
-            input: BytesMut::new(),
+            head: RequestHead::default(),
+            input,
             output: Vec::new(),
             key: Vec::new(),
             id: None,
             incoming: Pace::default(),
             outgoing: Pace::default(),
             line: None,
-            has_served: false,
+            has_served,
         }
     }
 
-    /// Serves requests until one side has had enough.
-    pub(crate) async fn run(mut self) {
-        // Who connects and says nothing must not stay.
-        self.expect_progress(self.server.limits.head_timeout);
+    /// Serves requests until none comes.
+    async fn run(mut self) -> Left<S> {
         loop {
             match self.next_request().await {
                 Ok(framing) => match self.exchange(framing).await {
                     Ok(true) => {}
-                    Ok(false) | Err(_) => break,
+                    Ok(false) | Err(_) => return Left::Over(self.into_resting()),
                 },
                 Err(End::Refused(error)) => {
                     self.refuse(error).await;
-                    break;
+                    return Left::Over(self.into_resting());
                 }
-                Err(End::Closed) => break,
+                Err(End::Closed) => return Left::Over(self.into_resting()),
+                Err(End::Rests) => return Left::Rests(self.into_resting()),
                 Err(End::Http2) => {
-                    let Self { server, io, input, peers, place, .. } = self;
-                    let first = input.freeze();
-                    // Boxed, as connections of HTTP/1.1 need not be as large as this.
-                    return Box::pin(http2::serve(server, io, peers, place, first)).await;
+                    let first = std::mem::take(&mut self.input).freeze();
+                    return Left::Http2(self.into_resting(), first);
                 }
             }
         }
-        if self.peers.scheme == "https" {
-            // An end that isn't told could be somebody else's doing (RFC 8446 §6.1).
-            poll_once(pin!(self.io.shutdown())).await;
-        }
+    }
+
+    fn into_resting(self) -> Resting<S> {
+        let Self { server, io, peers, place, has_served, .. } = self;
+        Resting { server, io, peers, place, has_served }
     }
 
     /// Waits for a whole head.
@@ -149,7 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             head_bytes_max: self.server.limits.head_bytes_max,
             target_bytes_max: self.server.limits.target_bytes_max,
         };
-        let (mut scanned, mut begun, mut rests) = (0, false, false);
+        let (mut scanned, mut begun) = (0, false);
         loop {
             if !self.input.is_empty() {
                 match read_head(&self.input, &mut scanned, &mut self.head, &limits) {
@@ -174,24 +243,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             self.place.set_idle(self.input.is_empty());
             let room = match self.peers.scheme {
-                _ if rests && self.input.is_empty() => READ_BYTES_RESTING,
                 "https" => READ_BYTES_TLS,
                 _ => READ_BYTES,
             };
-            let may_rest = !rests && self.input.is_empty();
-            if !self.read_or_rest(room, may_rest).await? {
-                rests = true;
-                self.give_back();
-            }
+            self.read(room, self.input.is_empty()).await?;
         }
-    }
-
-    /// What is kept from request to request is given back while none comes.
-    fn give_back(&mut self) {
-        self.input = BytesMut::new();
-        self.output = Vec::new();
-        self.key = Vec::new();
-        self.head = RequestHead::default();
     }
 
     /// Whether the client begins as one does who knows that HTTP/2 is spoken here: with the
@@ -200,32 +256,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         !self.has_served && self.input.starts_with(http2::PREFACE_START)
     }
 
-    /// Reads what is there into `input`, about so much at a time; the end of the stream is an end.
-    async fn read_more(&mut self, room: usize) -> Result<(), End> {
-        self.read_or_rest(room, false).await.map(drop)
-    }
-
-    /// The same; false if it is time to rest before anything came.
-    async fn read_or_rest(&mut self, room: usize, may_rest: bool) -> Result<bool, End> {
+    /// Reads what is there into `input`, about so much at a time; the end of the stream is an
+    /// end, and so is a rest, where one is allowed.
+    async fn read(&mut self, room: usize, may_rest: bool) -> Result<(), End> {
         if self.input.capacity() - self.input.len() < room / 4 {
             self.input.reserve(room);
         }
         let mut read = pin!(self.io.read_buf(&mut self.input));
         let place = &self.place;
-        let bytes = poll_fn(|context| match read.as_mut().poll(context) {
-            Poll::Ready(result) => Poll::Ready(result.ok()),
+        poll_fn(|context| match read.as_mut().poll(context) {
+            Poll::Ready(Ok(bytes)) if bytes > 0 => Poll::Ready(Ok(())),
+            Poll::Ready(_) => Poll::Ready(Err(End::Closed)),
             Poll::Pending => match place.poll_fired(context) {
-                Poll::Ready(()) => Poll::Ready(None),
-                Poll::Pending if may_rest && place.rests() => Poll::Ready(Some(RESTS)),
+                Poll::Ready(()) => Poll::Ready(Err(End::Closed)),
+                Poll::Pending if may_rest && place.rests() => Poll::Ready(Err(End::Rests)),
                 Poll::Pending => Poll::Pending,
             },
         })
-        .await;
-        match bytes {
-            Some(RESTS) => Ok(false),
-            Some(bytes) if bytes > 0 => Ok(true),
-            _ => Err(End::Closed),
-        }
+        .await
     }
 
     fn expect_progress(&self, within: Duration) {
@@ -366,7 +414,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let (within_ms, is_slow) =
                     self.incoming.allowance_ms(limits.slowest, limits.body_timeout);
                 self.place.set(began.ticks_ms + within_ms);
-                let read = self.read_more(READ_BYTES).await;
+                let read = self.read(READ_BYTES, false).await;
                 self.place.clear();
                 let waited_ms = self.server.clock.now().ticks_ms - began.ticks_ms;
                 self.incoming.note(0, waited_ms);
@@ -622,7 +670,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut discarded = self.input.len();
         while discarded < LINGER_BYTES_MAX {
             self.input.clear();
-            if self.read_more(READ_BYTES).await.is_err() {
+            if self.read(READ_BYTES, false).await.is_err() {
                 return;
             }
             discarded += self.input.len();

@@ -19,7 +19,7 @@ use wire::Fields;
 use wire::proxy::{self, Introduction, NoHeader, Read};
 
 use crate::Server;
-use crate::connection::Connection;
+use crate::connection;
 use crate::journey::Peers;
 use crate::request_id::RequestId;
 use crate::tls::{self, Tls};
@@ -99,7 +99,7 @@ impl Server {
         let Ok(_seat) = self.seat(peers) else { return };
         match tls {
             Some(tls) => tls::serve(self, tls, io, peers).await,
-            None => Connection::new(self, io, peers).run().await,
+            None => connection::serve(self, io, peers).await,
         }
     }
 

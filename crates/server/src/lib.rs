@@ -67,7 +67,6 @@ pub use strangers::StrangerRules;
 pub use tls::{Facts, Identity, IdentityError, Served, Shown, Tls};
 
 use crate::coding::press::Press;
-use crate::connection::Connection;
 use crate::defence::Crowd;
 use crate::fetch::Landing;
 use crate::journey::Peers;
@@ -137,7 +136,7 @@ impl Server {
         let peers = Peers::new(peer, local, "http");
         match self.proxies.introduces(peer.ip()) {
             true => self.serve_introduced(io, peers, None).await,
-            false => Connection::new(self, io, peers).run().await,
+            false => connection::serve(self, io, peers).await,
         }
     }
 

@@ -16,7 +16,7 @@ use futures_util::FutureExt;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Server;
-use crate::connection::Connection;
+use crate::connection;
 use crate::defence::Seat;
 use crate::journey::Peers;
 use crate::socket;
@@ -146,8 +146,8 @@ impl Listener {
                             task::spawn_counted(panics, served.map(leave));
                         }
                         None => {
-                            let connection = Connection::new(server.clone(), io, peers);
-                            task::spawn_counted(panics, connection.run().map(leave));
+                            let served = connection::serve(server.clone(), io, peers);
+                            task::spawn_counted(panics, served.map(leave));
                         }
                     }
                 }

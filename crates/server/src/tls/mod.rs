@@ -27,7 +27,7 @@ pub use challenges::Shown;
 pub use identity::{Facts, Identity, IdentityError};
 
 use crate::Server;
-use crate::connection::Connection;
+use crate::connection;
 use crate::http2;
 use crate::journey::Peers;
 use crate::watch::Place;
@@ -135,6 +135,6 @@ where
         Some(HTTP2) => {
             Box::pin(http2::serve(server, stream, peers, place, Bytes::new())).await;
         }
-        _ => Connection::at(place, server, stream, peers).run().await,
+        _ => connection::serve_at(place, server, stream, peers).await,
     }
 }
