@@ -4,8 +4,8 @@
 //! Invariant: a slot is filled before its page is stored, or within `Store::amend`, so that
 //! the page's weight is what the store counts.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
@@ -52,7 +52,8 @@ impl Coded {
 /// A page in all codings that were made of it.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
-    slots: [ArcSwapOption<Coded>; Coding::COUNT],
+    /// There once the first was made: most pages come and go without.
+    slots: OnceLock<Box<[ArcSwapOption<Coded>; Coding::COUNT]>>,
     /// Set while one is made behind everybody's back.
     pressing: AtomicBool,
     /// There was no room for one: no more are made.
@@ -64,21 +65,27 @@ pub(crate) struct Slots {
 impl Slots {
     /// The first of these codings that was made.
     pub(crate) fn first_of(&self, codings: Codings) -> Option<Arc<Coded>> {
-        codings.iter().find_map(|coding| self.slots[coding.index()].load_full())
+        let slots = self.slots.get()?;
+        codings.iter().find_map(|coding| slots[coding.index()].load_full())
     }
 
     /// All that were made.
     pub(crate) fn made(&self) -> impl Iterator<Item = Arc<Coded>> {
-        self.slots.iter().filter_map(ArcSwapOption::load_full)
+        self.slots
+            .get()
+            .into_iter()
+            .flat_map(|slots| slots.iter())
+            .filter_map(ArcSwapOption::load_full)
     }
 
     pub(crate) fn put(&self, coded: Arc<Coded>) {
-        self.slots[coded.coding.index()].store(Some(coded));
+        self.slots.get_or_init(Box::default)[coded.coding.index()].store(Some(coded));
     }
 
     /// What all of them weigh.
     pub(crate) fn weight(&self) -> usize {
-        self.made().map(|coded| coded.weight()).sum()
+        let slots = self.slots.get().map_or(0, |slots| allocated_bytes(size_of_val(&**slots)));
+        slots + self.made().map(|coded| coded.weight()).sum::<usize>()
     }
 
     /// Claims the right to make one; whoever gets `true` must call [`Slots::pressed`].
