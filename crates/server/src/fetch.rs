@@ -94,7 +94,7 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
     if let Some(strangers) = &journey.site.strangers {
         strangers.note_cookies(&answer.head.fields);
         welcome::keep_session_back(&journey, strangers, &mut answer);
-        answer = evidence::look_at(&journey, hash, answer).await;
+        answer = Box::pin(evidence::look_at(&journey, hash, answer)).await;
     }
     if reason == PassReason::Remembered {
         let now = journey.now();
@@ -335,7 +335,7 @@ async fn take_in(
         Ok(_) if !is_of_little_use => (journey, lead),
         _ => {
             let reason = terms.err().unwrap_or(NoStore::NoFreshness);
-            match welcome(journey, lead, answer, fetch, reason).await {
+            match Box::pin(welcome(journey, lead, answer, fetch, reason)).await {
                 Welcome::Done(reply) => return reply,
                 Welcome::NotHere(back) => {
                     let (journey, lead, same) = *back;
@@ -379,7 +379,7 @@ async fn let_go(
         with_marker_key(&journey, fetch.hash, |key| journey.server.store.insert(key, marker));
     }
     lead.land(Landing::Uncacheable);
-    let answer = evidence::look_at(&journey, fetch.hash, answer).await;
+    let answer = Box::pin(evidence::look_at(&journey, fetch.hash, answer)).await;
     let verdict = Verdict::Miss(fetch.why);
     let told = Told::fetched(verdict, answer.head.status, Some(Err(reason)));
     Reply::passed(answer, &journey, &told)

@@ -319,7 +319,7 @@ pub(crate) async fn travel(journey: Journey, hash: u64, task: Task) -> Reply {
 
 async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     if let Task::Pass(PassReason::Upgrade) = task {
-        return tunnel::open(journey).await;
+        return Box::pin(tunnel::open(journey)).await;
     }
     let journey = match with_session(journey, hash, &task).await {
         Ok(reply) => return reply,
@@ -330,7 +330,7 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     for _ in 0..FLIGHTS_MAX {
         let (stale, why) = match task {
             Task::Pass(reason) => return fetch::pass(journey, hash, reason).await,
-            Task::Purge => return purge::with_body(journey).await,
+            Task::Purge => return Box::pin(purge::with_body(journey)).await,
             Task::Fill(why) => (None, why),
             Task::Validate { page, why } => (Some(page), why),
             Task::Remake(page) => (Some(page), MissReason::Swept),
@@ -342,7 +342,7 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
                 return match (look_again(&journey, hash), stale) {
                     (Some(reply), _) => reply,
                     (None, Some(page)) if page.is_for_strangers() => {
-                        remake::lead(journey, hash, lead, page).await
+                        Box::pin(remake::lead(journey, hash, lead, page)).await
                     }
                     (None, stale) => fetch::lead(journey, hash, lead, stale, why).await,
                 };
@@ -351,7 +351,7 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
         };
         let came = Instant::now();
         let landing = match stale.as_ref().filter(|page| page.is_for_strangers()) {
-            Some(page) => match remake::wait_for(&journey, wait, page.clone()).await {
+            Some(page) => match Box::pin(remake::wait_for(&journey, wait, page.clone())).await {
                 Ok(landing) => landing,
                 Err(stand_in) => return stand_in,
             },
@@ -391,15 +391,15 @@ async fn with_session(journey: Journey, hash: u64, task: &Task) -> Result<Reply,
     let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
     match (journey.reader.visitor, task) {
         (_, Task::Purge) => Err(Box::new(journey)),
-        (Visitor::Holder, _) => bind::of_holder(journey).await,
+        (Visitor::Holder, _) => Box::pin(bind::of_holder(journey)).await,
         (Visitor::Stranger, Task::Pass(PassReason::Method)) if is_unsafe(&journey.head.method) => {
-            Ok(bind::write(journey, hash, PassReason::Method).await)
+            Ok(Box::pin(bind::write(journey, hash, PassReason::Method)).await)
         }
         (Visitor::Stranger, Task::Fill(_)) if bind::carries(&strangers, &journey.head) => {
-            match bind::read(journey).await {
+            match Box::pin(bind::read(journey)).await {
                 Ok(reply) => Ok(reply),
                 // Made for who has those values, so nobody else's.
-                Err(journey) => Ok(fetch::pass(*journey, hash, PassReason::Bound).await),
+                Err(journey) => Ok(Box::pin(fetch::pass(*journey, hash, PassReason::Bound)).await),
             }
         }
         _ => Err(Box::new(journey)),

@@ -68,7 +68,8 @@ impl Site {
             }
             Ok(())
         };
-        let mut answer = self.origin.send_after(enter, call).await?;
+        // Boxed, or each of those who wait for it would be as large.
+        let mut answer = Box::pin(self.origin.send_after(enter, call)).await?;
         // Files write nothing, and cost nothing that would be counted.
         if visit.is_none() && seat.is_none() {
             return Ok(answer);
