@@ -47,6 +47,49 @@ impl Counter {
     }
 }
 
+/// One counter of several, as it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// The counter's name.
+    pub name: &'static str,
+    /// What it counts: its doc comment.
+    pub what: &'static str,
+    /// How often that happened.
+    pub number: u64,
+}
+
+/// Declares a structure of counters and gives it `each`, which tells all of them with their
+/// names and their doc comments; so none can be forgotten where they are shown. Fields that are
+/// no counters stand behind `and`.
+#[macro_export]
+macro_rules! counters {
+    (
+        $(#[$about:meta])*
+        $sight:vis struct $name:ident {
+            $($(#[doc = $what:literal])+ $counter_sight:vis $counter:ident: $counter_type:ty,)*
+        }
+        $(and { $($(#[$other_about:meta])* $other_sight:vis $other:ident: $other_type:ty,)* })?
+    ) => {
+        $(#[$about])*
+        $sight struct $name {
+            $($(#[doc = $what])+ $counter_sight $counter: $counter_type,)*
+            $($($(#[$other_about])* $other_sight $other: $other_type,)*)?
+        }
+
+        impl $name {
+            /// Each counter, in order.
+            $sight fn each(&self) -> impl Iterator<Item = $crate::counter::Count> + use<> {
+                [$($crate::counter::Count {
+                    name: stringify!($counter),
+                    what: concat!($($what),+).trim_ascii(),
+                    number: self.$counter.read(),
+                },)*]
+                .into_iter()
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +108,34 @@ mod tests {
         }
         counter.sub(1500);
         assert_eq!(counter.read(), 2500);
+    }
+
+    counters! {
+        /// Two of them, and something else.
+        #[derive(Debug, Default)]
+        struct Several {
+            /// What happened first,
+            /// told on two lines.
+            first: Counter,
+            /// What happened then.
+            second: std::sync::Arc<Counter>,
+        } and {
+            /// No counter.
+            other: bool,
+        }
+    }
+
+    #[test]
+    fn each_counter_is_told_with_its_name_and_its_comment() {
+        let several = Several::default();
+        several.second.add(3);
+        assert!(!several.other);
+        let told: Vec<_> =
+            several.each().map(|Count { name, what, number }| (name, what, number)).collect();
+        let expected = [
+            ("first", "What happened first, told on two lines.", 0),
+            ("second", "What happened then.", 3),
+        ];
+        assert_eq!(told, expected);
     }
 }

@@ -11,5 +11,5 @@ pub mod shutdown;
 pub mod task;
 
 pub use clock::{Clock, Now};
-pub use counter::Counter;
+pub use counter::{Count, Counter};
 pub use shutdown::Shutdown;

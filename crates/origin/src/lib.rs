@@ -37,7 +37,7 @@ pub use http_origin::{
 };
 pub use log::{Log, LogSink};
 pub use php::{PhpAddressError, PhpOptions, PhpOrigin, SendFolders, Spool};
-pub use slots::SlotLimits;
+pub use slots::{Load, SlotLimits};
 pub use timeouts::Timeouts;
 
 /// Where a site's answers come from.
@@ -129,6 +129,16 @@ impl Origin {
             Self::Http(origin) => origin.retire(),
             Self::Php(origin) => origin.retire(),
             Self::Files(_) => {}
+        }
+    }
+
+    /// How busy it is; none for files, which nobody waits for.
+    #[must_use]
+    pub fn load(&self) -> Option<Load> {
+        match self {
+            Self::Http(origin) => Some(origin.load()),
+            Self::Php(origin) => Some(origin.load()),
+            Self::Files(_) => None,
         }
     }
 

@@ -27,6 +27,17 @@ pub struct SlotLimits {
     pub queue_timeout: Duration,
 }
 
+/// How busy an origin is at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Requests that may be with it at once.
+    pub slots: usize,
+    /// Requests that are.
+    pub taken: usize,
+    /// Requests that wait to be.
+    pub waiting: usize,
+}
+
 /// The slots of one server.
 pub(crate) struct Slots {
     free: Arc<Turns>,
@@ -58,6 +69,11 @@ impl Drop for Waiter<'_> {
 impl Queue {
     pub(crate) fn new(limits: SlotLimits, counters: Arc<Counters>) -> Arc<Self> {
         Arc::new(Self { waiting: AtomicUsize::new(0), limits, counters })
+    }
+
+    /// How many wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
     }
 
     /// Waits for `turn`, if there is room and for as long as anybody may.
@@ -103,6 +119,12 @@ impl Slots {
     pub(crate) fn try_take(&self) -> Option<Slot> {
         let turn = self.free.try_take()?;
         Some(Slot { _turn: turn })
+    }
+
+    /// How busy they are; who waits is counted once, also where there are others behind the
+    /// same queue.
+    pub(crate) fn load(&self) -> Load {
+        Load { slots: self.slots, taken: self.taken(), waiting: self.queue.waiting() }
     }
 
     /// How many are taken.

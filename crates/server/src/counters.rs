@@ -8,52 +8,56 @@ use wire::Coding;
 
 use crate::reply::{Head, Payload, Reply};
 
-/// The counters of one server.
-#[derive(Debug)]
-pub struct Counters {
-    verdicts: Vec<Counter>,
-    /// Tasks that panicked; each ended only itself.
-    pub panics: Arc<Counter>,
-    /// Connections closed unserved because there were too many.
-    pub connections_refused: Counter,
-    /// Connections closed unserved because their address had too many.
-    pub connections_of_one: Counter,
-    /// Connections closed because their proxy did not introduce them.
-    pub introductions_refused: Counter,
-    /// Connections ended because a body came, or an answer was taken, too slowly.
-    pub clients_slow: Counter,
-    /// Connections ended because they made no progress.
-    pub connections_late: Counter,
-    /// Connections on which HTTP/2 was spoken.
-    pub connections_http2: Counter,
-    /// Connections of HTTP/2 ended because their clients reset too many streams, or sent too
-    /// many frames that ask for nothing.
-    pub connections_calmed: Counter,
-    /// Streams of HTTP/2 that were reset: malformed, refused, too large, late, or broken off.
-    pub streams_reset: Counter,
-    /// Streams of HTTP/2 refused unread, because those of the same client that were reset are
-    /// still under way.
-    pub streams_refused: Counter,
-    /// Streams of HTTP/2 ended because their clients took nothing of the answer.
-    pub streams_late: Counter,
-    /// TLS handshakes that came to nothing.
-    pub handshakes_failed: Counter,
-    /// Failures to accept, for want of descriptors or memory.
-    pub accept_failures: Counter,
-    /// Requests sent to an origin.
-    pub fetches: Counter,
-    /// Connections that went on in another protocol.
-    pub tunnels: Counter,
-    /// Pages that were shared among strangers and turned out personal.
-    pub pages_withdrawn: Counter,
-    /// Purges that were carried out.
-    pub purges: Counter,
-    /// Requests to purge whose sender may not.
-    pub purges_refused: Counter,
-    /// What was sent in each content coding, in the order of [`Coding::ALL`].
-    pub codings: [CodingCounts; Coding::COUNT],
-    /// Answers that stayed as they were because too many were being coded, or there was no room.
-    pub codings_put_off: Counter,
+base::counters! {
+    /// The counters of one server.
+    #[derive(Debug, Default)]
+    pub struct Counters {
+        /// Tasks that panicked; each ended only itself.
+        pub panics: Arc<Counter>,
+        /// Connections closed unserved because there were too many.
+        pub connections_refused: Counter,
+        /// Connections closed unserved because their address had too many.
+        pub connections_of_one: Counter,
+        /// Connections closed because their proxy did not introduce them.
+        pub introductions_refused: Counter,
+        /// Connections ended because a body came, or an answer was taken, too slowly.
+        pub clients_slow: Counter,
+        /// Connections ended because they made no progress.
+        pub connections_late: Counter,
+        /// Connections on which HTTP/2 was spoken.
+        pub connections_http2: Counter,
+        /// Connections of HTTP/2 ended because their clients reset too many streams, or sent too
+        /// many frames that ask for nothing.
+        pub connections_calmed: Counter,
+        /// Streams of HTTP/2 that were reset: malformed, refused, too large, late, or broken off.
+        pub streams_reset: Counter,
+        /// Streams of HTTP/2 refused unread, because those of the same client that were reset are
+        /// still under way.
+        pub streams_refused: Counter,
+        /// Streams of HTTP/2 ended because their clients took nothing of the answer.
+        pub streams_late: Counter,
+        /// TLS handshakes that came to nothing.
+        pub handshakes_failed: Counter,
+        /// Failures to accept, for want of descriptors or memory.
+        pub accept_failures: Counter,
+        /// Requests sent to an origin.
+        pub fetches: Counter,
+        /// Connections that went on in another protocol.
+        pub tunnels: Counter,
+        /// Pages that were shared among strangers and turned out personal.
+        pub pages_withdrawn: Counter,
+        /// Purges that were carried out.
+        pub purges: Counter,
+        /// Requests to purge whose sender may not.
+        pub purges_refused: Counter,
+        /// Answers that stayed as they were because too many were being coded, or there was no room.
+        pub codings_put_off: Counter,
+    } and {
+        /// How many answers bore each verdict.
+        verdicts: Verdicts,
+        /// What was sent in each content coding, in the order of [`Coding::ALL`].
+        pub codings: [CodingCounts; Coding::COUNT],
+    }
 }
 
 /// What was sent in one content coding.
@@ -65,37 +69,19 @@ pub struct CodingCounts {
     pub after_bytes: Counter,
 }
 
-impl Default for Counters {
+/// One counter a verdict.
+#[derive(Debug)]
+struct Verdicts(Vec<Counter>);
+
+impl Default for Verdicts {
     fn default() -> Self {
-        Self {
-            verdicts: (0..Verdict::COUNT).map(|_| Counter::default()).collect(),
-            panics: Arc::default(),
-            connections_refused: Counter::default(),
-            connections_of_one: Counter::default(),
-            introductions_refused: Counter::default(),
-            clients_slow: Counter::default(),
-            connections_late: Counter::default(),
-            connections_http2: Counter::default(),
-            connections_calmed: Counter::default(),
-            streams_reset: Counter::default(),
-            streams_refused: Counter::default(),
-            streams_late: Counter::default(),
-            handshakes_failed: Counter::default(),
-            accept_failures: Counter::default(),
-            fetches: Counter::default(),
-            tunnels: Counter::default(),
-            pages_withdrawn: Counter::default(),
-            purges: Counter::default(),
-            purges_refused: Counter::default(),
-            codings: Default::default(),
-            codings_put_off: Counter::default(),
-        }
+        Self((0..Verdict::COUNT).map(|_| Counter::default()).collect())
     }
 }
 
 impl Counters {
     pub(crate) fn count(&self, reply: &Reply) {
-        self.verdicts[reply.verdict.index()].bump();
+        self.verdicts.0[reply.verdict.index()].bump();
         if let (Head::Stored { page, coded: Some(coded), .. }, Payload::Whole(body)) =
             (&reply.head, &reply.payload)
         {
@@ -108,7 +94,7 @@ impl Counters {
     /// How many answers bore this verdict.
     #[must_use]
     pub fn of(&self, verdict: Verdict) -> u64 {
-        self.verdicts[verdict.index()].read()
+        self.verdicts.0[verdict.index()].read()
     }
 
     /// Every verdict that was given at least once, with its number of answers.
@@ -119,6 +105,6 @@ impl Counters {
     /// All answers.
     #[must_use]
     pub fn answers(&self) -> u64 {
-        self.verdicts.iter().map(Counter::read).sum()
+        self.verdicts.0.iter().map(Counter::read).sum()
     }
 }

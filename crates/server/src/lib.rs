@@ -34,6 +34,7 @@ mod site;
 mod socket;
 mod strangers;
 mod tls;
+mod told;
 mod tunnel;
 mod upload;
 mod watch;
@@ -65,6 +66,7 @@ pub use purge::order::PurgeOrder;
 pub use purge::purgers::PurgeToken;
 pub use strangers::StrangerRules;
 pub use tls::{Facts, Identity, IdentityError, Served, Shown, Tls};
+pub use told::SiteCounts;
 
 use crate::coding::press::Press;
 use crate::defence::Crowd;

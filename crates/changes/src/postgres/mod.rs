@@ -15,6 +15,7 @@
 
 mod catalog;
 mod connection;
+mod figures;
 mod memory;
 mod message;
 mod poll;
@@ -26,6 +27,7 @@ mod stream;
 mod watch;
 
 pub(crate) use connection::Connection;
+pub(crate) use figures::figures;
 pub(crate) use standing::standing;
 
 use crate::Address;

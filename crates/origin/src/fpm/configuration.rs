@@ -10,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::FpmError;
+use super::inquiry::STATUS_PATH;
 use super::program::Facts;
 
 /// What a child is reckoned to need.
@@ -108,6 +109,7 @@ impl Plan {
         // accepts. See docs/decisions/php-fpm-static-children.md.
         let _ = writeln!(text, "pm = static\npm.max_children = {}", self.children);
         text.push_str("pm.max_requests = 5000\n");
+        let _ = writeln!(text, "pm.status_path = {STATUS_PATH}");
         text.push_str("request_terminate_timeout = 300s\n");
         text.push_str("catch_workers_output = yes\ndecorate_workers_output = no\n");
         text.push_str("security.limit_extensions = .php\nclear_env = yes\n");

@@ -7,6 +7,7 @@
 //! Start at [`Fpm::start`].
 
 mod configuration;
+mod inquiry;
 mod left_over;
 mod program;
 mod supervisor;
@@ -19,6 +20,7 @@ use base::{Counter, Shutdown};
 use tokio::task::JoinHandle;
 
 use crate::{Counters, Dial, Log, LogSink};
+use inquiry::{OpcacheScript, STATUS_PATH};
 
 /// What php-fpm shall be like.
 #[derive(Clone)]
@@ -95,6 +97,8 @@ pub struct Fpm {
     children: usize,
     restarts: Arc<Counter>,
     process: Arc<supervisor::Group>,
+    /// None where it can't be written: less is known then.
+    opcache_script: Option<OpcacheScript>,
     stop: Shutdown,
     task: Option<JoinHandle<()>>,
 }
@@ -124,6 +128,10 @@ impl Fpm {
             facts,
         };
         plan.write()?;
+        let opcache_script = plan
+            .facts
+            .has_opcache()
+            .then(|| OpcacheScript::write(&plan.run_folder, plan.user.as_deref()).ok());
         let log = Log::new(options.log, Arc::new(Counters::default()));
         let restarts = Arc::new(Counter::default());
         let process = Arc::new(supervisor::Group::default());
@@ -137,7 +145,17 @@ impl Fpm {
         let child = supervisor.launch().await?;
         let stop = Shutdown::default();
         let task = tokio::spawn(supervisor.keep_alive(child, stop.clone()));
-        Ok(Self { socket, program, user, children, restarts, process, stop, task: Some(task) })
+        Ok(Self {
+            socket,
+            program,
+            user,
+            children,
+            restarts,
+            process,
+            opcache_script: opcache_script.flatten(),
+            stop,
+            task: Some(task),
+        })
     }
 
     /// How to reach it.
@@ -150,6 +168,18 @@ impl Fpm {
     #[must_use]
     pub fn children(&self) -> usize {
         self.children
+    }
+
+    /// Where its status page is asked for ([`crate::PhpOrigin::inquire`]).
+    #[must_use]
+    pub fn status_path(&self) -> &'static Path {
+        Path::new(STATUS_PATH)
+    }
+
+    /// The script that tells of its opcode cache, if it has one.
+    #[must_use]
+    pub fn opcache_script(&self) -> Option<&Path> {
+        self.opcache_script.as_ref().map(OpcacheScript::path)
     }
 
     /// The program that runs.

@@ -309,3 +309,40 @@ async fn what_keeps_php_fpm_from_starting_is_said_with_its_cure() {
     assert!(error.ends_with("choose another with --state"), "{error}");
     assert!(FpmError::Missing.to_string().contains("apt-get install php-fpm"));
 }
+
+#[tokio::test]
+async fn php_fpm_tells_of_itself_and_no_visitor_can_ask_it() {
+    let site = Site::new();
+    let Some((fpm, origin)) = site.start().await else { return };
+    assert_eq!(ask(&origin, "GET /").await, "200 hello ");
+    let asked = origin.inquire(fpm.status_path(), "json&full").await.expect("it answers");
+    let page = asked.expect("a child is free");
+    let page = String::from_utf8_lossy(&page);
+    assert!(page.contains("\"total processes\":2") && page.contains("\"processes\":["), "{page}");
+    if let Some(script) = fpm.opcache_script() {
+        let asked = origin.inquire(script, "").await.expect("it answers");
+        let told = asked.expect("a child is free");
+        let told = String::from_utf8_lossy(&told);
+        assert!(told.contains("\"memory_usage\":{\"used_memory\":"), "{told}");
+        let none = origin.inquire(Path::new("/none.php"), "").await;
+        assert!(matches!(none, Err(OriginError::Malformed(_))), "{none:?}");
+    }
+    assert_eq!(ask(&origin, "GET /wick-status?json").await, "200 hello ", "it is the app's");
+    let script = fpm.opcache_script().map(Path::to_owned);
+    let load = origin.load();
+    assert_eq!((load.slots, load.taken, load.waiting), (2, 0, 0));
+    origin.retire();
+    fpm.stop().await;
+    assert!(script.is_none_or(|script| !script.exists()));
+}
+
+#[tokio::test]
+async fn nobody_waits_for_what_php_fpm_is_asked_about_itself() {
+    let site = Site::new();
+    let Some((fpm, origin)) = site.start_with(1).await else { return };
+    let begun = origin.send(call("GET /index.php/large", "", None)).await.expect("it answers");
+    assert_eq!(origin.inquire(fpm.status_path(), "json").await, Ok(None), "its child is busy");
+    drop(begun);
+    origin.retire();
+    fpm.stop().await;
+}

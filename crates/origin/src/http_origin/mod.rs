@@ -39,7 +39,7 @@ pub use tunnel::{Tunnel, Upgrading};
 
 use crate::log::Log;
 use crate::pool::Pool;
-use crate::slots::{Queue, Slot, SlotLimits, Slots, take_any};
+use crate::slots::{Load, Queue, Slot, SlotLimits, Slots, take_any};
 use crate::{Answer, Call, Counters, Dial, LogSink, OriginError, Timeouts};
 use address::Address;
 use balance::{Candidate, Dice};
@@ -198,6 +198,16 @@ impl HttpOrigin {
             log: None,
             counters,
         }
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let each = self.members.iter().map(|member| member.slots.load());
+        let sum = |sum: Load, one: Load| Load {
+            slots: sum.slots.saturating_add(one.slots),
+            taken: sum.taken.saturating_add(one.taken),
+            waiting: one.waiting,
+        };
+        each.fold(Load::default(), sum)
     }
 
     /// The same, by this clock.

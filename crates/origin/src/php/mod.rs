@@ -11,6 +11,7 @@
 mod address;
 mod environment;
 mod exchange;
+mod inquiry;
 mod pump;
 mod sendfile;
 mod spool;
@@ -38,7 +39,7 @@ use crate::pool::Pool;
 use crate::script::{self, Layout, Script, Target, UPLOAD_FOLDERS};
 use crate::slots::{Slot, SlotLimits, Slots};
 use crate::timeouts::{seconds, within};
-use crate::{Answer, Call, Counters, Dial, Log, LogSink, OriginError, Timeouts};
+use crate::{Answer, Call, Counters, Dial, Load, Log, LogSink, OriginError, Timeouts};
 use exchange::{Connection, Exchange, Step};
 use pump::{Arrived, Pump, arrived};
 use spool::Stored;
@@ -150,6 +151,10 @@ impl PhpOrigin {
 
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        self.slots.load()
     }
 
     pub(crate) async fn send_after(
@@ -307,9 +312,14 @@ impl PhpOrigin {
         body: Stored,
     ) -> Result<Got, Failure> {
         let keep = !self.options.keep.is_zero();
-        let limit = self.options.timeouts.first_byte;
+        let exchange = Exchange::new(connection, environment, body, keep);
+        self.head_of(exchange, self.options.timeouts.first_byte).await
+    }
+
+    /// Goes on with `exchange` as far as the end of the head; between two steps there may be at
+    /// most `limit`.
+    async fn head_of(&self, mut exchange: Exchange, limit: Duration) -> Result<Got, Failure> {
         let malformed = |what: String| Failure::from(OriginError::Malformed(what));
-        let mut exchange = Exchange::new(connection, environment, body, keep);
         let mut reader = HeadReader::default();
         loop {
             let closed = match within(limit, exchange.step()).await {

@@ -72,21 +72,23 @@ pub(crate) struct Following {
     noted: Mutex<noise::State>,
 }
 
-/// What happened around changes since the start.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    /// Changes that were heard.
-    pub(crate) heard: Counter,
-    /// Those among them that reading makes.
-    pub(crate) noise: Counter,
-    /// Sweeps, all changes of a moment counted as one.
-    pub(crate) sweeps: Counter,
-    /// Pages that were made anew after a sweep before anybody asked for them.
-    pub(crate) restored: Counter,
-    /// Sweeps because a page was found changed though no change was heard of.
-    pub(crate) unheard: Counter,
-    /// Requests sent to find out what reading writes.
-    pub(crate) probes: Counter,
+base::counters! {
+    /// What happened around changes since the start.
+    #[derive(Debug, Default)]
+    pub(crate) struct Counts {
+        /// Changes that were heard.
+        pub(crate) heard: Counter,
+        /// Those among them that reading makes.
+        pub(crate) noise: Counter,
+        /// Sweeps, all changes of a moment counted as one.
+        pub(crate) sweeps: Counter,
+        /// Pages that were made anew after a sweep before anybody asked for them.
+        pub(crate) restored: Counter,
+        /// Sweeps because a page was found changed though no change was heard of.
+        pub(crate) unheard: Counter,
+        /// Requests sent to find out what reading writes.
+        pub(crate) probes: Counter,
+    }
 }
 
 /// What a listener leaves out. It exists so that tests can show what each part is for.

@@ -73,21 +73,23 @@ pub(crate) struct Strangers {
     dice: AtomicU64,
 }
 
-/// What happened around strangers since the start.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    /// Pages that were found shareable.
-    pub(crate) shared: Counter,
-    /// Pages that were not, for whatever reason.
-    pub(crate) refused: Counter,
-    /// Requests that personas sent.
-    pub(crate) persona_requests: Counter,
-    /// Sessions begun at a stranger's write.
-    pub(crate) bound: Counter,
-    /// Values of a copy that had no counterpart in the visitor's own.
-    pub(crate) unaligned: Counter,
-    /// Shared pages that turned out personal and were withdrawn.
-    pub(crate) alarms: Counter,
+base::counters! {
+    /// What happened around strangers since the start.
+    #[derive(Debug, Default)]
+    pub(crate) struct Counts {
+        /// Pages that were found shareable.
+        pub(crate) shared: Counter,
+        /// Pages that were not, for whatever reason.
+        pub(crate) refused: Counter,
+        /// Requests that personas sent.
+        pub(crate) persona_requests: Counter,
+        /// Sessions begun at a stranger's write.
+        pub(crate) bound: Counter,
+        /// Values of a copy that had no counterpart in the visitor's own.
+        pub(crate) unaligned: Counter,
+        /// Shared pages that turned out personal and were withdrawn.
+        pub(crate) alarms: Counter,
+    }
 }
 
 impl Strangers {
