@@ -160,6 +160,12 @@ impl Server {
         &self.counters
     }
 
+    /// Certificates and what is spoken by them, where TLS is listened for.
+    #[must_use]
+    pub fn tls(&self) -> Option<&Arc<Tls>> {
+        self.tls.as_ref()
+    }
+
     /// Where what is learned about the sites is kept.
     #[must_use]
     pub fn notes(&self) -> &Arc<dyn Notes> {

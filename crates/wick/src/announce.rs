@@ -47,6 +47,13 @@ pub(crate) fn start(running: &Running) -> String {
     };
     let _ = writeln!(text, "  cache     {memory} of memory, on {threads}");
     let _ = writeln!(text, "  state     {}", plan.state.display());
+    if let Some(admin) = &running.admin {
+        let told = admin.address.map(|address| format!("{} (how all this is)", url(address)));
+        let trouble = admin.trouble.as_ref().map(|why| format!("none: {why}"));
+        for told in told.into_iter().chain(trouble) {
+            let _ = writeln!(text, "  admin     {told}");
+        }
+    }
     let plain = addresses.iter().map(|&address| (address, url(address)));
     let tls = addresses_tls.iter().map(|&address| (address, url_by("https", 443, address)));
     for (address, url) in plain.chain(tls) {

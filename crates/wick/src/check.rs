@@ -13,7 +13,8 @@ use origin::{Origin, OriginError};
 use server::Listener;
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::announce::say;
+use crate::admin;
+use crate::announce::{self, say};
 use crate::arguments::Serve;
 use crate::certificates;
 use crate::changes;
@@ -75,6 +76,12 @@ fn say_machine(plan: &Plan, wrong: &mut Vec<String>) {
             }
         };
         say(&format!("listen      {address} ({state}{way})\n"));
+    }
+    if let Some(address) = plan.admin.address {
+        say(&format!("admin       {}\n", announce::url(address)));
+    }
+    if let Err(error) = admin::probe(&plan.admin) {
+        wrong.push(error.to_string());
     }
     say(&format!("memory      {} for the cache\n", show_bytes(plan.memory_bytes)));
     say(&format!("threads     {}\n", plan.threads));

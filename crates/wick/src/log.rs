@@ -71,6 +71,11 @@ impl AccessLog {
         Ok(Self { sender, lost: Arc::default() })
     }
 
+    /// Counts the lines that it could not take.
+    pub(crate) fn lost_counter(&self) -> Arc<Counter> {
+        self.lost.clone()
+    }
+
     /// Where lines go.
     pub(crate) fn sink(&self) -> AccessSink {
         let (sender, lost) = (self.sender.clone(), self.lost.clone());

@@ -1,5 +1,6 @@
 //! The door: reads the command line and hands over.
 
+mod admin;
 mod announce;
 mod arguments;
 mod certificates;

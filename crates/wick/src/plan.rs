@@ -13,6 +13,7 @@ use policy::Rules;
 use policy::claims::TrustedField;
 use server::{DefenceRules, FollowRules, Limits, Proxies, PurgeToken, Rate, StrangerRules};
 
+use crate::admin::{AdminPlan, AdminPlanError, AdminWritten};
 use crate::arguments::Serve;
 use crate::certificates::{AcmePlan, CertificatePlan, CertificateSetting, check_plan};
 use crate::changes::ChangesPlan;
@@ -45,6 +46,7 @@ pub(crate) struct Plan {
     pub(crate) limits: Limits,
     pub(crate) proxies: Proxies,
     pub(crate) request_ids: bool,
+    pub(crate) admin: AdminPlan,
     pub(crate) sites: Vec<SitePlan>,
 }
 
@@ -58,6 +60,8 @@ pub(crate) struct SitePlan {
     pub(crate) redirects: bool,
     pub(crate) php: Option<String>,
     pub(crate) php_children: Option<u32>,
+    /// Where a php-fpm that isn't ours tells of itself.
+    pub(crate) php_status: Option<String>,
     /// Variables for our own php-fpm's scripts.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) caches: bool,
@@ -163,6 +167,9 @@ pub(crate) enum PlanError {
     /// Listening for nobody.
     #[error("listen_tls is there and every site has certificate = \"off\": take one of them out")]
     AllOff,
+    /// The admin listener can't be had as it is written.
+    #[error(transparent)]
+    Admin(#[from] AdminPlanError),
     /// Nowhere.
     #[error("listen is an empty list: name an address, or add listen_tls")]
     NowhereToListen,
@@ -192,6 +199,7 @@ impl Plan {
             limits: Limits::default(),
             proxies: Proxies::default(),
             request_ids: false,
+            admin: AdminPlan::default(),
             sites: vec![site],
         }
     }
@@ -228,6 +236,13 @@ impl Plan {
                 _ => TrustedField::XForwarded,
             },
         };
+        let admin = AdminPlan::of(AdminWritten {
+            admin: settings.admin,
+            token: settings.admin_token,
+            token_file: settings.admin_token_file,
+            host: settings.admin_host,
+            munin: settings.munin,
+        })?;
         let threads = serve.threads.map(usize::from).or(settings.threads);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
@@ -242,6 +257,7 @@ impl Plan {
             limits: limits(&settings.limits),
             proxies,
             request_ids,
+            admin,
             sites,
         })
     }
@@ -292,6 +308,7 @@ impl SitePlan {
             redirects: site.https_redirect.unwrap_or(true),
             php: site.php.clone(),
             php_children: site.php_children,
+            php_status: site.php_status.clone(),
             environment: Vec::new(),
             caches: site.cache.unwrap_or(true),
             rules,

@@ -62,6 +62,7 @@ impl Running {
         }
         lines.extend(self.plan.needing_restart(&plan).map(|text| Line { topic: "later", text }));
         self.plan.sites = plan.sites;
+        self.tell_admin();
         self.reopen_log();
         Ok(lines)
     }
@@ -125,6 +126,7 @@ impl Plan {
                 format!("{:?}", other.proxies),
             ),
             ("request_id", self.request_ids.to_string(), other.request_ids.to_string()),
+            ("admin or munin", format!("{:?}", self.admin), format!("{:?}", other.admin)),
             ("[limits]", format!("{:?}", self.limits), format!("{:?}", other.limits)),
         ]
         .into_iter()

@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base::{Clock, Shutdown};
+use observe::machine::Meter;
 use server::{Done, NoNotes, Notes, Order, Orders, SOCKETS_MAX, Server, ServerConfig, Wanted};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
@@ -29,7 +30,7 @@ use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
 use crate::upgrade::{Predecessor, Succession};
-use crate::{announce, changes, control, descriptors, memory, reload};
+use crate::{admin, announce, changes, control, descriptors, memory, reload};
 
 /// How often and how long it is waited for a predecessor to close its control socket.
 const FREE_TRIES: u32 = 500;
@@ -51,6 +52,9 @@ pub(crate) enum RunError {
     /// An address can't be listened on.
     #[error("{}", explain_listen(*.0, .1))]
     Listen(SocketAddr, io::Error),
+    /// The admin listener can't be had where the owner wants it.
+    #[error("{}", admin::explain(.0, *.1, .2))]
+    Admin(&'static str, SocketAddr, io::Error),
     /// There is no TLS to be had.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -141,6 +145,7 @@ pub(crate) struct Running {
     pub(crate) log: Option<AccessLog>,
     notebook: Option<Arc<Notebook>>,
     control: Option<ControlSocket>,
+    pub(crate) admin: Option<admin::Listening>,
     /// One for each of the plan's sites, in their order.
     pub(crate) started: Vec<Started>,
     /// Origins of earlier settings that still answer.
@@ -171,6 +176,9 @@ impl Running {
         // Its php-fpm has the folders without a number.
         let number = if takes_over { u64::from(std::process::id()) } else { 0 };
         listening::probe(&plan, &inherited)?;
+        if !takes_over {
+            admin::probe(&plan.admin)?;
+        }
         let prepared = Prepared::of(&plan)?;
         let log = open_log(&plan)?;
         let mut started = start_all(&plan, number, caches).await?;
@@ -209,7 +217,7 @@ impl Running {
             until_free(&plan.state).await;
         }
         let control = open_control(&plan, &server, orders, &shutdown);
-        Ok(Self {
+        let mut running = Self {
             plan,
             server,
             addresses,
@@ -219,6 +227,7 @@ impl Running {
             log,
             notebook,
             control,
+            admin: None,
             started,
             leaving: JoinSet::new(),
             reloads: number,
@@ -229,7 +238,39 @@ impl Running {
             shutdown,
             abandon,
             housekeeping,
+        };
+        running.begin_admin(takes_over).await?;
+        Ok(running)
+    }
+
+    /// Begins to tell how everything is. Sites are served without it too.
+    async fn begin_admin(&mut self, waits: bool) -> Result<(), RunError> {
+        let addresses = self.addresses.iter().chain(&self.addresses_tls);
+        let ports = addresses.map(SocketAddr::port).collect();
+        self.admin = admin::begin(admin::Beginning {
+            plan: &self.plan.admin,
+            server: &self.server,
+            memory_bytes: self.plan.memory_bytes,
+            log_lost: self.log.as_ref().map(AccessLog::lost_counter),
+            meter: Meter::new(&self.plan.state, ports),
+            subjects: self.subjects(),
+            waits,
+            shutdown: &self.shutdown,
         })
+        .await?;
+        Ok(())
+    }
+
+    /// Has the servers of other sites be asked how they are, after a change of the sites.
+    pub(crate) fn tell_admin(&self) {
+        if let Some(admin) = &self.admin {
+            admin.replace(self.subjects());
+        }
+    }
+
+    fn subjects(&self) -> Vec<admin::Subject> {
+        let sites = self.plan.sites.iter().zip(&self.started);
+        sites.map(|(plan, started)| started.subject(plan)).collect()
     }
 
     /// Does what signals and orders ask for, until one of them asks for the end.
@@ -303,6 +344,9 @@ impl Running {
         self.control = None;
         self.sockets.clear();
         self.certificates = None;
+        if let Some(admin) = self.admin.take() {
+            admin.join();
+        }
         let idle = match end {
             End::Stop => Duration::ZERO,
             End::Leave => self.plan.limits.idle_timeout,

@@ -19,6 +19,7 @@ use serde::de::{self, Deserializer};
 use changes::Pattern;
 use wire::{Coding, Codings};
 
+use crate::admin::AdminSetting;
 use crate::certificates::{CertificateSetting, Directories};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
@@ -71,6 +72,21 @@ pub(crate) struct Settings {
     /// and the access log's formats `wick` and `json` show; that of a trusted proxy stays.
     /// Default: `false`.
     pub(crate) request_id: Option<bool>,
+    /// Where Wick tells how it is: a page for its owner, `/metrics` for Prometheus, and JSON. An
+    /// address, or `"off"`; one that others can reach needs `admin_token`. Default:
+    /// `127.0.0.1:9180`, if nothing else has that port.
+    pub(crate) admin: Option<AdminSetting>,
+    /// What has to be shown there, at least 16 characters: as a bearer token by programs, and in
+    /// browsers as the password of any user. Default: none; whoever is on this machine may look.
+    pub(crate) admin_token: Option<Secret>,
+    /// A file that holds it. Default: none.
+    pub(crate) admin_token_file: Option<PathBuf>,
+    /// The name that browsers find it by, where a proxy stands before it. Default: none; they come
+    /// by an IP address or `localhost`.
+    pub(crate) admin_host: Option<String>,
+    /// Where munin's server asks, as in `"127.0.0.1:4949"`: this machine's addresses only.
+    /// Default: nowhere.
+    pub(crate) munin: Option<SocketAddr>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
     /// The sites, in order.
@@ -166,6 +182,9 @@ pub(crate) struct SiteSettings {
     pub(crate) origin_health_status: Option<HealthStatus>,
     /// A php-fpm that runs already: `unix:PATH` or `tcp:HOST:PORT`. Default: Wick starts its own.
     pub(crate) php: Option<String>,
+    /// The `pm.status_path` of that php-fpm, for the admin page and `/metrics`. Default: it isn't
+    /// asked; that of a php-fpm which Wick starts is known.
+    pub(crate) php_status: Option<String>,
     /// Children of the php-fpm that Wick starts. With `php`: how many children that one has for
     /// Wick alone; connections to it are then kept. Default: as many as fit the free memory;
     /// with `php`, none are kept.

@@ -11,6 +11,7 @@ use origin::{
 };
 use server::SiteConfig;
 
+use crate::admin::{PhpSelf, Subject};
 use crate::changes::tap::{self, TapError};
 use crate::plan::{SitePlan, Source};
 
@@ -145,6 +146,26 @@ impl Started {
         // Whatever takes longer is cut off, as at the end.
         let _ = tokio::time::timeout(grace, is_left).await;
         self.stop().await;
+    }
+
+    /// What of it is asked how it is.
+    pub(crate) fn subject(&self, plan: &SitePlan) -> Subject {
+        let ours = self.fpm.as_ref().map(|fpm| PhpSelf {
+            status_path: fpm.status_path().to_owned(),
+            opcache_script: fpm.opcache_script().map(Path::to_owned),
+            restarts: Some(fpm.restarts_counter()),
+        });
+        let theirs = plan.php_status.as_ref().map(|path| PhpSelf {
+            status_path: path.into(),
+            opcache_script: None,
+            restarts: None,
+        });
+        Subject {
+            name: self.config.name.clone(),
+            origin: Arc::downgrade(&self.config.origin),
+            php: ours.or(theirs),
+            databases: self.config.changes.clone(),
+        }
     }
 
     /// The process group of the php-fpm that was started for the site, if any.

@@ -1,6 +1,6 @@
 //! Feeds in trouble: a server that dies, logs that go, rights and passwords that are wrong.
 
-use changes::{Address, Event, Feed, LogEnd, Lost, Progress, Rung};
+use changes::{Address, Event, Feed, Gauge, LogEnd, Lost, Progress, Rung, Source};
 
 use crate::server::{PASSWORD, Server};
 use crate::{BINLOG, TABLES, following, next, told, until};
@@ -243,4 +243,21 @@ async fn a_poll_sees_which_table_was_written() {
     until(&mut feed, |event| matches!(event, Event::Lost(_))).await;
     server.again();
     until(&mut feed, |event| *event == Event::Recovered).await;
+}
+
+#[tokio::test]
+async fn the_server_tells_how_busy_it_is_also_after_it_died() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let source = Source::MySql(server.address("app", "app"));
+    let mut gauge = Gauge::new(&source).expect("a server");
+    let before = gauge.read().await.expect("it answers");
+    server.ask("SELECT 1; SELECT 2;");
+    let figures = gauge.read().await.expect("it answers");
+    assert!(figures.questions >= before.questions.map(|questions| questions + 2), "{figures:?}");
+    assert!(figures.running >= Some(1) && figures.connections >= Some(1), "{figures:?}");
+    assert!(figures.slow.is_some() && figures.memory_hits > Some(0), "{figures:?}");
+    server.kill();
+    assert_eq!(gauge.read().await.err(), Some(Lost::Disconnected));
+    server.again();
+    assert!(gauge.read().await.is_ok());
 }

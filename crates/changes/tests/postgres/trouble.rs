@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use changes::{Address, Event, Feed, LogEnd, Lost, Progress, Source};
+use changes::{Address, Event, Feed, Gauge, LogEnd, Lost, Progress, Source};
 
 use crate::server::{LOGICAL, PASSWORD, Server};
 use crate::{TABLES, WAIT, following, next, shown, told, until};
@@ -244,4 +244,22 @@ async fn a_process_that_follows_for_ever() {
     loop {
         feed.next().await;
     }
+}
+
+#[tokio::test]
+async fn the_server_tells_how_busy_it_is_also_after_it_died() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let source = Source::PostgreSql(server.wick());
+    let mut gauge = Gauge::new(&source).expect("a server");
+    let before = gauge.read().await.expect("it answers");
+    server.ask("SELECT 1;");
+    server.ask("SELECT 2;");
+    let figures = gauge.read().await.expect("it answers");
+    // Its counters come up to a second late.
+    assert!(figures.questions >= before.questions && figures.running.is_some(), "{figures:?}");
+    assert!(figures.connections >= Some(1) && figures.memory_hits > Some(0), "{figures:?}");
+    server.kill();
+    assert_eq!(gauge.read().await.err(), Some(Lost::Disconnected));
+    server.again();
+    assert!(gauge.read().await.is_ok());
 }

@@ -200,6 +200,12 @@ impl Fpm {
         self.restarts.read()
     }
 
+    /// The same, for who goes on looking at it.
+    #[must_use]
+    pub fn restarts_counter(&self) -> Arc<Counter> {
+        self.restarts.clone()
+    }
+
     /// The master's process id; none while it is being started again.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {

@@ -71,6 +71,12 @@ impl Tls {
         self.certificates.replace(served);
     }
 
+    /// The names of each certificate that is shown, and the last second of its life in unix time.
+    #[must_use]
+    pub fn ends(&self) -> Vec<(Vec<String>, i64)> {
+        self.certificates.ends()
+    }
+
     /// Tells on which port visitors find TLS.
     pub(crate) fn set_port(&self, port: u16) {
         self.port.store(port, Ordering::Relaxed);

@@ -1,0 +1,179 @@
+//! The admin listener: how Wick, its sites and its machine are, for their owner and for programs.
+//!
+//! It has a thread of its own, with one runtime: [`watch`] looks at everything once a second,
+//! [`serve`] answers by the last look, [`munin`] tells it in another protocol. [`guard`] decides
+//! who may ask. Why it is so: `docs/decisions/admin.md`.
+//! Invariant: Wick serves its sites the same whether this is there or not.
+
+mod guard;
+mod metrics;
+mod munin;
+mod now;
+mod page;
+mod plan;
+mod serve;
+mod stream;
+mod subjects;
+mod token;
+mod watch;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use base::{Counter, Shutdown};
+use observe::machine::Meter;
+use server::Server;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch as telling};
+
+pub(crate) use plan::{AdminPlan, AdminPlanError, AdminSetting, AdminWritten};
+pub(crate) use subjects::{PhpSelf, Subject};
+
+use crate::run::{RunError, single_threaded};
+use serve::Admin;
+use stream::Streams;
+use watch::{AdminCounters, Watch, Watched};
+
+/// How often and how long it is waited for a predecessor to leave its address.
+const FREE_TRIES: u32 = 500;
+const FREE_INTERVAL: Duration = Duration::from_millis(10);
+/// Changes of the sites that may wait to be noticed.
+const REPLACED_MAX: usize = 4;
+
+/// What the admin listener is begun with.
+pub(crate) struct Beginning<'a> {
+    pub(crate) plan: &'a AdminPlan,
+    pub(crate) server: &'a Arc<Server>,
+    pub(crate) memory_bytes: u64,
+    pub(crate) log_lost: Option<Arc<Counter>>,
+    pub(crate) meter: Meter,
+    pub(crate) subjects: Vec<Subject>,
+    /// Whether another Wick may still have the address for a moment.
+    pub(crate) waits: bool,
+    pub(crate) shutdown: &'a Shutdown,
+}
+
+/// The admin listener at work; it ends at the signal to stop.
+pub(crate) struct Listening {
+    pub(crate) address: Option<SocketAddr>,
+    /// What is told at the start where the address could not be had.
+    pub(crate) trouble: Option<String>,
+    replaced: mpsc::Sender<Vec<Subject>>,
+    thread: JoinHandle<()>,
+}
+
+/// Whether the addresses that the owner named can be had.
+pub(crate) fn probe(plan: &AdminPlan) -> Result<(), RunError> {
+    let named = plan.address.filter(|_| plan.is_named).map(|address| ("admin", address));
+    for (setting, address) in named.into_iter().chain(plan.munin.map(|at| ("munin", at))) {
+        std::net::TcpListener::bind(address)
+            .map_err(|error| RunError::Admin(setting, address, error))?;
+    }
+    Ok(())
+}
+
+/// Begins to look and to tell; none where the owner wants neither this nor munin.
+pub(crate) async fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunError> {
+    let Beginning { plan, server, memory_bytes, log_lost, meter, subjects, waits, shutdown } =
+        beginning;
+    let mut trouble = None;
+    let mut open = async |setting, address: Option<SocketAddr>| match bind(address?, waits).await {
+        Ok(listener) => Some(listener),
+        Err(error) => {
+            trouble = Some(explain(setting, address?, &error));
+            None
+        }
+    };
+    let listener = open("admin", plan.address).await;
+    let munin = open("munin", plan.munin).await;
+    if listener.is_none() && munin.is_none() && trouble.is_none() {
+        return Ok(None);
+    }
+    let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    let (replaced, receiver) = mpsc::channel(REPLACED_MAX);
+    let (counters, streams) = (Arc::<AdminCounters>::default(), Streams::default());
+    let watched = Watched {
+        server: server.clone(),
+        memory_bytes,
+        log_lost,
+        counters: counters.clone(),
+        audience: streams.audience.clone(),
+        began: Instant::now(),
+    };
+    let guard = plan.guard.clone();
+    let listeners = [listener, munin].map(|open| open.and_then(|open| open.into_std().ok()));
+    let (runtime, shutdown) = (single_threaded()?, shutdown.clone());
+    let work = async move {
+        let mut watch = Watch::new(watched, meter);
+        watch.replace(subjects);
+        let (told, looks) = telling::channel(watch.look());
+        let [listener, munin] =
+            listeners.map(|open| open.and_then(|open| TcpListener::from_std(open).ok()));
+        if let Some(listener) = listener {
+            let admin = Admin { guard, looks: looks.clone(), streams, counters };
+            tokio::spawn(serve::serve(listener, Arc::new(admin)));
+        }
+        if let Some(listener) = munin {
+            tokio::spawn(munin::serve(listener, looks));
+        }
+        tokio::select! {
+            () = watch.run(told, receiver) => {}
+            () = shutdown.begun() => {}
+        }
+    };
+    let thread = std::thread::Builder::new()
+        .name("admin".into())
+        .spawn(move || {
+            runtime.block_on(work);
+            // A name that is being looked up for a database can't be given up.
+            runtime.shutdown_background();
+        })
+        .map_err(|error| RunError::System("a thread", error))?;
+    Ok(Some(Listening { address, trouble, replaced, thread }))
+}
+
+async fn bind(address: SocketAddr, waits: bool) -> io::Result<TcpListener> {
+    let tries = if waits { FREE_TRIES } else { 1 };
+    let mut tried = TcpListener::bind(address).await;
+    for _ in 1..tries {
+        if tried.is_ok() {
+            break;
+        }
+        tokio::time::sleep(FREE_INTERVAL).await;
+        tried = TcpListener::bind(address).await;
+    }
+    tried
+}
+
+/// Why an address can't be had, and what to write.
+pub(crate) fn explain(setting: &str, address: SocketAddr, error: &io::Error) -> String {
+    let port = address.port();
+    match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "something listens on {address} already: stop it (\"ss -ltnp sport = :{port}\" names \
+             it), or write another address, or \"off\", in {setting} = \"…\" of wick.toml"
+        ),
+        _ => format!(
+            "can't listen on {address}: {error}; write another address in {setting} = \"…\" of \
+             wick.toml"
+        ),
+    }
+}
+
+impl Listening {
+    /// Asks these sites' servers from now on.
+    pub(crate) fn replace(&self, subjects: Vec<Subject>) {
+        // If so many reloads wait already, a later one says the same or more.
+        let _ = self.replaced.try_send(subjects);
+    }
+
+    /// Waits for its end, after the signal to stop.
+    pub(crate) fn join(self) {
+        if self.thread.join().is_err() {
+            eprintln!("wick: the admin thread panicked; please report it");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The token by which somebody who is not on this machine comes to the admin listener.
+//!
+//! Programs show it as a bearer token, browsers as the password of any user: they ask for one.
+//! Invariant: it is in no log, no error and no answer.
+
+use std::fmt;
+use std::hint::black_box;
+
+/// Fewer could be tried out one by one.
+const BYTES_MIN: usize = 16;
+/// The longest `Authorization` that is looked at.
+const SHOWN_BYTES_MAX: usize = 1024;
+
+/// What opens the admin listener.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Token(String);
+
+impl Token {
+    /// A token; none if the text is so short that it could be guessed.
+    pub(crate) fn new(text: &str) -> Option<Self> {
+        (text.len() >= BYTES_MIN).then(|| Self(text.to_owned()))
+    }
+
+    /// Whether an `Authorization` shows it.
+    pub(crate) fn is_shown_by(&self, authorization: &[u8]) -> bool {
+        let Ok(text) = std::str::from_utf8(authorization) else { return false };
+        let Some((scheme, shown)) = text.split_once(' ').filter(|_| text.len() <= SHOWN_BYTES_MAX)
+        else {
+            return false;
+        };
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return self.is(shown.trim().as_bytes());
+        }
+        if !scheme.eq_ignore_ascii_case("basic") {
+            return false;
+        }
+        let Some(pair) = base64(shown.trim()) else { return false };
+        let password = pair.iter().position(|&byte| byte == b':').map(|at| &pair[at + 1..]);
+        password.is_some_and(|password| self.is(password))
+    }
+
+    /// Compares in a time that tells nothing of where the two differ.
+    fn is(&self, shown: &[u8]) -> bool {
+        let own = self.0.as_bytes();
+        let mut difference = own.len() ^ shown.len();
+        for (at, &byte) in shown.iter().enumerate() {
+            difference |= usize::from(byte ^ own[at % own.len()]);
+        }
+        black_box(difference) == 0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Bytes written in base64 (RFC 4648 §4); padding may be left out.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut count) = (0u32, 0);
+    for letter in text.trim_end_matches('=').bytes() {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6 | u32::from(value)) & 0xff_ffff;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "a-token-of-many-letters";
+
+    #[test]
+    fn the_token_is_shown_as_bearer_or_as_the_password_of_anybody() {
+        let token = Token::new(TOKEN).expect("it is long enough");
+        for (shown, is_good) in [
+            ("Bearer a-token-of-many-letters", true),
+            ("bearer   a-token-of-many-letters ", true),
+            ("Bearer a-token-of-many-letterS", false),
+            ("Bearer a-token-of-many-letters-and-more", false),
+            ("Bearer a-token", false),
+            ("Bearer ", false),
+            ("Bearer", false),
+            ("", false),
+            // me:a-token-of-many-letters
+            ("Basic bWU6YS10b2tlbi1vZi1tYW55LWxldHRlcnM=", true),
+            ("basic bWU6YS10b2tlbi1vZi1tYW55LWxldHRlcnM", true),
+            // a-token-of-many-letters:me
+            ("Basic YS10b2tlbi1vZi1tYW55LWxldHRlcnM6bWU=", false),
+            ("Basic a-token-of-many-letters", false),
+            ("Basic ====", false),
+            ("Digest a-token-of-many-letters", false),
+        ] {
+            assert_eq!(token.is_shown_by(shown.as_bytes()), is_good, "{shown}");
+        }
+        assert!(!token.is_shown_by(b"Bearer \xff"));
+        assert!(!token.is_shown_by(format!("Bearer {}", "x".repeat(2000)).as_bytes()));
+    }
+
+    #[test]
+    fn a_short_token_is_none_and_none_is_printed() {
+        assert!(Token::new("fifteen-letters").is_none());
+        assert!(!format!("{:?}", Token::new(TOKEN)).contains("letters"));
+    }
+
+    #[test]
+    fn base64_is_read() {
+        for (text, expected) in [
+            ("", Some("")),
+            ("Zg==", Some("f")),
+            ("Zm8=", Some("fo")),
+            ("Zm9v", Some("foo")),
+            ("Zm9vYmFy", Some("foobar")),
+            ("Zm 9v", None),
+            ("Zm-v", None),
+        ] {
+            assert_eq!(base64(text), expected.map(|text| text.as_bytes().to_vec()), "{text}");
+        }
+    }
+}

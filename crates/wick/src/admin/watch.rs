@@ -1,0 +1,136 @@
+//! The watch: once a second it is seen how everything is, for whoever asks.
+//!
+//! Invariant: nobody who serves a visitor waits for it; it reads counters and files of `/proc`.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use base::{Count, Counter};
+use bytes::Bytes;
+use observe::machine::Meter;
+use policy::Verdict;
+use server::Server;
+use tokio::sync::{mpsc, watch};
+
+use super::now::{Cache, CertificateNow, Now, SiteNow, codings, hits};
+use super::subjects::{Subject, Subjects};
+
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// What is looked at besides `/proc` and the sites' servers.
+pub(crate) struct Watched {
+    pub(crate) server: Arc<Server>,
+    /// The owner's figure.
+    pub(crate) memory_bytes: u64,
+    pub(crate) log_lost: Option<Arc<Counter>>,
+    pub(crate) counters: Arc<AdminCounters>,
+    pub(crate) audience: Arc<AtomicUsize>,
+    pub(crate) began: Instant,
+}
+
+base::counters! {
+    /// What the admin listener has been through.
+    #[derive(Debug, Default)]
+    pub(crate) struct AdminCounters {
+        /// Requests to the admin listener.
+        pub(crate) requests: Counter,
+        /// Those that were refused: by their host, as a page of another site, without the token.
+        pub(crate) requests_refused: Counter,
+        /// Connections closed unserved because there were too many.
+        pub(crate) connections_refused: Counter,
+        /// Streams refused because there were too many.
+        pub(crate) streams_refused: Counter,
+    }
+}
+
+/// One look.
+pub(crate) struct Look {
+    pub(crate) now: Now,
+    json: OnceLock<Bytes>,
+}
+
+impl Look {
+    fn new(now: Now) -> Arc<Self> {
+        Arc::new(Self { now, json: OnceLock::new() })
+    }
+
+    /// As JSON, made once for all who want it.
+    pub(crate) fn json(&self) -> Bytes {
+        let make = || Bytes::from(serde_json::to_vec(&self.now).unwrap_or_default());
+        self.json.get_or_init(make).clone()
+    }
+}
+
+/// Everything that a look takes.
+pub(crate) struct Watch {
+    watched: Watched,
+    meter: Meter,
+    subjects: Subjects,
+}
+
+impl Watch {
+    pub(crate) fn new(watched: Watched, meter: Meter) -> Self {
+        let subjects = Subjects::new(watched.audience.clone());
+        Self { watched, meter, subjects }
+    }
+
+    /// Asks these sites' servers from now on; it must be called on a runtime.
+    pub(crate) fn replace(&mut self, subjects: Vec<Subject>) {
+        self.subjects.replace(subjects);
+    }
+
+    /// How everything is now.
+    pub(crate) fn look(&mut self) -> Arc<Look> {
+        let Watched { server, memory_bytes, log_lost, counters, began, .. } = &self.watched;
+        let told = server.counters();
+        let verdicts: Vec<(Verdict, u64)> =
+            Verdict::ALL.iter().map(|&verdict| (verdict, told.of(verdict))).collect();
+        let sites = server.site_counts().into_iter().map(|counts| {
+            let (php, databases) = self.subjects.of(&counts.name);
+            SiteNow::of(counts, php, databases)
+        });
+        let ends = server.tls().map_or_else(Vec::new, |tls| tls.ends());
+        let certificates =
+            ends.into_iter().map(|(names, ends_seconds)| CertificateNow { names, ends_seconds });
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Look::new(Now {
+            time_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            version: env!("CARGO_PKG_VERSION"),
+            uptime_seconds: began.elapsed().as_secs(),
+            answers: verdicts.iter().map(|(_, number)| number).sum(),
+            hits: hits(&verdicts),
+            connections: server.connections() as u64,
+            flights: server.flights() as u64,
+            cache: Cache::of(server, *memory_bytes),
+            verdicts,
+            codings: codings(server),
+            counters: told.each().collect::<Vec<Count>>(),
+            admin: counters.each().collect(),
+            log_lines_lost: log_lost.as_ref().map_or(0, |lost| lost.read()),
+            sites: sites.collect(),
+            certificates: certificates.collect(),
+            machine: self.meter.look(),
+        })
+    }
+
+    /// Looks once a second, and tells each look, for as long as this is polled. What comes by
+    /// `replaced` is asked from then on.
+    pub(crate) async fn run(
+        mut self,
+        told: watch::Sender<Arc<Look>>,
+        mut replaced: mpsc::Receiver<Vec<Subject>>,
+    ) {
+        let mut rounds = tokio::time::interval(INTERVAL);
+        rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = rounds.tick() => {
+                    let look = self.look();
+                    told.send_replace(look);
+                }
+                Some(subjects) = replaced.recv() => self.replace(subjects),
+            }
+        }
+    }
+}
