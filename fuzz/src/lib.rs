@@ -32,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "import_htaccess", body: targets::import::run_htaccess },
     Target { name: "import_nginx", body: targets::import::run_nginx },
     Target { name: "import_vcl", body: targets::import::run_vcl },
+    Target { name: "machine", body: targets::machine::run },
     Target { name: "php_settings", body: targets::settings::run_php },
     Target { name: "proxy_claims", body: targets::proxies::run_claims },
     Target { name: "proxy_header", body: targets::proxies::run_header },

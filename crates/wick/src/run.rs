@@ -239,12 +239,12 @@ impl Running {
             abandon,
             housekeeping,
         };
-        running.begin_admin(takes_over).await?;
+        running.begin_admin(takes_over)?;
         Ok(running)
     }
 
     /// Begins to tell how everything is. Sites are served without it too.
-    async fn begin_admin(&mut self, waits: bool) -> Result<(), RunError> {
+    fn begin_admin(&mut self, waits: bool) -> Result<(), RunError> {
         let addresses = self.addresses.iter().chain(&self.addresses_tls);
         let ports = addresses.map(SocketAddr::port).collect();
         self.admin = admin::begin(admin::Beginning {
@@ -256,8 +256,7 @@ impl Running {
             subjects: self.subjects(),
             waits,
             shutdown: &self.shutdown,
-        })
-        .await?;
+        })?;
         Ok(())
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod date;
 pub(crate) mod fastcgi;
 pub(crate) mod http2_head;
 pub(crate) mod import;
+pub(crate) mod machine;
 pub(crate) mod proxies;
 pub(crate) mod purge;
 pub(crate) mod range;

@@ -27,7 +27,7 @@ pub struct Pool {
     /// Children without a request.
     #[serde(rename(deserialize = "idle processes"))]
     pub idle: u64,
-    /// Children with one.
+    /// Children with one, but for the one that tells this.
     #[serde(rename(deserialize = "active processes"))]
     pub active: u64,
     /// All children.
@@ -69,7 +69,14 @@ impl Pool {
     #[must_use]
     pub fn parse(json: &[u8]) -> Option<Self> {
         let mut pool: Self = serde_json::from_slice(json).ok()?;
+        // A place of a child that is only just being made.
+        pool.children.retain(|child| child.pid > 0);
         pool.children.truncate(CHILDREN_MAX);
+        // Who answers this is no visitor's.
+        if pool.active > 0 {
+            pool.active -= 1;
+            pool.idle = pool.idle.saturating_add(1);
+        }
         Some(pool)
     }
 }
@@ -164,13 +171,15 @@ mod tests {
         "last request memory":2097152},
         {"pid":31331,"state":"Running","start time":1700000000,"start since":61,"requests":7,
         "request duration":99,"request method":"GET","request uri":"-","content length":0,
-        "user":"-","script":"-","last request cpu":0.00,"last request memory":0}]}"#;
+        "user":"-","script":"-","last request cpu":0.00,"last request memory":0},
+        {"pid":0,"state":"(null)","requests":0,"request duration":40207812397}]}"#;
 
     #[test]
     fn a_pool_is_read_without_what_visitors_asked_for() {
         let pool = Pool::parse(PAGE.as_bytes()).expect("a page");
-        assert_eq!((pool.idle, pool.active, pool.total, pool.accepted), (3, 1, 4, 12));
+        assert_eq!((pool.idle, pool.active, pool.total, pool.accepted), (4, 0, 4, 12));
         assert_eq!((pool.queue, pool.queue_max, pool.started_seconds), (1, 2, 61));
+        assert_eq!(pool.children.len(), 2, "one is only being made");
         assert_eq!(pool.children[0].last_memory_bytes, 2_097_152);
         assert_eq!((pool.children[1].state.as_str(), pool.children[1].request_us), ("Running", 99));
         let shown = serde_json::to_string(&pool).expect("it can be written");

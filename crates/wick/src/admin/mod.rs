@@ -76,23 +76,19 @@ pub(crate) fn probe(plan: &AdminPlan) -> Result<(), RunError> {
 }
 
 /// Begins to look and to tell; none where the owner wants neither this nor munin.
-pub(crate) async fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunError> {
+pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunError> {
     let Beginning { plan, server, memory_bytes, log_lost, meter, subjects, waits, shutdown } =
         beginning;
-    let mut trouble = None;
-    let mut open = async |setting, address: Option<SocketAddr>| match bind(address?, waits).await {
-        Ok(listener) => Some(listener),
-        Err(error) => {
-            trouble = Some(explain(setting, address?, &error));
-            None
-        }
-    };
-    let listener = open("admin", plan.address).await;
-    let munin = open("munin", plan.munin).await;
-    if listener.is_none() && munin.is_none() && trouble.is_none() {
+    if plan.address.is_none() && plan.munin.is_none() {
         return Ok(None);
     }
-    let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    let mut trouble = None;
+    let mut open = |setting, address: Option<SocketAddr>| {
+        let door = address.map(|address| Door::open(setting, address, waits));
+        door.and_then(|door| door.map_err(|why| trouble = Some(why)).ok())
+    };
+    let doors = [open("admin", plan.address), open("munin", plan.munin)];
+    let address = doors[0].as_ref().map(Door::address);
     let (replaced, receiver) = mpsc::channel(REPLACED_MAX);
     let (counters, streams) = (Arc::<AdminCounters>::default(), Streams::default());
     let watched = Watched {
@@ -104,20 +100,26 @@ pub(crate) async fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>,
         began: Instant::now(),
     };
     let guard = plan.guard.clone();
-    let listeners = [listener, munin].map(|open| open.and_then(|open| open.into_std().ok()));
     let (runtime, shutdown) = (single_threaded()?, shutdown.clone());
     let work = async move {
         let mut watch = Watch::new(watched, meter);
         watch.replace(subjects);
         let (told, looks) = telling::channel(watch.look());
-        let [listener, munin] =
-            listeners.map(|open| open.and_then(|open| TcpListener::from_std(open).ok()));
-        if let Some(listener) = listener {
-            let admin = Admin { guard, looks: looks.clone(), streams, counters };
-            tokio::spawn(serve::serve(listener, Arc::new(admin)));
+        let [door, munin] = doors;
+        if let Some(door) = door {
+            let admin = Arc::new(Admin { guard, looks: looks.clone(), streams, counters });
+            tokio::spawn(async move {
+                if let Some(listener) = door.listener().await {
+                    serve::serve(listener, admin).await;
+                }
+            });
         }
-        if let Some(listener) = munin {
-            tokio::spawn(munin::serve(listener, looks));
+        if let Some(door) = munin {
+            tokio::spawn(async move {
+                if let Some(listener) = door.listener().await {
+                    munin::serve(listener, looks).await;
+                }
+            });
         }
         tokio::select! {
             () = watch.run(told, receiver) => {}
@@ -135,17 +137,49 @@ pub(crate) async fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>,
     Ok(Some(Listening { address, trouble, replaced, thread }))
 }
 
-async fn bind(address: SocketAddr, waits: bool) -> io::Result<TcpListener> {
-    let tries = if waits { FREE_TRIES } else { 1 };
-    let mut tried = TcpListener::bind(address).await;
-    for _ in 1..tries {
-        if tried.is_ok() {
-            break;
+/// An address that is listened on, or will be once the Wick before this one has left it.
+enum Door {
+    Open(std::net::TcpListener, SocketAddr),
+    Later(&'static str, SocketAddr),
+}
+
+impl Door {
+    fn open(setting: &'static str, address: SocketAddr, waits: bool) -> Result<Self, String> {
+        let bound = std::net::TcpListener::bind(address).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            Ok(Self::Open(listener, address))
+        });
+        match bound {
+            Err(error) if waits && error.kind() == io::ErrorKind::AddrInUse => {
+                Ok(Self::Later(setting, address))
+            }
+            bound => bound.map_err(|error| explain(setting, address, &error)),
         }
-        tokio::time::sleep(FREE_INTERVAL).await;
-        tried = TcpListener::bind(address).await;
     }
-    tried
+
+    fn address(&self) -> SocketAddr {
+        match self {
+            Self::Open(_, address) | Self::Later(_, address) => *address,
+        }
+    }
+
+    async fn listener(self) -> Option<TcpListener> {
+        let (setting, address) = match self {
+            Self::Open(listener, _) => return TcpListener::from_std(listener).ok(),
+            Self::Later(setting, address) => (setting, address),
+        };
+        let mut tried = TcpListener::bind(address).await;
+        for _ in 0..FREE_TRIES {
+            if tried.is_ok() {
+                break;
+            }
+            tokio::time::sleep(FREE_INTERVAL).await;
+            tried = TcpListener::bind(address).await;
+        }
+        let told = |error: io::Error| eprintln!("wick: {}", explain(setting, address, &error));
+        tried.map_err(told).ok()
+    }
 }
 
 /// Why an address can't be had, and what to write.
@@ -177,3 +211,6 @@ impl Listening {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

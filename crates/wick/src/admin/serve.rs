@@ -73,7 +73,7 @@ pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
 }
 
 /// One connection, from its first byte to its end.
-async fn converse(stream: TcpStream, admin: Arc<Admin>, head_timeout: Duration) {
+pub(super) async fn converse(stream: TcpStream, admin: Arc<Admin>, head_timeout: Duration) {
     let milliseconds = u32::try_from(WRITE_TIMEOUT.as_millis()).unwrap_or(u32::MAX);
     // A system that can't do that closes such connections later.
     let _ = rustix::net::sockopt::set_tcp_user_timeout(stream.as_fd(), milliseconds);

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 /// The time between two rounds, and of how many rounds one asks when nobody looks on.
 const INTERVAL: Duration = Duration::from_secs(1);
+const PHP_RARELY: u64 = 5;
 const RARELY: u64 = 10;
 /// Databases of one site that are asked.
 const DATABASES_MAX: usize = 4;
@@ -123,8 +124,9 @@ async fn ask_on(subject: Subject, state: &Mutex<State>, audience: &AtomicUsize) 
     for round in 0u64.. {
         rounds.tick().await;
         let is_rare = round % RARELY == 0;
-        if is_rare || audience.load(Ordering::Relaxed) > 0 {
-            ask_php(&subject, state, is_rare).await;
+        let is_looked_at = audience.load(Ordering::Relaxed) > 0;
+        if round % PHP_RARELY == 0 || is_looked_at {
+            ask_php(&subject, state, round % PHP_RARELY == 0).await;
         }
         if is_rare {
             let mut databases = Vec::with_capacity(gauges.len());

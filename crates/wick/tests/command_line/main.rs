@@ -1,8 +1,9 @@
 //! The built binary, as a person meets it: started, asked, told to stop.
 //!
 //! What can't be tried on a machine (no php-fpm, no second user) is said on standard
-//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`stopping`], [`explain`], [`purge`], [`changes`], [`compression`], [`demo`].
+//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`admin`], [`stopping`], [`explain`], [`purge`], [`changes`], [`compression`], [`demo`].
 
+mod admin;
 mod changes;
 mod compression;
 #[path = "../../../changes/tests/shared/daemon.rs"]

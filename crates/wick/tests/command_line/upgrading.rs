@@ -173,3 +173,25 @@ fn php_goes_with_its_wick_and_one_that_cannot_start_changes_nothing() {
     assert!(wick.end().status.success());
     assert_eq!((masters(), names(&state)), (0, vec!["learned.sqlite3".into(), "php".into()]));
 }
+
+#[test]
+fn the_admin_listener_is_the_new_ones() {
+    let origin = Origin::saying("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+    let folder = open_folder();
+    let state = folder.path().join("state").display().to_string();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let admin = free.local_addr().expect("an address");
+    drop(free);
+    let config = folder.path().join("wick.toml");
+    fs::write(&config, format!("admin = \"{admin}\"\n")).expect("ours");
+    let config = config.display().to_string();
+    let (mut wick, address) = Wick::serve(&["--config", &config, &origin.url(), "--state", &state]);
+    assert_eq!(body(&ask(address, "GET /")), "hello");
+    until("a look", || ask(admin, "GET /api/now").contains("\"answers\":1,"));
+    let serving = upgrade(&state);
+    until("the end of the first one", || wick.has_ended());
+    until("the new one's word", || TcpStream::connect(admin).is_ok());
+    until("a look", || ask(admin, "GET /api/now").contains("\"answers\":0,"));
+    end(serving);
+    assert!(wick.end().status.success());
+}
