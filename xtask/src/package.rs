@@ -22,6 +22,7 @@ const FILES: &[(&str, &str, u32)] = &[
     ("README.md", "usr/share/doc/wick/README.md", 0o644),
     ("CHANGELOG.md", "usr/share/doc/wick/CHANGELOG.md", 0o644),
     ("docs/settings.md", "usr/share/doc/wick/settings.md", 0o644),
+    ("packaging/grafana/wick.json", "usr/share/doc/wick/grafana.json", 0o644),
     ("packaging/copyright", "usr/share/doc/wick/copyright", 0o644),
     ("packaging/postinst", "DEBIAN/postinst", 0o755),
     ("packaging/prerm", "DEBIAN/prerm", 0o755),

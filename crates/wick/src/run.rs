@@ -92,6 +92,7 @@ pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
         let (orders, received) = mpsc::channel(ORDERS_MAX);
         let begin = Begin { caches: true, orders: Some(orders), takes_over: arguments.take_over };
         let mut running = Running::start(plan, begin).await?;
+        running.begin_admin(arguments.take_over)?;
         announce::say(&announce::start(&running));
         service::tell(Doing::Serves);
         let end = running.obey(arguments, &mut signals, received).await;
@@ -176,9 +177,6 @@ impl Running {
         // Its php-fpm has the folders without a number.
         let number = if takes_over { u64::from(std::process::id()) } else { 0 };
         listening::probe(&plan, &inherited)?;
-        if !takes_over {
-            admin::probe(&plan.admin)?;
-        }
         let prepared = Prepared::of(&plan)?;
         let log = open_log(&plan)?;
         let mut started = start_all(&plan, number, caches).await?;
@@ -217,7 +215,7 @@ impl Running {
             until_free(&plan.state).await;
         }
         let control = open_control(&plan, &server, orders, &shutdown);
-        let mut running = Self {
+        Ok(Self {
             plan,
             server,
             addresses,
@@ -238,9 +236,7 @@ impl Running {
             shutdown,
             abandon,
             housekeeping,
-        };
-        running.begin_admin(takes_over)?;
-        Ok(running)
+        })
     }
 
     /// Begins to tell how everything is. Sites are served without it too.
@@ -407,6 +403,8 @@ fn opened(plan: &Plan, takes_over: bool) -> Result<(Option<Predecessor>, Inherit
         let (predecessor, inherited) = Predecessor::find(&plan.state)?;
         return Ok((Some(predecessor), inherited));
     }
+    // The one before has its addresses until it leaves.
+    admin::probe(&plan.admin)?;
     let taken = Inherited::take().map_err(|error| RunError::System("its sockets", error))?;
     Ok((None, taken))
 }
