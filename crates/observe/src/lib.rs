@@ -2,5 +2,6 @@
 //!
 //! Nothing here stands on the road: what happened is told to it, and it never waits.
 
+pub mod alerts;
 pub mod machine;
 pub mod metrics;

@@ -242,6 +242,8 @@ impl Plan {
             token_file: settings.admin_token_file,
             host: settings.admin_host,
             munin: settings.munin,
+            webhook: settings.alert_webhook,
+            command: settings.alert_command,
         })?;
         let threads = serve.threads.map(usize::from).or(settings.threads);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);

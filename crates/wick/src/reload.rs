@@ -126,7 +126,7 @@ impl Plan {
                 format!("{:?}", other.proxies),
             ),
             ("request_id", self.request_ids.to_string(), other.request_ids.to_string()),
-            ("admin or munin", format!("{:?}", self.admin), format!("{:?}", other.admin)),
+            ("admin, munin or alert_…", format!("{:?}", self.admin), format!("{:?}", other.admin)),
             ("[limits]", format!("{:?}", self.limits), format!("{:?}", other.limits)),
         ]
         .into_iter()

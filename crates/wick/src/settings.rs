@@ -87,6 +87,13 @@ pub(crate) struct Settings {
     /// Where munin's server asks, as in `"127.0.0.1:4949"`: this machine's addresses only.
     /// Default: nowhere.
     pub(crate) munin: Option<SocketAddr>,
+    /// An address that is told, by a POST of JSON, when one of a few things begins and when it
+    /// ends: failing requests, a busy origin, a certificate that ends, changes that aren't heard,
+    /// memory, the disk. Default: none; standard error is told.
+    pub(crate) alert_webhook: Option<Secret>,
+    /// A program that is run for the same, which finds it in `WICK_ALERT` (`began` or `ended`),
+    /// `WICK_ALERT_KIND`, `WICK_ALERT_SUBJECT` and `WICK_ALERT_TEXT`. Default: none.
+    pub(crate) alert_command: Option<PathBuf>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
     /// The sites, in order.

@@ -35,8 +35,8 @@ struct Table {
     first: Option<Arc<CertifiedKey>>,
     any: Option<Arc<CertifiedKey>>,
     redirected: HashSet<String>,
-    /// The names of each, and the last second of its life.
-    ends: Vec<(Vec<String>, i64)>,
+    /// The names of each, and the first and the last second of its life.
+    lives: Vec<(Vec<String>, i64, i64)>,
 }
 
 /// All certificates, and what is shown to a CA that checks whose a name is.
@@ -52,7 +52,8 @@ impl Certificates {
         let mut table = Table::default();
         for Served { names, identity, redirects, is_for_any } in served {
             let key = &identity.key;
-            table.ends.push((names.clone(), identity.facts().not_after));
+            let facts = identity.facts();
+            table.lives.push((names.clone(), facts.not_before, facts.not_after));
             table.first.get_or_insert_with(|| key.clone());
             if *is_for_any {
                 table.any.get_or_insert_with(|| key.clone());
@@ -79,9 +80,10 @@ impl Certificates {
         self.table.load().redirected.contains(name)
     }
 
-    /// The names of each that is shown, and the last second of its life in unix time.
-    pub(crate) fn ends(&self) -> Vec<(Vec<String>, i64)> {
-        self.table.load().ends.clone()
+    /// The names of each that is shown, and the first and the last second of its life in unix
+    /// time.
+    pub(crate) fn lives(&self) -> Vec<(Vec<String>, i64, i64)> {
+        self.table.load().lives.clone()
     }
 
     fn find(&self, name: Option<&str>) -> Option<Arc<CertifiedKey>> {

@@ -71,10 +71,11 @@ impl Tls {
         self.certificates.replace(served);
     }
 
-    /// The names of each certificate that is shown, and the last second of its life in unix time.
+    /// The names of each certificate that is shown, and the first and the last second of its life
+    /// in unix time.
     #[must_use]
-    pub fn ends(&self) -> Vec<(Vec<String>, i64)> {
-        self.certificates.ends()
+    pub fn lives(&self) -> Vec<(Vec<String>, i64, i64)> {
+        self.certificates.lives()
     }
 
     /// Tells on which port visitors find TLS.

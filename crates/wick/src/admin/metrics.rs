@@ -5,6 +5,7 @@
 //! `packaging/grafana/wick.json` shows these names; a test holds it against them.
 
 use base::Count;
+use observe::alerts::Kind;
 use observe::metrics::Page;
 use policy::Verdict;
 
@@ -39,6 +40,11 @@ pub(crate) fn page(now: &Now) -> Page {
         let help = "When a certificate ends, in unix time.";
         let name = "wick_certificate_end_timestamp_seconds";
         page.gauge(name, help, &[("names", &names)], Some(certificate.ends_seconds));
+    }
+    for kind in Kind::ALL {
+        let raised = now.alerts.iter().filter(|alert| alert.kind == kind).count() as u64;
+        let help = "Alerts of a kind that have begun and are not over.";
+        page.gauge("wick_alerts_raised", help, &[("kind", kind.name())], Some(raised));
     }
     machine(&mut page, now);
     process(&mut page, now);

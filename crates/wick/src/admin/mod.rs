@@ -5,6 +5,7 @@
 //! who may ask. Why it is so: `docs/decisions/admin.md`.
 //! Invariant: Wick serves its sites the same whether this is there or not.
 
+mod alarm;
 mod guard;
 mod metrics;
 mod munin;
@@ -33,6 +34,7 @@ pub(crate) use plan::{AdminPlan, AdminPlanError, AdminSetting, AdminWritten};
 pub(crate) use subjects::{PhpSelf, Subject};
 
 use crate::run::{RunError, single_threaded};
+use alarm::Alarm;
 use serve::Admin;
 use stream::Streams;
 use watch::{AdminCounters, Watch, Watched};
@@ -75,11 +77,11 @@ pub(crate) fn probe(plan: &AdminPlan) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Begins to look and to tell; none where the owner wants neither this nor munin.
+/// Begins to look and to tell; none where nothing is to be looked at.
 pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunError> {
     let Beginning { plan, server, memory_bytes, log_lost, meter, subjects, waits, shutdown } =
         beginning;
-    if plan.address.is_none() && plan.munin.is_none() {
+    if !plan.is_watched {
         return Ok(None);
     }
     let mut trouble = None;
@@ -99,11 +101,12 @@ pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunEr
         audience: streams.audience.clone(),
         began: Instant::now(),
     };
-    let guard = plan.guard.clone();
+    let (guard, alarm) = (plan.guard.clone(), plan.alarm.clone());
     let (runtime, shutdown) = (single_threaded()?, shutdown.clone());
     let work = async move {
         let mut watch = Watch::new(watched, meter);
         watch.replace(subjects);
+        watch.tell_by(Alarm::begin(alarm, counters.clone()));
         let (told, looks) = telling::channel(watch.look());
         let [door, munin] = doors;
         if let Some(door) = door {

@@ -3,6 +3,7 @@
 //! Invariant: no password, no token, no address that a visitor asked for.
 
 use base::Count;
+use observe::alerts::Alert;
 use observe::machine::Machine;
 use observe::machine::php::{Opcache, Pool};
 use policy::Verdict;
@@ -41,6 +42,8 @@ pub(crate) struct Now {
     pub(crate) sites: Vec<SiteNow>,
     pub(crate) certificates: Vec<CertificateNow>,
     pub(crate) machine: Machine,
+    /// What is bad now.
+    pub(crate) alerts: Vec<Alert>,
 }
 
 /// Memory: the owner's figure, and what the cache has of it.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
+use super::alarm::{AlarmPlan, Webhook};
 use super::guard::Guard;
 use super::token::Token;
 use crate::settings::Secret;
@@ -41,6 +42,8 @@ pub(crate) struct AdminWritten {
     pub(crate) token_file: Option<PathBuf>,
     pub(crate) host: Option<String>,
     pub(crate) munin: Option<SocketAddr>,
+    pub(crate) webhook: Option<Secret>,
+    pub(crate) command: Option<PathBuf>,
 }
 
 /// What is served.
@@ -53,6 +56,9 @@ pub(crate) struct AdminPlan {
     pub(crate) guard: Guard,
     /// Where munin asks.
     pub(crate) munin: Option<SocketAddr>,
+    /// Whether anything is looked at: for alerts also where nobody may ask.
+    pub(crate) is_watched: bool,
+    pub(crate) alarm: AlarmPlan,
 }
 
 /// Settings of the admin listener that can't be followed; each message says what to write.
@@ -76,6 +82,12 @@ pub(crate) enum AdminPlanError {
     /// The file can't be used.
     #[error("can't read the admin_token_file {0}: {1}")]
     TokenFile(PathBuf, String),
+    /// No address, or one that can't be used.
+    #[error(
+        "the alert_webhook is no address that can be told: write https://HOST/PATH, without a \
+         user's name"
+    )]
+    Webhook,
     /// munin's protocol knows no token.
     #[error(
         "munin = \"{0}\" can be reached from other machines, and munin shows no token: write \
@@ -109,11 +121,17 @@ impl AdminPlan {
         if let Some(address) = written.munin.filter(|address| !address.ip().is_loopback()) {
             return Err(AdminPlanError::OpenMunin(address));
         }
+        let webhook = match &written.webhook {
+            Some(text) => Some(Webhook::parse(text).ok_or(AdminPlanError::Webhook)?),
+            None => None,
+        };
         Ok(Self {
             address,
             is_named: written.admin.is_some(),
             guard: Guard { token, host: written.host },
             munin: written.munin,
+            is_watched: true,
+            alarm: AlarmPlan { webhook, command: written.command },
         })
     }
 }

@@ -8,11 +8,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::{Count, Counter};
 use bytes::Bytes;
+use observe::alerts::Alerts;
 use observe::machine::Meter;
 use policy::Verdict;
 use server::Server;
 use tokio::sync::{mpsc, watch};
 
+use super::alarm::{self, Alarm};
 use super::now::{Cache, CertificateNow, Now, SiteNow, codings, hits};
 use super::subjects::{Subject, Subjects};
 
@@ -41,6 +43,10 @@ base::counters! {
         pub(crate) connections_refused: Counter,
         /// Streams refused because there were too many.
         pub(crate) streams_refused: Counter,
+        /// Alerts that began or ended.
+        pub(crate) alerts: Counter,
+        /// Those that the owner's program or address could not be told.
+        pub(crate) alerts_untold: Counter,
     }
 }
 
@@ -67,12 +73,19 @@ pub(crate) struct Watch {
     watched: Watched,
     meter: Meter,
     subjects: Subjects,
+    alerts: Alerts,
+    alarm: Option<Alarm>,
 }
 
 impl Watch {
     pub(crate) fn new(watched: Watched, meter: Meter) -> Self {
         let subjects = Subjects::new(watched.audience.clone());
-        Self { watched, meter, subjects }
+        Self { watched, meter, subjects, alerts: Alerts::default(), alarm: None }
+    }
+
+    /// Tells alerts by this from now on.
+    pub(crate) fn tell_by(&mut self, alarm: Alarm) {
+        self.alarm = Some(alarm);
     }
 
     /// Asks these sites' servers from now on; it must be called on a runtime.
@@ -90,11 +103,12 @@ impl Watch {
             let (php, databases) = self.subjects.of(&counts.name);
             SiteNow::of(counts, php, databases)
         });
-        let ends = server.tls().map_or_else(Vec::new, |tls| tls.ends());
-        let certificates =
-            ends.into_iter().map(|(names, ends_seconds)| CertificateNow { names, ends_seconds });
+        let lives = server.tls().map_or_else(Vec::new, |tls| tls.lives());
+        let certificates = lives
+            .iter()
+            .map(|(names, _, ends)| CertificateNow { names: names.clone(), ends_seconds: *ends });
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Look::new(Now {
+        let mut now = Now {
             time_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             version: env!("CARGO_PKG_VERSION"),
             uptime_seconds: began.elapsed().as_secs(),
@@ -111,7 +125,15 @@ impl Watch {
             sites: sites.collect(),
             certificates: certificates.collect(),
             machine: self.meter.look(),
-        })
+            alerts: Vec::new(),
+        };
+        for turn in self.alerts.look(&alarm::sample(&now, &lives)) {
+            if let Some(alarm) = &self.alarm {
+                alarm.tell(turn);
+            }
+        }
+        now.alerts = self.alerts.raised().cloned().collect();
+        Look::new(now)
     }
 
     /// Looks once a second, and tells each look, for as long as this is polled. What comes by
