@@ -150,7 +150,7 @@ impl<'a> Told<'a> {
             subject => format!(" ({subject})"),
         };
         let text = match turn {
-            Turn::Began(_) => format!("Wick: {}{about}: {what}. {fix}.", kind.name()),
+            Turn::Began(_) => format!("Wick: {}{about}: {what}. What to do: {fix}.", kind.name()),
             Turn::Ended(_) => format!("Wick: {}{about}: it is over.", kind.name()),
         };
         Self { state, kind: kind.name(), subject, text }
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(webhook.tell(&json).await, Err("a status of 500".to_owned()));
         let heard = server.await.expect("a server").remove(0);
         assert!(heard.starts_with("POST /hook?key=1 HTTP/1.1\r\n"), "{heard}");
-        let text = "\"text\":\"Wick: memory: 2 % of memory are left. lower";
+        let text = "\"text\":\"Wick: memory: 2 % of memory are left. What to do: lower";
         assert!(heard.contains(text) && heard.contains("\"state\":\"began\""), "{heard}");
     }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use time::OffsetDateTime;
 
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
@@ -31,8 +32,20 @@ impl Authority {
 
     /// Certificate and key as PEM.
     pub(crate) fn issue(&self, names: &[&str]) -> (String, String) {
+        let CertificateParams { not_before, not_after, .. } = CertificateParams::default();
+        self.issue_for(names, not_before, not_after)
+    }
+
+    /// The same, with a life from one moment to another.
+    pub(crate) fn issue_for(
+        &self,
+        names: &[&str],
+        not_before: OffsetDateTime,
+        not_after: OffsetDateTime,
+    ) -> (String, String) {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-        let parameters = CertificateParams::new(names).expect("names");
+        let mut parameters = CertificateParams::new(names).expect("names");
+        (parameters.not_before, parameters.not_after) = (not_before, not_after);
         let key = KeyPair::generate().expect("a key");
         let certificate = parameters.signed_by(&key, &self.issuer).expect("a certificate");
         (certificate.pem(), key.serialize_pem())

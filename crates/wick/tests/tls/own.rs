@@ -1,12 +1,13 @@
 //! Certificates of the owner's own: who is shown which, and what is done with plain HTTP.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::authority::Authority;
 use crate::origin::Origin;
 use crate::running::Ground;
 use crate::visitor::{Visitor, curl};
-use crate::wick::{ask, body};
+use crate::wick::{ask, body, until};
 
 #[test]
 fn each_name_is_shown_its_own_certificate_and_an_unknown_one_none() {
@@ -182,5 +183,31 @@ fn an_explanation_is_of_the_scheme_that_was_asked_for() {
     assert!(told.contains("https|one.test|/") && told.contains("hit"), "{told}");
     let told = explain("http://one.test/").output;
     assert!(told.contains("synthetic(https)"), "{told}");
+    running.stop();
+}
+
+#[test]
+fn the_owner_is_told_of_a_certificate_that_ends() {
+    let ground = Ground::new();
+    let ca = Authority::new(ground.path());
+    let pair = ca.pair(ground.path(), "one", &["one.test"]);
+    let hours = |hours| time::OffsetDateTime::now_utc() + time::Duration::hours(hours);
+    pair.write(&ca.issue_for(&["one.test"], hours(-80 * 24), hours(9 * 24 + 12)));
+    let (program, out) = (ground.path().join("tell"), ground.path().join("told"));
+    let script = format!(
+        "#!/bin/sh\necho \"$WICK_ALERT $WICK_ALERT_KIND $WICK_ALERT_SUBJECT\" >> '{}'\n",
+        out.display()
+    );
+    fs::write(&program, script).expect("it is written");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let mut running = ground.serve(&format!(
+        "admin = \"off\"\nalert_command = {program:?}\n[[site]]\nhosts = [\"one.test\"]\norigin = {:?}\n{}",
+        ground.site("one", "page one"),
+        pair.settings()
+    ));
+    let told = || fs::read_to_string(&out).unwrap_or_default();
+    until("the program's word", || told() == "began certificate one.test\n");
+    let line = running.wick.line("wick: certificate (one.test): ");
+    assert!(line.contains("ends in 9 days, and there is no new one"), "{line}");
     running.stop();
 }
