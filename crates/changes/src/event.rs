@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FENCE, FENCE_OF_CODE, KeyClass, Place};
+use crate::{FENCE, FENCE_OF_CODE, KeyClass, Place, Values};
 
 /// What a feed has to say next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct Change {
     pub columns: BTreeSet<Column>,
     /// Which kind of row it was.
     pub key: KeyClass,
+    /// What the rows hold in columns that may point at rows, where the feed has it.
+    pub values: Values,
 }
 
 impl Change {
@@ -69,6 +71,7 @@ impl Change {
             operation,
             columns: BTreeSet::new(),
             key: KeyClass::Unknown,
+            values: Values::default(),
         }
     }
 }

@@ -14,7 +14,12 @@ pub(crate) struct TableKeys {
     /// How many columns it had when it was asked about; 0 when nothing is known.
     columns: usize,
     key: Option<Vec<KeyColumn>>,
+    /// The places of the columns that stand in any index, from 0.
+    indexed: Vec<usize>,
 }
+
+/// The most columns of a table whose values are told.
+const INDEXED_MAX: usize = 12;
 
 /// One column of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +57,12 @@ pub(crate) struct IndexLine {
 impl TableKeys {
     #[cfg(test)]
     pub(crate) fn known(columns: usize, key: Option<Vec<KeyColumn>>) -> Self {
-        Self { columns, key }
+        Self { columns, key, indexed: Vec::new() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_indexed(self, indexed: &[usize]) -> Self {
+        Self { indexed: indexed.to_vec(), ..self }
     }
 
     /// What the lines about a table say; nothing for no lines.
@@ -79,7 +89,15 @@ impl TableKeys {
             };
             lines.iter().map(column).collect()
         });
-        Some(Self { columns: columns as usize, key })
+        let mut indexed: Vec<usize> = lines
+            .iter()
+            .filter(|line| line.index.is_some())
+            .map(|line| line.ordinal.saturating_sub(1) as usize)
+            .collect();
+        indexed.sort_unstable();
+        indexed.dedup();
+        indexed.truncate(INDEXED_MAX);
+        Some(Self { columns: columns as usize, key, indexed })
     }
 
     /// Whether anything is known.
@@ -90,6 +108,11 @@ impl TableKeys {
     /// The key of a table that has `columns` now; another number means another table.
     pub(crate) fn of(&self, columns: usize) -> Key<'_> {
         if columns == self.columns { self.key() } else { Key::Unknown }
+    }
+
+    /// The columns that may point at rows, of a table that has `columns` now.
+    pub(crate) fn indexed(&self, columns: usize) -> &[usize] {
+        if columns == self.columns { &self.indexed } else { &[] }
     }
 
     /// The key, where nothing says whether the table is still what it was.

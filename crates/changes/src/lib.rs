@@ -93,6 +93,7 @@ mod source;
 mod sqlite;
 mod statement;
 pub mod tap;
+mod values;
 
 use std::time::Duration;
 
@@ -111,6 +112,7 @@ pub use settings::{Found, find_settings};
 pub use signature::{Rows, Signature};
 pub use source::{Source, SourceError};
 pub use tap::Tap;
+pub use values::{Values, value_hash};
 
 /// How long after a change was heard an answer may still be made of what was before it.
 /// MariaDB 10.11 wrote to its log up to 2.4 ms before others could read.

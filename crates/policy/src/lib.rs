@@ -4,6 +4,7 @@
 //! out. Nothing here opens a socket, reads a clock or keeps anything.
 //! In the order in which the road asks: [`plan()`], [`write_primary_key`], [`VaryKey`],
 //! [`judge()`], [`to_origin`], [`admit()`], [`conditional`], [`range`], [`cache_status`].
+//! Which pages a change leaves as they are stands in [`scope`].
 //! What is asked about visitors without a cookie of the app stands in [`strangers`], what
 //! plugins say to caches in [`purge`].
 //! Law: RFC 9110, 9111, 5861, 9211, 9213.
@@ -32,6 +33,7 @@ pub mod reason;
 mod reference;
 pub mod representation;
 pub mod rules;
+pub mod scope;
 pub mod strangers;
 mod targeted;
 pub mod terms;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use changes::{Change, Column, Event, Feed, KeyClass, Lost, Operation, Teller};
+use changes::{Change, Column, Event, Feed, KeyClass, Lost, Operation, Teller, Values};
 
 /// What tells of changes, and the feed that hears it.
 pub(crate) struct Database {
@@ -32,6 +32,7 @@ impl Database {
             operation: Operation::Update,
             columns: [Column::named("value")].into(),
             key: KeyClass::Plain,
+            values: Values::default(),
         }));
         self.teller.tell(Event::Commit(None));
     }

@@ -1,15 +1,17 @@
 //! Rows: what an event of changed rows says about its table.
 //!
 //! In: the body of the event and the table that its number stands for. Out: each kind
-//! of change once, however many rows it was. Values are compared as they lie in the
-//! log; only text in key columns is ever read.
+//! of change once, however many rows it was, with the hashes of what they hold in columns
+//! that have an index. Values are compared as they lie in the log; only what stands in such
+//! columns is ever read.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::bytes::{Bits, Bytes};
 use super::table::{Kind, Table};
 use crate::keys::{Key, TableKeys};
-use crate::{Change, Column, KeyClass, Operation};
+use crate::{Change, Column, KeyClass, Operation, Values};
 
 /// The most kinds of change that one event may make; with more its table is swept whole.
 const KINDS_MAX: usize = 64;
@@ -26,14 +28,16 @@ pub(super) struct Rows {
 impl Rows {
     /// What changed; the whole table where a row can't be read.
     pub(super) fn changes(&self, keys: &TableKeys) -> Vec<Change> {
-        let mut kinds = BTreeSet::new();
+        let mut kinds = BTreeMap::new();
         match self.read(keys, &mut kinds) {
-            Some(()) if kinds.len() <= KINDS_MAX => kinds.into_iter().collect(),
+            Some(()) if kinds.len() <= KINDS_MAX => {
+                kinds.into_iter().map(|(change, values)| Change { values, ..change }).collect()
+            }
             _ => vec![Change::anything(&self.table.database, &self.table.name)],
         }
     }
 
-    fn read(&self, keys: &TableKeys, kinds: &mut BTreeSet<Change>) -> Option<()> {
+    fn read(&self, keys: &TableKeys, kinds: &mut BTreeMap<Change, Values>) -> Option<()> {
         let mut bytes = Bytes(&self.body);
         let count = bytes.packed().filter(|count| *count == self.table.kinds.len())?;
         let key = keys.of(count);
@@ -42,21 +46,45 @@ impl Rows {
         let after_has = if is_update { bytes.bits(count)? } else { before_has };
         while !bytes.is_empty() && kinds.len() <= KINDS_MAX {
             let before = self.image(&mut bytes, before_has)?;
+            let mut row = Values::default();
+            self.note_values(keys.indexed(count), &before, &mut row);
             let (columns, key) = if is_update {
                 let after = self.image(&mut bytes, after_has)?;
                 if before == after && !before.contains(&Value::Absent) {
                     // Set to what it was: nothing changed.
                     continue;
                 }
+                self.note_values(keys.indexed(count), &after, &mut row);
                 let columns = self.changed(&before, &after);
                 (columns, self.class(key, &before).until(self.class(key, &after)))
             } else {
                 (BTreeSet::new(), self.class(key, &before))
             };
             let change = Change::of(&self.table.database, &self.table.name, self.operation);
-            kinds.insert(Change { columns, key, ..change });
+            let change = Change { columns, key, ..change };
+            match kinds.entry(change) {
+                Entry::Vacant(place) => drop(place.insert(row)),
+                Entry::Occupied(mut known) => known.get_mut().join(row),
+            }
         }
         Some(())
+    }
+
+    /// Notes what a row holds in these columns, as far as it was sent.
+    fn note_values(&self, indexed: &[usize], row: &[Value<'_>], values: &mut Values) {
+        for &index in indexed {
+            let column = || self.table.column(index);
+            match row.get(index) {
+                Some(Value::Number(bytes)) => {
+                    let number = Bytes(bytes).number(bytes.len()).unwrap_or_default();
+                    values.note(column(), &number.to_string());
+                }
+                Some(Value::Text(text)) => values.note(column(), &String::from_utf8_lossy(text)),
+                // It points at no row.
+                Some(Value::Null | Value::Absent) | None => {}
+                Some(Value::Opaque(_)) => values.note_unknown(column()),
+            }
+        }
     }
 
     /// One row: for each column its value, if it was sent.
@@ -75,6 +103,7 @@ impl Rows {
             } else {
                 match kind {
                     Kind::Fixed(width) => Value::Opaque(bytes.take(*width)?),
+                    Kind::Number(width) => Value::Number(bytes.take(*width)?),
                     Kind::Blob(width) => Value::Opaque(bytes.counted(*width)?),
                     Kind::Text(width) => Value::Text(bytes.counted(*width)?),
                 }
@@ -101,7 +130,7 @@ impl Rows {
         for column in columns {
             values.push(match row.get(column.ordinal) {
                 Some(Value::Text(text)) => String::from_utf8_lossy(text),
-                Some(Value::Opaque(_)) => "0".into(),
+                Some(Value::Opaque(_) | Value::Number(_)) => "0".into(),
                 Some(Value::Null) => "".into(),
                 Some(Value::Absent) | None => return KeyClass::Unknown,
             });
@@ -116,6 +145,7 @@ enum Value<'a> {
     Absent,
     Null,
     Text(&'a [u8]),
+    Number(&'a [u8]),
     Opaque(&'a [u8]),
 }
 
@@ -123,6 +153,7 @@ enum Value<'a> {
 mod tests {
     use super::*;
     use crate::keys::KeyColumn;
+    use crate::value_hash;
 
     /// `id INT, name VARCHAR(20), note BLOB`, keyed by the name.
     fn rows(operation: Operation, body: &[u8]) -> Rows {
@@ -134,7 +165,7 @@ mod tests {
 
     fn keys() -> TableKeys {
         let name = KeyColumn { ordinal: 1, name: "name".into() };
-        TableKeys::known(3, Some(vec![name]))
+        TableKeys::known(3, Some(vec![name])).with_indexed(&[0, 1])
     }
 
     fn check(operation: Operation, body: &[u8], expected: &[&str]) {
@@ -160,6 +191,29 @@ mod tests {
         check(Operation::Update, &same, &[]);
         let renamed = [&[3, 7, 7][..], &row(1, "abc", 1), &row(1, "xyz", 1)].concat();
         check(Operation::Update, &renamed, &["Update {Ordinal(1)} Of(\"abc→xyz\")"]);
+    }
+
+    #[test]
+    fn what_rows_hold_in_indexed_columns_is_told_as_hashes() {
+        let row = |id: u8, name: &str| {
+            let length = u8::try_from(name.len()).expect("a short name");
+            [&[0, id, 0, 0, 0, length], name.as_bytes(), &[1, 0, 7]].concat()
+        };
+        let insert = [&[3, 7][..], &row(1, "abc"), &row(2, "abc")].concat();
+        let changes = rows(Operation::Insert, &insert).changes(&keys());
+        let told = |change: &Change, column| {
+            change.values.of(&Column::Ordinal(column)).map(|values| values.clone())
+        };
+        let hashes = |texts: &[&str]| texts.iter().filter_map(|text| value_hash(text)).collect();
+        assert_eq!(told(&changes[0], 0), Some(hashes(&["1", "2"])));
+        assert_eq!(told(&changes[0], 1), Some(hashes(&["abc"])));
+        assert_eq!(told(&changes[0], 2), None, "it has no index");
+        let update = [&[3, 7, 7][..], &row(1, "abc"), &row(9, "abc")].concat();
+        let changes = rows(Operation::Update, &update).changes(&keys());
+        assert_eq!(told(&changes[0], 0), Some(hashes(&["1", "9"])), "before and after");
+        let odd = [&[3, 7][..], &row(1, "\u{e9}")].concat();
+        let changes = rows(Operation::Insert, &odd).changes(&keys());
+        assert_eq!(told(&changes[0], 1), None, "a database may take it for an e");
     }
 
     #[test]

@@ -36,6 +36,8 @@ impl Table {
 pub(super) enum Kind {
     /// So many bytes each.
     Fixed(usize),
+    /// A whole number of so many bytes, the smallest first.
+    Number(usize),
     /// A length of so many bytes, then text or bytes.
     Text(usize),
     /// A length of so many bytes, then what is no key: a blob, compressed or JSON.
@@ -95,16 +97,20 @@ fn column_names(mut bytes: Bytes<'_>) -> Option<Vec<Box<str>>> {
 /// How a column of the type `number` lies, by its share of the details.
 fn of(number: u8, details: &mut Bytes<'_>) -> Option<Kind> {
     let kind = match number {
-        // Tiny, year.
-        1 | 13 => Kind::Fixed(1),
-        // Short.
-        2 => Kind::Fixed(2),
-        // Int24, date, time of old.
-        9 | 10 | 11 | 14 => Kind::Fixed(3),
-        // Long, timestamp of old.
-        3 | 7 => Kind::Fixed(4),
-        // Longlong, datetime of old.
-        8 | 12 => Kind::Fixed(8),
+        // Tiny, short, int24, long, longlong.
+        1 => Kind::Number(1),
+        2 => Kind::Number(2),
+        9 => Kind::Number(3),
+        3 => Kind::Number(4),
+        8 => Kind::Number(8),
+        // Year.
+        13 => Kind::Fixed(1),
+        // Date, time of old.
+        10 | 11 | 14 => Kind::Fixed(3),
+        // Timestamp of old.
+        7 => Kind::Fixed(4),
+        // Datetime of old.
+        12 => Kind::Fixed(8),
         // Null.
         6 => Kind::Fixed(0),
         // Float, double.
@@ -166,7 +172,8 @@ mod tests {
     #[test]
     fn columns_lie_as_their_details_say() {
         for (number, details, expected) in [
-            (3, &[][..], Some(Kind::Fixed(4))),
+            (3, &[][..], Some(Kind::Number(4))),
+            (7, &[], Some(Kind::Fixed(4))),
             (15, &[255, 0], Some(Kind::Text(1))),
             (15, &[0, 1], Some(Kind::Text(2))),
             (254, &[254, 32], Some(Kind::Text(1))),

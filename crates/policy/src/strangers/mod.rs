@@ -26,6 +26,7 @@ pub use constancy::{Constancy, Wish};
 pub use cookie::{Jar, SetCookie, pairs, remove_cookies, set_cookies};
 pub use errand::{Errand, errand, write_background_key};
 pub use impossible::impossible;
+pub(crate) use parts::{parameters_of, segments_of};
 pub use same_origin::{Origin, origin_of, own_referer};
 pub use shape::{forbidden_verb, may_set_preference, names_session, shape};
 pub use taste::{Device, Taste, languages, taste, user_agent};

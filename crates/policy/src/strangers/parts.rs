@@ -34,6 +34,16 @@ pub(super) fn parameters(target: &str) -> impl Iterator<Item = Parameter<'_>> {
     query.split(['&', ';']).filter(|text| !text.is_empty()).map(Parameter::read)
 }
 
+/// The segments of the path, decoded; what stands before the first `/` is none.
+pub(crate) fn segments_of(target: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    path(target).split('/').skip(1).filter(|segment| !segment.is_empty()).map(decoded)
+}
+
+/// The names and values of the query's parameters, decoded.
+pub(crate) fn parameters_of(target: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    parameters(target).map(|one| (decoded(one.name), decoded(one.value.unwrap_or_default())))
+}
+
 /// The parameters that stand in path segments, behind a `;`.
 pub(super) fn path_parameters(target: &str) -> impl Iterator<Item = Parameter<'_>> {
     path(target).split('/').flat_map(|segment| segment.split(';').skip(1)).map(Parameter::read)

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use changes::{Change, Column, Event, FENCE, KeyClass, Lost, Operation, Teller};
+use changes::{Change, Column, Event, FENCE, KeyClass, Lost, Operation, Teller, Values};
 use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -140,7 +140,9 @@ fn change(table: &str, operation: Operation, column: &str, key: KeyClass) -> Eve
         Operation::Update => [Column::named(column)].into(),
         _ => [].into(),
     };
-    Event::Change(Change { database: "site".into(), table: table.into(), operation, columns, key })
+    let values = Values::default();
+    let (database, table) = ("site".into(), table.into());
+    Event::Change(Change { database, table, operation, columns, key, values })
 }
 
 impl Site {
