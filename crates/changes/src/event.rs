@@ -108,6 +108,15 @@ impl Column {
     }
 }
 
+impl fmt::Display for Column {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => formatter.write_str(name),
+            Self::Ordinal(ordinal) => write!(formatter, "column {}", u64::from(*ordinal) + 1),
+        }
+    }
+}
+
 /// Why a feed doesn't follow. Its words never bear an address or a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {

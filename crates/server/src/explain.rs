@@ -102,6 +102,7 @@ impl Server {
         }
         if let Some(following) = &site.following {
             following.tell(now.ticks_ms, &mut say);
+            following.scope.tell(&head.host, &head.target, &mut say);
         }
         let key = Key { hash: pipeline::hash(&key_text), text: &key_text };
         say("store", self.stored(site, &head, &key, now, &reader));
@@ -148,7 +149,11 @@ impl Server {
         reader: &Reader,
     ) -> String {
         match pipeline::find(self, site, head, now, key, reader) {
-            Some((page, standing)) => describe(&page, standing, now),
+            Some((page, standing)) => {
+                let is_current =
+                    !page.is_for_strangers() || page.is_current(site, key.hash, reader.content);
+                describe(&page, standing, is_current, now)
+            }
             None => match self.store.variants(key) {
                 0 => "nothing".to_owned(),
                 1 => "one variant, for other browsers, languages or request fields".to_owned(),
@@ -160,7 +165,7 @@ impl Server {
     }
 }
 
-fn describe(page: &Page, standing: Standing, now: Now) -> String {
+fn describe(page: &Page, standing: Standing, is_current: bool, now: Now) -> String {
     let stored = match &page.kind {
         Kind::Stored(stored) => stored,
         Kind::PassUntil { ticks_ms } => {
@@ -177,7 +182,9 @@ fn describe(page: &Page, standing: Standing, now: Now) -> String {
     };
     let ttl_ms = ttl_ms(&stored.terms, now.ticks_ms);
     let freshness = match (stored.terms.no_cache, ttl_ms) {
-        _ if standing == Standing::Swept => "something has changed since it was made".to_owned(),
+        _ if standing == Standing::Swept || !is_current => {
+            "something has changed since it was made".to_owned()
+        }
         _ if standing != Standing::Good => "stale since a soft purge".to_owned(),
         (true, _) => "to be validated before each use".to_owned(),
         (false, 1..) => format!("fresh for {} more", show_ms(ttl_ms.unsigned_abs())),

@@ -139,7 +139,13 @@ fn sweep_written(journey: &Journey, answer: &ResponseHead) {
     }
     // First the count, then the removal: a fetch that began before either sees the count moved
     // when it wants to store, or stored in time to be removed.
-    journey.site.generations.note_write();
+    let generations = &journey.site.generations;
+    match &journey.site.following {
+        Some(following) => {
+            following.scope.write(generations, journey.head.method.as_str(), &journey.head.target);
+        }
+        None => drop(generations.note_write()),
+    }
     let mut text = Vec::new();
     for (target, scheme) in
         targets.iter().flat_map(|target| policy::SCHEMES.map(|each| (target, each)))

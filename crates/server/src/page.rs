@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use policy::representation::{may_be_coded, vary_by_coding};
+use policy::scope::Route;
 use policy::{Terms, VaryKey};
 use store::{Resident, allocated_bytes};
 use wire::{Codings, Fields, ResponseHead};
@@ -17,6 +18,7 @@ use crate::coding::coded::{Coded, Slots};
 use crate::pipeline;
 use crate::purge::marks::Marks;
 use crate::render;
+use crate::site::Site;
 use crate::strangers::guests::{Reader, Sharing};
 
 /// Of so many milliseconds one counts for all.
@@ -29,6 +31,10 @@ pub(crate) struct Page {
     vary: Option<VaryKey>,
     /// For whom among strangers it is; none: for everybody.
     pub(crate) sharing: Option<Sharing>,
+    /// Up to which count of the site's content it is known to be what it was.
+    kept: AtomicU64,
+    /// What of its address may name a changed row; none: every change sweeps it.
+    route: Option<Route>,
     /// What purges find it by.
     pub(crate) marks: Marks,
     /// About how often it was asked for.
@@ -96,7 +102,12 @@ impl Page {
             refreshing: AtomicBool::new(false),
         };
         let kind = Kind::Stored(stored);
-        Self { kind, vary, sharing: None, marks, asked: AtomicU32::new(0), early_ms: 0 }
+        Self::of(kind, vary, marks)
+    }
+
+    fn of(kind: Kind, vary: Option<VaryKey>, marks: Marks) -> Self {
+        let (kept, asked) = (AtomicU64::new(0), AtomicU32::new(0));
+        Self { kind, vary, sharing: None, kept, route: None, marks, asked, early_ms: 0 }
     }
 
     /// The same page, which took so long to make.
@@ -121,8 +132,26 @@ impl Page {
     }
 
     /// The same page, for strangers.
-    pub(crate) fn shared(self, sharing: Sharing) -> Self {
-        Self { sharing: Some(sharing), ..self }
+    pub(crate) fn shared(self, sharing: Sharing, route: Option<Route>) -> Self {
+        let (kept, marks) = (AtomicU64::new(sharing.content), self.marks.by_content());
+        Self { sharing: Some(sharing), kept, route, marks, ..self }
+    }
+
+    /// Whether nothing that it shows was written or changed before this count of the site's
+    /// content; for a page that strangers share, which lies under a key with this hash.
+    pub(crate) fn is_current(&self, site: &Site, hash: u64, content: u64) -> bool {
+        let kept = self.kept.load(Ordering::Acquire);
+        if kept >= content {
+            return true;
+        }
+        let (Some(following), Some(route)) = (&site.following, &self.route) else { return false };
+        let Some(end) = following.scope.kept(route, hash, kept, content) else { return false };
+        self.kept.fetch_max(end, Ordering::AcqRel);
+        true
+    }
+
+    pub(crate) fn route(&self) -> Option<&Route> {
+        self.route.as_ref()
     }
 
     /// The same page with what was made of an older one that has the same bytes.
@@ -143,7 +172,7 @@ impl Page {
     /// The memory that answers to requests that select this variant are nobody else's.
     pub(crate) fn pass_until(ticks_ms: u64, vary: Option<VaryKey>, marks: Marks) -> Self {
         let kind = Kind::PassUntil { ticks_ms };
-        Self { kind, vary, sharing: None, marks, asked: AtomicU32::new(0), early_ms: 0 }
+        Self::of(kind, vary, marks)
     }
 
     /// Whether a request with these fields selects this variant, and its sender may have it.
@@ -215,13 +244,15 @@ impl Resident for Page {
             .sharing
             .as_ref()
             .map_or(0, |sharing| allocated_bytes(size_of_val(&*sharing.tastes)));
+        let route =
+            self.route.as_ref().map_or(0, |route| allocated_bytes(size_of_val(&*route.values)));
         let stored = self.as_stored().map_or(0, |stored| {
             allocated_bytes(stored.text.len())
                 + allocated_bytes(stored.body.len())
                 + BYTES_OVERHEAD
                 + stored.coded.weight()
         });
-        own + vary + tastes + stored + self.marks.weight()
+        own + vary + tastes + route + stored + self.marks.weight()
     }
 
     fn replaces(&self, older: &Self) -> bool {

@@ -264,8 +264,8 @@ pub(crate) fn look(
         _ => judge(&stored.terms),
     };
     let is_swept = standing == Standing::Swept;
-    if let Some(sharing) = &page.sharing {
-        let is_current = !is_swept && sharing.is_current_for(reader);
+    if is_for_strangers {
+        let is_current = page.is_current(site, key.hash, reader.content);
         return judge_shared(page.clone(), judgement, is_current);
     }
     match judgement {

@@ -4,7 +4,8 @@
 //! 1. Bytes made for one person reach another: `never/persons.rs`, and where
 //!    strangers share pages `never/strangers.rs`.
 //! 2. After an edit is acknowledged an older page is served: `never/edits.rs`, and after
-//!    one behind our back was told of: `never/changes.rs`.
+//!    one behind our back was told of: `never/changes.rs`, and where only what that touched is
+//!    made anew: `never/scoped.rs`.
 //! 3. Acknowledged data is lost or counted twice: nothing here, as Wick keeps no data of
 //!    its own yet; what it keeps can be fetched again.
 //! 4. Memory passes the figure that the owner set: `never/memory.rs`.
@@ -27,12 +28,16 @@ mod changing;
 mod edits;
 #[path = "never/faults.rs"]
 mod faults;
+#[path = "never/forum.rs"]
+mod forum;
 #[path = "never/ledger.rs"]
 mod ledger;
 #[path = "never/memory.rs"]
 mod memory;
 #[path = "never/persons.rs"]
 mod persons;
+#[path = "never/scoped.rs"]
+mod scoped;
 #[path = "never/stage.rs"]
 mod stage;
 #[path = "never/strangers.rs"]

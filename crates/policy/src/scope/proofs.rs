@@ -60,15 +60,20 @@ pub enum Seen {
 /// What followed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
+    /// Nothing that anybody has to know.
     Nothing,
-    /// A claim has become a proof.
+    /// A claim about batches of this kind and pages of this shape has become a proof.
     Proved {
+        /// The kind.
         kind: String,
+        /// The shape.
         shape: String,
     },
     /// What was proved is not so: pages that were kept may be old. All have to be swept.
     Refuted {
+        /// The kind.
         kind: String,
+        /// The shape.
         shape: String,
     },
 }

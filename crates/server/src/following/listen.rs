@@ -170,7 +170,7 @@ impl Listener {
             return;
         }
         following.status.lock().changed(&signature);
-        self.sweep(index, is_ours, change.fence());
+        self.sweep(index, is_ours, change.fence(), Some(change));
         if let Some(settling) = &mut self.settling {
             // Any row of a table may be one that only pages show that few look at.
             let is_one_kind = signature.rows.key.tells_apart();
@@ -179,12 +179,13 @@ impl Listener {
     }
 
     /// Makes everything stale, and will once more.
-    fn sweep(&mut self, index: usize, is_ours: bool, fence: Duration) {
+    fn sweep(&mut self, index: usize, is_ours: bool, fence: Duration, change: Option<&Change>) {
         let generations = &self.site.generations;
         if self.omits != Omission::Fence {
             generations.unsettle();
         }
-        generations.note_change();
+        let change = change.map(|change| (index, change));
+        self.following.scope.change(generations, change);
         let settling = self.settling.get_or_insert_with(|| {
             self.following.counts.sweeps.bump();
             Settling {
@@ -202,7 +203,7 @@ impl Listener {
 
     /// Sweeps for what nobody told.
     fn sweep_unread(&mut self, index: usize) {
-        self.sweep(index, false, FENCE);
+        self.sweep(index, false, FENCE, None);
         if let Some(settling) = &mut self.settling {
             settling.note(None);
         }
@@ -211,9 +212,9 @@ impl Listener {
     /// What was changed is visible to all.
     fn settle(&mut self) {
         let Some(settling) = self.settling.take() else { return };
-        if self.omits != Omission::SecondSweep {
-            self.site.generations.note_change();
-        }
+        let sweeps = self.omits != Omission::SecondSweep;
+        let (generations, following) = (&self.site.generations, &self.following);
+        following.scope.settle(generations, sweeps, following.is_heard());
         self.site.generations.settle();
         // A page that is swept by its own making would be made for ever.
         if !settling.is_ours {
@@ -283,6 +284,7 @@ impl Listener {
         // First this, so that nothing is stored for hours after the sweep.
         self.following.note_heard(false);
         self.following.own.forget();
+        self.following.scope.doubt();
         if self.omits != Omission::SweepOfTheLost {
             self.site.generations.note_change();
         }

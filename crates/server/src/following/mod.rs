@@ -21,6 +21,7 @@ mod own;
 mod probe;
 mod pulse;
 mod rules;
+pub(crate) mod scope;
 mod status;
 mod suspects;
 pub(crate) mod traffic;
@@ -41,6 +42,7 @@ use self::gate::Gate;
 use self::listen::Listener;
 use self::own::OwnChanges;
 pub use self::rules::FollowRules;
+use self::scope::Scope;
 use self::status::Status;
 use self::suspects::Suspects;
 use self::traffic::Traffic;
@@ -49,7 +51,8 @@ use crate::Server;
 use crate::notes::StoredNote;
 use crate::site::Site;
 use crate::strangers::fill::Order;
-use crate::strangers::{Keeping, noise_of};
+use crate::strangers::proving::Looks;
+use crate::strangers::{Keeping, noise_of, proofs_of};
 
 /// What was heard and waits for the listener; the feeds' own queues are longer.
 const HEARD_MAX: usize = 256;
@@ -65,6 +68,8 @@ pub(crate) struct Following {
     pub(crate) suspects: Mutex<Suspects>,
     pub(crate) wanted: Wanted,
     pub(crate) own: OwnChanges,
+    pub(crate) scope: Scope,
+    pub(crate) looks: Looks,
     pub(crate) status: Mutex<Status>,
     pub(crate) counts: Counts,
     keeping: Keeping,
@@ -117,6 +122,7 @@ impl Following {
             return None;
         }
         let learner = noise_of(learned).map_or_else(Learner::default, Learner::from_state);
+        let scope = Scope::new(rules.scope, proofs_of(learned));
         Some(Arc::new(Self {
             status: Mutex::new(Status::of(&sources)),
             sources,
@@ -128,6 +134,8 @@ impl Following {
             suspects: Mutex::default(),
             wanted: Wanted::default(),
             own: OwnChanges::default(),
+            scope,
+            looks: Looks::default(),
             counts: Counts::default(),
             keeping,
             noted: Mutex::default(),
@@ -150,7 +158,7 @@ impl Following {
 
     /// Whether Wick may fetch such a page though no visitor waits for it: not while fetching
     /// one was seen to change something, and probes have not shown what reading it changes.
-    fn may_ask_unasked(&self, site: &Site, target: &str) -> bool {
+    pub(crate) fn may_ask_unasked(&self, site: &Site, target: &str) -> bool {
         let strangers = site.strangers.as_ref();
         strangers.is_none_or(|strangers| strangers.classes.wrote(target).is_none())
             || self.learner.lock().has_probed(&policy::strangers::shape(target))
@@ -163,8 +171,11 @@ impl Following {
         orders
     }
 
-    /// Keeps what was learned about noise for the next start.
+    /// Keeps what was learned about noise, and what was proved, for the next start.
     pub(crate) fn note_learned(&self) {
+        if let Some(kept) = self.scope.news() {
+            self.keeping.note_proofs(kept);
+        }
         let state: noise::State = self.learner.lock().state();
         let mut noted = self.noted.lock();
         if *noted != state {

@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use changes::{Pattern, Signature};
+use policy::scope::Demands;
 
 /// The owner's rules about following changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowRules {
     /// How long pages shared among strangers are fresh while all sources are heard.
     pub fresh: Duration,
+    /// How much has to be seen before a change sweeps only the pages that it touched; none:
+    /// every change sweeps the whole site.
+    pub scope: Option<Demands>,
     /// Kinds of change that sweep nothing, whatever was learned.
     pub ignored: Vec<Pattern>,
     /// Kinds of change that sweep, whatever was learned and whatever else is ignored.
@@ -17,7 +21,12 @@ pub struct FollowRules {
 
 impl Default for FollowRules {
     fn default() -> Self {
-        Self { fresh: Duration::from_secs(6 * 3600), ignored: Vec::new(), heeded: Vec::new() }
+        Self {
+            fresh: Duration::from_secs(6 * 3600),
+            scope: Some(Demands::default()),
+            ignored: Vec::new(),
+            heeded: Vec::new(),
+        }
     }
 }
 

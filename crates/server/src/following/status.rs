@@ -187,7 +187,7 @@ fn name(source: &Source) -> String {
 }
 
 /// A kind of change in one line: `update wp_options[_transient_#] (option_value)`.
-fn show(signature: &Signature) -> String {
+pub(super) fn show(signature: &Signature) -> String {
     let operation = match signature.operation {
         Operation::Insert => "insert",
         Operation::Update => "update",
@@ -203,14 +203,7 @@ fn show(signature: &Signature) -> String {
         changes::KeyClass::Of(class) => format!("[{class}]"),
         _ => String::new(),
     };
-    let columns: Vec<String> = signature
-        .columns
-        .iter()
-        .map(|column| match column {
-            changes::Column::Name(name) => name.to_string(),
-            changes::Column::Ordinal(ordinal) => format!("column {}", ordinal + 1),
-        })
-        .collect();
+    let columns: Vec<String> = signature.columns.iter().map(ToString::to_string).collect();
     match columns.is_empty() {
         true => format!("{operation} {table}{key}"),
         false => format!("{operation} {table}{key} ({})", columns.join(", ")),

@@ -149,17 +149,20 @@ impl Generations {
         Moment { fence, content: self.content() }
     }
 
-    /// Counts a write; call it before what it made stale is removed from the store.
-    pub(crate) fn note_write(&self) {
-        self.content.fetch_add(1, Ordering::SeqCst);
+    /// Counts a write; call it before what it made stale is removed from the store. The count
+    /// of content after it.
+    pub(crate) fn note_write(&self) -> u64 {
+        let content = self.content.fetch_add(1, Ordering::SeqCst) + 1;
         self.fence.fetch_add(1, Ordering::SeqCst);
+        content
     }
 
     /// Counts a change that was heard of behind our back: nothing that was made before it is
-    /// fresh any more.
-    pub(crate) fn note_change(&self) {
-        self.content.fetch_add(1, Ordering::SeqCst);
+    /// fresh any more. The count of content after it.
+    pub(crate) fn note_change(&self) -> u64 {
+        let content = self.content.fetch_add(1, Ordering::SeqCst) + 1;
         self.purge(|book, generation| book.changed = generation);
+        content
     }
 
     /// From now on until [`Self::settle`] nothing is to be stored; call it before the change
@@ -244,7 +247,7 @@ impl Generations {
         let born = marks.born;
         let book = self.book.read();
         let mut is_softened = book.whole.soft > born;
-        let is_swept = book.changed > born;
+        let is_swept = book.changed > born && !marks.is_by_content;
         if book.whole.hard > born {
             return Standing::Gone;
         }

@@ -14,6 +14,8 @@ pub(crate) struct Marks {
     /// The site's count of invalidations when the page's fetch began.
     pub(crate) born: u64,
     host: u64,
+    /// Whether the count of content says what changes made of it: a page for strangers.
+    pub(super) is_by_content: bool,
     /// Hashes of its tags, sorted.
     tags: Box<[u64]>,
     /// Twice the number of the last purge that it was held against, and one more if it was
@@ -53,6 +55,11 @@ impl Marks {
             checked: AtomicU64::new(moment.fence * 2),
             ..Self::default()
         }
+    }
+
+    /// The same for a page that strangers share.
+    pub(crate) fn by_content(self) -> Self {
+        Self { is_by_content: true, ..self }
     }
 
     /// The same for another page of the same answer.

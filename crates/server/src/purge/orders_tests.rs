@@ -199,7 +199,7 @@ fn sweep(grain: Grain) -> Vec<Step> {
 
 fn write(grain: Grain) -> Vec<Step> {
     match grain {
-        Grain::Method => vec![|world| world.generations.note_write()],
+        Grain::Method => vec![|world| _ = world.generations.note_write()],
         Grain::Access => vec![COUNT_CONTENT, COUNT],
     }
 }

@@ -13,6 +13,7 @@ use crate::page::Page;
 use super::Strangers;
 use super::fill::Order;
 use super::persona::{Persona, Sample, document_of, is_redirect};
+use super::proving::doubt_kept;
 use super::verify::apart;
 
 /// How long pages are fresh in which only numbers change, or what is drawn by lot.
@@ -38,11 +39,16 @@ pub(crate) async fn see_again(order: &Order) -> Seen {
     let fields = brief.head().fields;
     let is_shared = |page: &Page| page.is_for_strangers() && page.answers(&fields, &order.reader);
     let Some(page) = brief.server.store.find(&key, is_shared) else { return Seen::Unknown };
-    let content = page.sharing.as_ref().map(|sharing| sharing.content);
-    if content != Some(brief.site.generations.content()) {
+    let content = brief.site.generations.content();
+    if !page.is_current(&brief.site, order.hash, content) {
         return Seen::Unknown;
     }
-    see_against(order, &page).await
+    let seen = see_against(order, &page).await;
+    let generations = &brief.site.generations;
+    if seen == Seen::Another && generations.content() == content && !generations.is_settling() {
+        doubt_kept(order, &page, content);
+    }
+    seen
 }
 
 /// Fetches a page as a stranger and holds it against this copy.
@@ -100,7 +106,7 @@ pub(crate) fn learn(strangers: &Strangers, target: &str, seen: Seen) -> bool {
     }
 }
 
-async fn look(order: &Order, persona: &mut Persona) -> Option<Sample> {
+pub(super) async fn look(order: &Order, persona: &mut Persona) -> Option<Sample> {
     let sample = persona.fetch(&order.brief).await.ok()?;
     if persona.jar.is_empty() || is_redirect(sample.status) {
         return Some(sample);

@@ -15,6 +15,7 @@ use wire::{Fields, Name, ResponseHead};
 
 use crate::carry;
 use crate::fetch;
+use crate::following::scope::route_of;
 use crate::page::{Page, Stored};
 use crate::pipeline;
 use crate::purge::generations::Moment;
@@ -25,6 +26,7 @@ use super::brief::Brief;
 use super::data;
 use super::guests::Reader;
 use super::persona::{self, Persona, Sample, document_of, is_redirect};
+use super::proving::prove;
 use super::refusal::Refusal;
 use super::verify::{self, Verified, apart, verify};
 
@@ -150,10 +152,16 @@ pub(crate) async fn remake(order: &Order, old: &Page) -> Made {
     };
     match verified {
         Ok(verified) if is_doubtful(strangers, order, &verified, old).await => Made::NotShared,
-        Ok(verified) => Made::Page(store(strangers, order, verified, began, asked_ticks_ms)),
+        Ok(verified) => {
+            prove(order, old, Some(&verified.sample), began);
+            Made::Page(store(strangers, order, verified, began, asked_ticks_ms))
+        }
         Err(Refusal::Origin(_) | Refusal::Status(500..)) => Made::Failed,
         Err(_) if !order.is_untouched_since(began) => Made::NotShared,
         Err(refusal) => {
+            if !refusal.is_passing() {
+                prove(order, old, None, began);
+            }
             withdraw(strangers, order, &refusal);
             Made::NotShared
         }
@@ -269,9 +277,14 @@ fn store(
     let others = strangers.classes.same_tastes(&brief.target, reader.taste);
     let sharing = reader.sharing(&others, began.content, verified.tells_time);
     let marks = Marks::of(began, &brief.host, &sample.fields);
+    let has_scope = brief.site.following.as_ref().is_some_and(|following| following.scope.is_on());
+    // What a script asks for in the background is told apart by more than its address.
+    let route = (has_scope && reader.errand == Some(0))
+        .then(|| route_of(&brief.host, &brief.target).map(|(_, route)| route))
+        .flatten();
     let body = sample.body.clone();
     let codings = brief.site.rules().codings;
-    let page = Page::stored(head, key, body, terms, vary, marks, codings).shared(sharing);
+    let page = Page::stored(head, key, body, terms, vary, marks, codings).shared(sharing, route);
     let page = Arc::new(page.that_took(now.ticks_ms.saturating_sub(asked_ticks_ms)));
     let key = Key { hash: *hash, text: key };
     compare_tastes(order, &key, &page);

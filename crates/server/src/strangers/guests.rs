@@ -19,7 +19,8 @@ pub(crate) struct Reader {
     /// 0 for who goes to a page; else what tells this request in the background apart.
     /// None: it can't be told apart, and is not shared with.
     pub(crate) errand: Option<u64>,
-    content: u64,
+    /// The site's count of writes and changes when they came.
+    pub(crate) content: u64,
 }
 
 /// For whom among strangers a page is.
@@ -27,8 +28,8 @@ pub(crate) struct Reader {
 pub(crate) struct Sharing {
     pub(crate) tastes: Box<[u64]>,
     pub(crate) errand: u64,
-    /// The site's count of writes and changes when it was made; after any later one it has to
-    /// be made anew.
+    /// The site's count of writes and changes when it was made; after any later one that may
+    /// have touched it, it has to be made anew.
     pub(crate) content: u64,
     pub(crate) tells_time: bool,
 }
@@ -79,11 +80,6 @@ impl Sharing {
         reader.is_stranger()
             && reader.errand == Some(self.errand)
             && self.tastes.contains(&reader.taste)
-    }
-
-    /// Whether nothing was written or changed between its making and this reader's coming.
-    pub(crate) fn is_current_for(&self, reader: &Reader) -> bool {
-        self.content >= reader.content
     }
 
     /// Whether a page with this sharing is for some whom the older one was for.

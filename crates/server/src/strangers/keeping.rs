@@ -3,11 +3,12 @@
 //! Kinds of notes: `cookie` (a name; its value says whose it is), `class` (an address of a
 //! class that was shared), `refused` (an address and why), `wishes` (how many pages wished
 //! what), `copy` (a page that may still be open somewhere), `noise` (what reading writes, one
-//! note of all).
+//! note of all), `scope` (what was proved about changes and pages, one note of all).
 //! A note that can't be read is as good as none.
 
 use std::sync::Arc;
 
+use policy::scope::KeptClaim;
 use policy::strangers::{Constancy, Standing};
 use wire::Fields;
 
@@ -21,6 +22,7 @@ const CLASS: &str = "class";
 const WISHES: &str = "wishes";
 const COPY: &str = "copy";
 const NOISE: &str = "noise";
+const SCOPE: &str = "scope";
 
 /// Where a site's notes go.
 #[derive(Clone)]
@@ -45,6 +47,15 @@ impl Keeping {
         }
     }
 
+    pub(crate) fn note_proofs(&self, kept: Vec<KeptClaim>) {
+        let told =
+            kept.into_iter().map(|one| (one.kind, one.shape, one.candidates, one.is_refuted));
+        // As above.
+        if let Ok(text) = serde_json::to_vec(&told.collect::<Vec<NotedClaim>>()) {
+            self.write(SCOPE, b"", &text);
+        }
+    }
+
     fn forget(&self, kind: &'static str, key: &[u8]) {
         let (site, key) = (self.site.clone(), key.to_vec());
         self.notes.write(Note { site, kind, key, value: None });
@@ -64,6 +75,19 @@ impl Keeping {
 pub(crate) fn noise_of(learned: &[StoredNote]) -> Option<changes::noise::State> {
     let noted = learned.iter().find(|note| note.kind == NOISE)?;
     serde_json::from_slice(&noted.value).ok()
+}
+
+/// Kind, shape, candidates, and whether it was refuted.
+type NotedClaim = (String, String, Vec<(String, String, usize)>, bool);
+
+/// What was proved about changes and pages before the last stop.
+pub(crate) fn proofs_of(learned: &[StoredNote]) -> Vec<KeptClaim> {
+    let noted = learned.iter().find(|note| note.kind == SCOPE);
+    let noted: Vec<NotedClaim> =
+        noted.and_then(|note| serde_json::from_slice(&note.value).ok()).unwrap_or_default();
+    let claim =
+        |(kind, shape, candidates, is_refuted)| KeptClaim { kind, shape, candidates, is_refuted };
+    noted.into_iter().map(claim).collect()
 }
 
 impl Strangers {

@@ -1,0 +1,207 @@
+//! Proving: a page that was made anew after a change is held against what it was.
+//!
+//! What differs from fetch to fetch (tokens, counters of views) is no change: where nothing
+//! else differs the page is fetched once more, and what differs then as well doesn't count.
+//! Invariant: a page counts as changed only if the site was left alone for a while after, so
+//! that what was read is not a change that will be heard of in a moment.
+//! Bounds: [`LOOKS_MAX`] comparisons of a site that wait or are under way; more are let be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use align::{Class, Comparison, Document};
+use base::task;
+use policy::scope::{Route, Seen, Spelled};
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+use wire::Name;
+
+use crate::following::Following;
+use crate::following::scope::route_of;
+use crate::page::Page;
+use crate::purge::generations::Moment;
+
+use super::again;
+use super::fill::Order;
+use super::persona::{Persona, Sample, document_of, is_redirect};
+use super::verify::apart;
+
+/// Comparisons that wait or are under way.
+const LOOKS_MAX: usize = 300;
+/// Of so many at a time the page is fetched once more.
+const FETCHES_MAX: usize = 1;
+/// So long after it was made a change would have been heard that is in it already.
+const QUIET: Duration = changes::FENCE.saturating_add(Duration::from_millis(20));
+
+/// Places for those who compare.
+pub(crate) struct Looks {
+    all: Arc<Semaphore>,
+    fetching: Semaphore,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self { all: Arc::new(Semaphore::new(LOOKS_MAX)), fetching: Semaphore::new(FETCHES_MAX) }
+    }
+}
+
+/// What is compared: a page before some batches, and after them.
+struct Pair {
+    order: Order,
+    following: Arc<Following>,
+    spelled: Spelled,
+    route: Route,
+    /// The counts of content at which both were made.
+    counts: (u64, u64),
+}
+
+/// Looks what a page that was just made anew says about the batches since `old` was made;
+/// `sample` is none where it couldn't be made any more.
+pub(crate) fn prove(order: &Order, old: &Page, sample: Option<&Sample>, began: Moment) {
+    let brief = &order.brief;
+    let Some(following) = brief.site.following.as_ref().filter(|one| one.scope.is_on()) else {
+        return;
+    };
+    let (Some(sharing), Some(route), Some(stored)) = (&old.sharing, old.route(), old.as_stored())
+    else {
+        return;
+    };
+    let counts = (sharing.content, began.content);
+    // Another parameter that isn't part of the key may have made it another page.
+    let Some((spelled, own)) = route_of(&brief.host, &brief.target) else { return };
+    if own != *route || counts.0 == counts.1 || !following.scope.wants(&spelled, counts.0, counts.1)
+    {
+        return;
+    }
+    let Ok(place) = following.looks.all.clone().try_acquire_owned() else { return };
+    let pair =
+        Pair { order: order.clone(), following: following.clone(), spelled, route: own, counts };
+    let before = Before {
+        status: stored.status,
+        location: stored.fields().first(Name::Location).map(<[u8]>::to_vec),
+        is_same: sample.is_some_and(|sample| sample.body == stored.body),
+        document: document_of(stored),
+    };
+    let sample = sample.map(|sample| After {
+        status: sample.status,
+        location: sample.fields.first(Name::Location).map(<[u8]>::to_vec),
+        document: sample.document.clone(),
+    });
+    task::spawn_counted(&brief.server.counters.panics, async move {
+        let seen = match sample {
+            Some(after) => pair.compare(before, after).await,
+            None => Some(Seen::Changed),
+        };
+        if let Some(seen) = seen {
+            pair.tell(seen).await;
+        }
+        drop(place);
+    });
+}
+
+struct Before {
+    status: u16,
+    location: Option<Vec<u8>>,
+    is_same: bool,
+    document: Option<Arc<Document>>,
+}
+
+struct After {
+    status: u16,
+    location: Option<Vec<u8>>,
+    document: Option<Arc<Document>>,
+}
+
+impl Pair {
+    async fn compare(&self, before: Before, after: After) -> Option<Seen> {
+        if before.status != after.status || before.location != after.location {
+            return Some(Seen::Changed);
+        }
+        if before.is_same || is_redirect(after.status) {
+            return Some(Seen::Same);
+        }
+        let (Some(old), Some(new)) = (before.document, after.document) else {
+            return Some(Seen::Changed);
+        };
+        let Some(found) = differences(old, new.clone()).await else { return Some(Seen::Changed) };
+        if found.spans.is_empty() {
+            return Some(Seen::Same);
+        }
+        let again = self.fetch_again().await?;
+        let by_itself = differences(new, again).await;
+        let by_itself = by_itself.map_or_else(Vec::new, |found| found.spans);
+        let is_by_itself = found.spans.iter().all(|span| {
+            let is_there = |other: &align::Span| {
+                other.old_place.start < span.new_place.end.max(span.new_place.start + 1)
+                    && span.new_place.start < other.old_place.end.max(other.old_place.start + 1)
+            };
+            by_itself.iter().any(is_there)
+        });
+        Some(if is_by_itself { Seen::Same } else { Seen::Changed })
+    }
+
+    /// The page as one more stranger is given it.
+    async fn fetch_again(&self) -> Option<Arc<Document>> {
+        let brief = &self.order.brief;
+        if !self.following.may_ask_unasked(&brief.site, &brief.target) {
+            return None;
+        }
+        let _one = self.following.looks.fetching.acquire().await.ok()?;
+        let mut persona = Persona::new(brief.strangers()?.persona_address());
+        again::look(&self.order, &mut persona).await?.document
+    }
+
+    async fn tell(&self, seen: Seen) {
+        let site = &self.order.brief.site;
+        if seen == Seen::Changed {
+            sleep(QUIET).await;
+            let is_alone = site.generations.content() == self.counts.1;
+            if !is_alone || site.generations.is_settling() {
+                return;
+            }
+        }
+        let address = (&self.spelled, &self.route);
+        let refuted = self.following.scope.observe(address, self.counts, seen);
+        if let Some(why) = refuted {
+            sweep(&self.order, &why);
+        }
+    }
+}
+
+/// A page that is shared was found to be another than a stranger is given. If batches kept it,
+/// they shouldn't have.
+pub(crate) fn doubt_kept(order: &Order, page: &Page, content: u64) {
+    let brief = &order.brief;
+    let (Some(following), Some(sharing)) = (&brief.site.following, &page.sharing) else { return };
+    let Some((spelled, route)) = route_of(&brief.host, &brief.target) else { return };
+    if page.route() != Some(&route) || sharing.content == content {
+        return;
+    }
+    let counts = (sharing.content, content);
+    if let Some(why) = following.scope.observe((&spelled, &route), counts, Seen::Changed) {
+        sweep(order, &why);
+    }
+}
+
+/// What was proved is not so: nothing that was kept may be served any more.
+fn sweep(order: &Order, why: &str) {
+    let (server, site) = (&order.brief.server, &order.brief.site);
+    site.generations.note_change();
+    if let Some(complain) = &server.complaints {
+        complain(&format!(
+            "{}: {why}; all pages were swept, and such changes sweep all of them from now on",
+            site.name
+        ));
+    }
+}
+
+/// What two copies differ in, if that is nothing but what may differ by itself.
+async fn differences(old: Arc<Document>, new: Arc<Document>) -> Option<Comparison> {
+    apart(move || {
+        let found = align::compare(&old, &new).ok()?;
+        let reads = |class| matches!(class, Class::Visible | Class::Content);
+        let is_other = found.left > 0 || found.spans.iter().any(|span| reads(span.class));
+        (!is_other).then_some(found)
+    })
+    .await
+}
