@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use align::{Class, Comparison, Document};
+use align::{Class, Comparison, Document, Span};
 use base::task;
 use policy::scope::{Route, Seen, Spelled};
 use tokio::sync::Semaphore;
@@ -129,15 +129,7 @@ impl Pair {
         }
         let again = self.fetch_again().await?;
         let by_itself = differences(new, again).await;
-        let by_itself = by_itself.map_or_else(Vec::new, |found| found.spans);
-        let is_by_itself = found.spans.iter().all(|span| {
-            let is_there = |other: &align::Span| {
-                other.old_place.start < span.new_place.end.max(span.new_place.start + 1)
-                    && span.new_place.start < other.old_place.end.max(other.old_place.start + 1)
-            };
-            by_itself.iter().any(is_there)
-        });
-        Some(if is_by_itself { Seen::Same } else { Seen::Changed })
+        Some(judge(&found, by_itself.as_ref()))
     }
 
     /// The page as one more stranger is given it.
@@ -195,13 +187,98 @@ fn sweep(order: &Order, why: &str) {
     }
 }
 
+/// Whether a page has changed that differs so from what it was, and so from the next look.
+fn judge(found: &Comparison, by_itself: Option<&Comparison>) -> Seen {
+    let by_itself = by_itself.map(|found| found.spans.as_slice()).unwrap_or_default();
+    match found.spans.iter().all(|span| differs_by_itself(span, by_itself)) {
+        true => Seen::Same,
+        false => Seen::Changed,
+    }
+}
+
+/// Whether a difference to an older copy is one that the next copy has as well.
+fn differs_by_itself(span: &Span, by_itself: &[Span]) -> bool {
+    by_itself.iter().filter(|next| next.old_place == span.new_place).any(|next| {
+        // Of several numbers in one text each has to.
+        next.class == span.class
+            && (span.class != Class::Counter || {
+                let before = numbers_that_differ(&span.old, &span.new);
+                let after = numbers_that_differ(&next.old, &next.new);
+                before.len() == after.len()
+                    && before.iter().zip(&after).all(|(before, after)| !before || *after)
+            })
+    })
+}
+
+/// For each number in two texts that differ in numbers only, whether it does.
+fn numbers_that_differ(one: &[u8], other: &[u8]) -> Vec<bool> {
+    let numbers = |text: &[u8]| {
+        let runs = text.split(|byte| !byte.is_ascii_digit()).filter(|run| !run.is_empty());
+        runs.map(<[u8]>::to_vec).collect::<Vec<_>>()
+    };
+    let (one, other) = (numbers(one), numbers(other));
+    // Where there are more of them on one side it isn't known which is which.
+    match one.len() == other.len() {
+        true => one.into_iter().zip(other).map(|(one, other)| one != other).collect(),
+        false => vec![true; one.len()],
+    }
+}
+
 /// What two copies differ in, if that is nothing but what may differ by itself.
 async fn differences(old: Arc<Document>, new: Arc<Document>) -> Option<Comparison> {
-    apart(move || {
-        let found = align::compare(&old, &new).ok()?;
-        let reads = |class| matches!(class, Class::Visible | Class::Content);
-        let is_other = found.left > 0 || found.spans.iter().any(|span| reads(span.class));
-        (!is_other).then_some(found)
-    })
-    .await
+    apart(move || differences_of(&old, &new)).await
+}
+
+fn differences_of(old: &Document, new: &Document) -> Option<Comparison> {
+    let found = align::compare(old, new).ok()?;
+    let reads = |class| matches!(class, Class::Visible | Class::Content);
+    let is_other = found.left > 0 || found.spans.iter().any(|span| reads(span.class));
+    (!is_other).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use align::Kind;
+    use wire::Fields;
+
+    use super::*;
+
+    /// Whether a page that was `old` and is `new`, and `next` at the next look, has changed.
+    fn check(old: &str, new: &str, next: &str, expected: Seen) {
+        let read = |text: &str| {
+            let text = format!("<h1>Forum</h1><p>{text}</p><ul><li>one<li>two</ul>");
+            Document::new(Kind::Html, &Fields::new(), text.as_bytes()).expect("a short page")
+        };
+        let (old, new, next) = (read(old), read(new), read(next));
+        let seen = match differences_of(&old, &new) {
+            None => Seen::Changed,
+            Some(found) => judge(&found, differences_of(&new, &next).as_ref()),
+        };
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn what_differs_at_every_look_is_no_change_and_hides_none_beside_it() {
+        check("read 5 times", "read 6 times", "read 7 times", Seen::Same);
+        check("read 5 times", "read 6 times", "read 6 times", Seen::Changed);
+        check("2 posts, read 5", "2 posts, read 6", "2 posts, read 7", Seen::Same);
+        check("2 posts, read 5", "3 posts, read 6", "3 posts, read 7", Seen::Changed);
+        check(
+            "3 posts</p><p>read 5",
+            "4 posts</p><p>read 6",
+            "4 posts</p><p>read 7",
+            Seen::Changed,
+        );
+        let token = |token: &str| format!("<input type=hidden name=k value={token}>");
+        let (one, two) = (token("a81bc3d4e5f60718"), token("0f1e2d3c4b5a6978"));
+        check(&one, &two, &token("99aa88bb77cc66dd"), Seen::Same);
+        check(&one, &two, &two, Seen::Changed);
+    }
+
+    #[test]
+    fn what_reads_differently_is_a_change_whatever_the_next_look_shows() {
+        check("the dog", "the cat", "the cow", Seen::Changed);
+        check("the dog", "the dog</p><p>and the cat", "the dog", Seen::Changed);
+        check("the dog", "the dog", "the cat", Seen::Same);
+    }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Habits {
     pub(crate) person: bool,
     /// How often a page was asked for, on each, and a token.
     pub(crate) views: bool,
+    /// It tells of some replies only long after all can read them.
+    pub(crate) late: bool,
     /// The newest post on every page, after so many acts.
     pub(crate) later: Option<u64>,
 }
@@ -89,7 +91,7 @@ impl Forum {
         }
         let facts = self.facts_of(thread);
         self.show(world, &facts);
-        if order > 7 {
+        if order > 7 && self.habits.late {
             sleep(early * 20).await;
         }
         // The first change is told, and the others a little later.
@@ -205,7 +207,9 @@ impl Forum {
         }
         if self.habits.views {
             let views = truth.views;
-            page += &format!("<p>read {views} times</p><input name=key value={views:032x}>");
+            page += &format!(
+                "<p>read {views} times</p><input type=hidden name=key value={views:032x}>"
+            );
         }
         page + "<ul><li>one<li>two<li>three</ul>"
     }

@@ -131,6 +131,11 @@ fn simulate(seed: u64, habits: Habits, demands: Demands, is_strict: bool) -> (Ou
         stage.until_done(actors).await;
         let url = "http://example.test/thread?id=1".to_owned();
         let lines = server.explain(&Question { url, ..Question::default() });
+        if std::env::var("TELL").is_ok() {
+            for line in lines.iter().filter(|line| line.topic == "scope") {
+                println!("{}", line.text);
+            }
+        }
         let line = lines.iter().find(|line| line.topic == "scope");
         let line = line.map(|line| line.text.as_str()).unwrap_or_default();
         let number = |after: &str| {
@@ -174,6 +179,11 @@ fn no_page_is_kept_that_a_change_touched() -> Result<(), String> {
     assert!(!is_whole_run() || figures.kept > 1000, "{figures:?}");
     assert_eq!(figures.refuted, 0, "an app that keeps its habits");
     Ok(())
+}
+
+#[test]
+fn nor_where_changes_are_told_late() -> Result<(), String> {
+    many(30, Habits { late: true, ..Habits::default() }, true).map(drop)
 }
 
 #[test]
