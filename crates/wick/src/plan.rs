@@ -11,6 +11,7 @@ use std::time::Duration;
 use origin::{HealthCheck, HttpServer, TlsSettings};
 use policy::Rules;
 use policy::claims::TrustedField;
+use policy::scope::Demands;
 use server::{DefenceRules, FollowRules, Limits, Proxies, PurgeToken, Rate, StrangerRules};
 
 use crate::admin::{AdminPlan, AdminPlanError, AdminWritten};
@@ -20,8 +21,8 @@ use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::OriginSetting;
 use crate::settings::{
-    self, LimitSettings, Networks, Often, OneOrMany, Seconds, Settings, SettingsError,
-    SiteSettings, TrustedFieldName,
+    self, ChangesScope, LimitSettings, Networks, Often, OneOrMany, Seconds, Settings,
+    SettingsError, SiteSettings, TrustedFieldName,
 };
 
 /// Memory for the cache when nobody says otherwise.
@@ -370,6 +371,10 @@ fn follow_rules(site: &SiteSettings) -> FollowRules {
     let mut rules = FollowRules {
         ignored: site.changes_ignored.clone(),
         heeded: site.changes_heeded.clone(),
+        scope: match site.changes_scope.unwrap_or_default() {
+            ChangesScope::Site => None,
+            ChangesScope::Proved => Some(Demands::default()),
+        },
         ..FollowRules::default()
     };
     set(&mut rules.fresh, site.changes_fresh.map(|time| time.0));

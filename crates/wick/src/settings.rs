@@ -219,6 +219,11 @@ pub(crate) struct SiteSettings {
     /// How long a page that is shared among strangers is fresh while changes are heard of.
     /// Default: `6h`.
     pub(crate) changes_fresh: Option<Seconds>,
+    /// What a change sweeps: `"site"` means all pages, `"proved"` only those that it touches,
+    /// where many changes of its kind were seen to leave all others of their shape as they are
+    /// (for databases whose log tells rows). What was proved goes on being tested, and ends with
+    /// the first page that differs; until that is found pages may be old. Default: `site`.
+    pub(crate) changes_scope: Option<ChangesScope>,
     /// Kinds of change that change no page, whatever Wick has learned: tables, rows of one whose
     /// keys begin alike, or updates of nothing but certain columns, as in
     /// `["visits", "options[cache_*]", "posts(views)"]`. Default: what reading was seen to write.
@@ -403,6 +408,15 @@ impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         amount(deserializer, "a duration such as \"30s\"", base::amount::parse_duration).map(Self)
     }
+}
+
+/// What a change sweeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ChangesScope {
+    #[default]
+    Site,
+    Proved,
 }
 
 impl<'de> Deserialize<'de> for Compression {

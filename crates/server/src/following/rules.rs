@@ -23,7 +23,7 @@ impl Default for FollowRules {
     fn default() -> Self {
         Self {
             fresh: Duration::from_secs(6 * 3600),
-            scope: Some(Demands::default()),
+            scope: None,
             ignored: Vec::new(),
             heeded: Vec::new(),
         }

@@ -10,6 +10,8 @@
 //!   taken away.
 //! - `ladder::RUNG` ([`ladder`]): the same without a log, and with nothing at all.
 //! - `own_writes` ([`own_writes`]): what somebody posts, the very next stranger reads.
+//! - `scope::WHAT` ([`scope`]): how much stays in memory while pages are edited, where a change
+//!   sweeps the whole site and where it sweeps what it was proved to touch.
 //!
 //! Each runs a MariaDB of its own on a private socket, one after the other, since they
 //! measure. The figures are printed as tables, which `target/freshness.md` keeps; the only
@@ -44,6 +46,7 @@ mod postgres;
 #[path = "../../../changes/tests/postgres/server.rs"]
 mod postgres_server;
 mod scheduled;
+mod scope;
 #[allow(dead_code, reason = "the tests of strangers serve in more manners")]
 #[path = "../strangers/served.rs"]
 mod served;
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         trouble::trials(&figures),
         ladder::trials(&figures),
         own_writes::trials(&figures),
+        scope::trials(&figures),
     ];
     let conclusion = libtest_mimic::run(&arguments, trials.into_iter().flatten().collect());
     match figures.show() {

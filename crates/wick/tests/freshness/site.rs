@@ -41,6 +41,16 @@ pub(crate) struct Site {
 impl Site {
     /// Starts a database with these settings, a specimen on it, and Wick before that.
     pub(crate) fn start(name: &str, settings: &[&str], followed: Followed) -> Outcome<Self> {
+        Self::start_with(name, settings, followed, "")
+    }
+
+    /// The same with more settings of Wick's for the site.
+    pub(crate) fn start_with(
+        name: &str,
+        settings: &[&str],
+        followed: Followed,
+        more: &str,
+    ) -> Outcome<Self> {
         let specimens = specimen::all()?;
         let specimen = specimens.into_iter().find(|specimen| specimen.name == name);
         let specimen = specimen.ok_or_else(|| format!("there is no specimen {name}"))?;
@@ -59,7 +69,7 @@ impl Site {
             Followed::ByApp => address("app", "app", &socket),
             Followed::Not => "off".to_owned(),
         };
-        let wick = Served::with(&folder.path().join(name), &settings_of(&changes), &[])?;
+        let wick = Served::with(&folder.path().join(name), &(settings_of(&changes) + more), &[])?;
         Ok(Self { wick, specimen, database, _folder: folder })
     }
 
