@@ -14,6 +14,9 @@ pub(crate) struct TableKeys {
     /// How many columns it had when it was asked about; 0 when nothing is known.
     columns: usize,
     key: Option<Vec<KeyColumn>>,
+    /// Whether the key is an index in which several rows may have one value: a name that an
+    /// author gave, and no name that a programmer chose.
+    is_name: bool,
     /// The places of the columns that stand in any index, from 0.
     indexed: Vec<usize>,
 }
@@ -57,7 +60,7 @@ pub(crate) struct IndexLine {
 impl TableKeys {
     #[cfg(test)]
     pub(crate) fn known(columns: usize, key: Option<Vec<KeyColumn>>) -> Self {
-        Self { columns, key, indexed: Vec::new() }
+        Self { columns, key, is_name: false, indexed: Vec::new() }
     }
 
     #[cfg(test)]
@@ -82,6 +85,7 @@ impl TableKeys {
         let mut single = with_text().filter(|lines| !lines[0].is_unique && lines.len() == 1);
         let only =
             single.next().filter(|first| single.all(|other| other[0].column == first[0].column));
+        let is_name = unique.is_none() && only.is_some();
         let key = unique.or(only).map(|lines| {
             let column = |line: &&IndexLine| KeyColumn {
                 ordinal: line.ordinal.saturating_sub(1) as usize,
@@ -97,7 +101,7 @@ impl TableKeys {
         indexed.sort_unstable();
         indexed.dedup();
         indexed.truncate(INDEXED_MAX);
-        Some(Self { columns: columns as usize, key, indexed })
+        Some(Self { columns: columns as usize, key, is_name, indexed })
     }
 
     /// Whether anything is known.
@@ -108,6 +112,11 @@ impl TableKeys {
     /// The key of a table that has `columns` now; another number means another table.
     pub(crate) fn of(&self, columns: usize) -> Key<'_> {
         if columns == self.columns { self.key() } else { Key::Unknown }
+    }
+
+    /// Whether rows with different keys are of one kind all the same.
+    pub(crate) fn is_name(&self) -> bool {
+        self.is_name
     }
 
     /// The columns that may point at rows, of a table that has `columns` now.
@@ -139,6 +148,8 @@ mod tests {
     fn check(lines: &[&str], expected: Option<&[&str]>) {
         let lines: Vec<IndexLine> = lines.iter().map(|line| read(line)).collect();
         let keys = TableKeys::from_lines(&lines).expect("some lines");
+        let is_unique = lines.iter().any(|line| line.is_text() && line.is_unique);
+        assert_eq!(keys.is_name(), expected.is_some() && !is_unique, "{lines:?}");
         let found = match keys.key() {
             Key::Columns(columns) => Some(columns.iter().map(|column| &*column.name).collect()),
             Key::Plain => None,

@@ -23,6 +23,7 @@ const DIGITS_MAX: usize = 19;
 pub struct Values {
     /// None: there are too many, or one that has no hash.
     columns: BTreeMap<Column, Option<BTreeSet<u64>>>,
+    is_named: bool,
 }
 
 impl Values {
@@ -35,6 +36,17 @@ impl Values {
     /// Every column that something is known of.
     pub fn iter(&self) -> impl Iterator<Item = (&Column, Option<&BTreeSet<u64>>)> {
         self.columns.iter().map(|(column, values)| (column, values.as_ref()))
+    }
+
+    /// Whether the rows' keys are names that an author gave, so that other names are of no
+    /// other kind.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        self.is_named
+    }
+
+    pub(crate) fn named(is_named: bool) -> Self {
+        Self { is_named, ..Self::default() }
     }
 
     /// A row holds this in that column. Large letters count as small ones, as databases

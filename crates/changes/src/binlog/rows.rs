@@ -46,7 +46,7 @@ impl Rows {
         let after_has = if is_update { bytes.bits(count)? } else { before_has };
         while !bytes.is_empty() && kinds.len() <= KINDS_MAX {
             let before = self.image(&mut bytes, before_has)?;
-            let mut row = Values::default();
+            let mut row = Values::named(keys.is_name());
             self.note_values(keys.indexed(count), &before, &mut row);
             let (columns, key) = if is_update {
                 let after = self.image(&mut bytes, after_has)?;

@@ -13,7 +13,7 @@
 //! ledger, which sweeps everything. 2. `inner` is locked before `ledger`, never after it.
 
 use base::Counter;
-use changes::{Change, Operation, Signature, value_hash};
+use changes::{Change, KeyClass, Operation, Signature, value_hash};
 use parking_lot::{Mutex, RwLock};
 use policy::scope::{Batch, Demands, KeptClaim, Ledger, Outcome, Proofs, Route, Seen, Spelled};
 
@@ -98,7 +98,7 @@ impl Scope {
         if signature.is_telling() {
             let columns = change.values.iter();
             let columns = columns.map(|(column, values)| (column.to_string(), values));
-            batch.note(&line(source, &signature), columns);
+            batch.note(&line(source, signature, change.values.is_named()), columns);
         } else {
             batch.note_unknown();
         }
@@ -230,12 +230,15 @@ fn shape_hash(shape: &str) -> u64 {
 }
 
 /// A kind of change, by its source and database.
-fn line(source: usize, signature: &Signature) -> String {
+fn line(source: usize, mut signature: Signature, is_named: bool) -> String {
+    if is_named {
+        signature.rows.key = KeyClass::Plain;
+    }
     let database = &signature.rows.database;
     let of = if source == 0 { String::new() } else { format!(" (source {})", source + 1) };
     match database.is_empty() {
-        true => format!("{}{of}", show(signature)),
-        false => format!("{} in {database}{of}", show(signature)),
+        true => format!("{}{of}", show(&signature)),
+        false => format!("{} in {database}{of}", show(&signature)),
     }
 }
 

@@ -227,3 +227,14 @@ fn where_the_owner_wants_none_nothing_is_kept() {
     stage.scope.tell("a.test", "/t?id=1", &mut |_, text| said.push(text));
     assert_eq!(said, ["every change sweeps the whole site"]);
 }
+
+#[test]
+fn rows_with_names_of_authors_are_of_one_kind_and_those_of_programmers_are_not() {
+    let signature = |name: &str| {
+        let key = KeyClass::Of(name.into());
+        Signature::from(&Change { key, ..Change::anything("site", "t") })
+    };
+    let line = |name: &str, is_named| line(1, signature(name), is_named);
+    assert_eq!(line("a-lamp", true), line("a-wick", true));
+    assert_eq!(line("blogname", false), "change t[blogname] in site (source 2)");
+}

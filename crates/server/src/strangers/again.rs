@@ -44,9 +44,8 @@ pub(crate) async fn see_again(order: &Order) -> Seen {
         return Seen::Unknown;
     }
     let seen = see_against(order, &page).await;
-    let generations = &brief.site.generations;
-    if seen == Seen::Another && generations.content() == content && !generations.is_settling() {
-        doubt_kept(order, &page, content);
+    if seen == Seen::Another {
+        doubt_kept(order, &page, content).await;
     }
     seen
 }

@@ -136,7 +136,7 @@ pub(crate) enum Made {
 }
 
 /// Makes a page anew: by one persona, or now and then by two, as if it were new.
-pub(crate) async fn remake(order: &Order, old: &Page) -> Made {
+pub(crate) async fn remake(order: &Order, old: &Arc<Page>) -> Made {
     let Some(strangers) = order.brief.strangers() else { return Made::NotShared };
     let Some(_place) = strangers.places.enter().await else { return Made::NotShared };
     let (began, asked_ticks_ms) = (order.brief.site.generations.moment(), order.ticks_ms());

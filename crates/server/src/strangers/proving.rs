@@ -53,11 +53,12 @@ struct Pair {
     route: Route,
     /// The counts of content at which both were made.
     counts: (u64, u64),
+    old: Arc<Page>,
 }
 
 /// Looks what a page that was just made anew says about the batches since `old` was made;
 /// `sample` is none where it couldn't be made any more.
-pub(crate) fn prove(order: &Order, old: &Page, sample: Option<&Sample>, began: Moment) {
+pub(crate) fn prove(order: &Order, old: &Arc<Page>, sample: Option<&Sample>, began: Moment) {
     let brief = &order.brief;
     let Some(following) = brief.site.following.as_ref().filter(|one| one.scope.is_on()) else {
         return;
@@ -74,53 +75,61 @@ pub(crate) fn prove(order: &Order, old: &Page, sample: Option<&Sample>, began: M
         return;
     }
     let Ok(place) = following.looks.all.clone().try_acquire_owned() else { return };
-    let pair =
-        Pair { order: order.clone(), following: following.clone(), spelled, route: own, counts };
-    let before = Before {
-        status: stored.status,
-        location: stored.fields().first(Name::Location).map(<[u8]>::to_vec),
-        is_same: sample.is_some_and(|sample| sample.body == stored.body),
-        document: document_of(stored),
+    let pair = Pair {
+        order: order.clone(),
+        following: following.clone(),
+        spelled,
+        route: own,
+        counts,
+        old: old.clone(),
     };
     let sample = sample.map(|sample| After {
         status: sample.status,
         location: sample.fields.first(Name::Location).map(<[u8]>::to_vec),
+        is_same: sample.body == stored.body,
         document: sample.document.clone(),
     });
     task::spawn_counted(&brief.server.counters.panics, async move {
-        let seen = match sample {
-            Some(after) => pair.compare(before, after).await,
-            None => Some(Seen::Changed),
-        };
-        if let Some(seen) = seen {
-            pair.tell(seen).await;
-        }
+        pair.look(sample).await;
         drop(place);
     });
 }
 
-struct Before {
+/// What the page is now.
+struct After {
     status: u16,
     location: Option<Vec<u8>>,
+    /// Byte for byte what it was.
     is_same: bool,
     document: Option<Arc<Document>>,
 }
 
-struct After {
-    status: u16,
-    location: Option<Vec<u8>>,
-    document: Option<Arc<Document>>,
-}
-
 impl Pair {
-    async fn compare(&self, before: Before, after: After) -> Option<Seen> {
-        if before.status != after.status || before.location != after.location {
+    async fn look(&self, sample: Option<After>) {
+        let seen = match sample {
+            Some(after) => self.compare(after).await,
+            None => Some(Seen::Changed),
+        };
+        let Some(seen) = seen else { return };
+        if seen == Seen::Changed && !self.stays_alone().await {
+            return;
+        }
+        let address = (&self.spelled, &self.route);
+        if let Some(why) = self.following.scope.observe(address, self.counts, seen) {
+            sweep(&self.order, &why);
+        }
+    }
+
+    async fn compare(&self, after: After) -> Option<Seen> {
+        let stored = self.old.as_stored()?;
+        let location = stored.fields().first(Name::Location).map(<[u8]>::to_vec);
+        if stored.status != after.status || location != after.location {
             return Some(Seen::Changed);
         }
-        if before.is_same || is_redirect(after.status) {
+        if after.is_same || is_redirect(after.status) {
             return Some(Seen::Same);
         }
-        let (Some(old), Some(new)) = (before.document, after.document) else {
+        let (Some(old), Some(new)) = (document_of(stored), after.document) else {
             return Some(Seen::Changed);
         };
         let Some(found) = differences(old, new.clone()).await else { return Some(Seen::Changed) };
@@ -128,8 +137,17 @@ impl Pair {
             return Some(Seen::Same);
         }
         let again = self.fetch_again().await?;
+        // Or a later change would look like what differs by itself.
+        if !self.stays_alone().await {
+            return None;
+        }
         let by_itself = differences(new, again).await;
         Some(judge(&found, by_itself.as_ref()))
+    }
+
+    /// Whether nothing is written or changed until what was read by now would have been heard.
+    async fn stays_alone(&self) -> bool {
+        is_left_alone(&self.order, self.counts.1).await
     }
 
     /// The page as one more stranger is given it.
@@ -142,37 +160,30 @@ impl Pair {
         let mut persona = Persona::new(brief.strangers()?.persona_address());
         again::look(&self.order, &mut persona).await?.document
     }
-
-    async fn tell(&self, seen: Seen) {
-        let site = &self.order.brief.site;
-        if seen == Seen::Changed {
-            sleep(QUIET).await;
-            let is_alone = site.generations.content() == self.counts.1;
-            if !is_alone || site.generations.is_settling() {
-                return;
-            }
-        }
-        let address = (&self.spelled, &self.route);
-        let refuted = self.following.scope.observe(address, self.counts, seen);
-        if let Some(why) = refuted {
-            sweep(&self.order, &why);
-        }
-    }
 }
 
 /// A page that is shared was found to be another than a stranger is given. If batches kept it,
 /// they shouldn't have.
-pub(crate) fn doubt_kept(order: &Order, page: &Page, content: u64) {
+pub(crate) async fn doubt_kept(order: &Order, page: &Page, content: u64) {
     let brief = &order.brief;
     let (Some(following), Some(sharing)) = (&brief.site.following, &page.sharing) else { return };
     let Some((spelled, route)) = route_of(&brief.host, &brief.target) else { return };
-    if page.route() != Some(&route) || sharing.content == content {
+    if page.route() != Some(&route)
+        || sharing.content == content
+        || !is_left_alone(order, content).await
+    {
         return;
     }
     let counts = (sharing.content, content);
     if let Some(why) = following.scope.observe((&spelled, &route), counts, Seen::Changed) {
         sweep(order, &why);
     }
+}
+
+async fn is_left_alone(order: &Order, content: u64) -> bool {
+    sleep(QUIET).await;
+    let generations = &order.brief.site.generations;
+    generations.content() == content && !generations.is_settling()
 }
 
 /// What was proved is not so: nothing that was kept may be served any more.

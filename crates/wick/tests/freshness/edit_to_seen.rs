@@ -171,8 +171,13 @@ fn database(app: &App) -> Outcome<&MariaDb> {
 
 /// Wick before an app, following its database by the log.
 pub(crate) fn serve(app: &App) -> Outcome<Served> {
+    serve_with(app, "")
+}
+
+/// The same with more settings for the site.
+pub(crate) fn serve_with(app: &App, more: &str) -> Outcome<Served> {
     let socket = database(app)?.socket().display().to_string();
-    let settings = settings_of(&address(FOLLOWER, FOLLOWER, &socket));
+    let settings = settings_of(&address(FOLLOWER, FOLLOWER, &socket)) + more;
     Served::with(&app.folder.root(), &settings, &[])
 }
 

@@ -1,26 +1,39 @@
 //! How much stays in memory while pages are edited, and whether any of it is old.
 //!
-//! A specimen with a hundred posts, and tokens in its forms. Posts are edited behind Wick's
-//! back, by one statement as an editor's command line would; after each edit its page has to
-//! show it, and then a stranger reads pages by chance, each of which has to show its last
-//! edit. Once a change sweeps the whole site, and once what it was proved to touch.
+//! A specimen with a hundred posts and tokens in its forms, edited behind Wick's back by one
+//! statement, and WordPress, edited by its own code on the command line. After each edit its
+//! page has to show it, and then a stranger reads pages by chance, each of which has to show
+//! its last edit. Once a change sweeps the whole site, and once what it was proved to touch.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use libtest_mimic::Trial;
 
+use crate::apps;
 use crate::browser::Outcome;
+use crate::edit_to_seen::{Editor, ready, serve_with};
 use crate::edits::SEEN_MAX;
 use crate::figures::Figures;
+use crate::served::Served;
 use crate::site::{Followed, LOG, Site, explain};
 use crate::stranger::{self, PATIENCE, Stranger};
 use crate::{amount, trial};
 
 const TITLE: &str = "Hits kept while pages are edited";
-const COLUMNS: &[&str] =
-    &["a change sweeps", "edits", "reads after them", "from memory", "share", "old pages"];
+const COLUMNS: &[&str] = &[
+    "site",
+    "a change sweeps",
+    "edits",
+    "reads after them",
+    "from memory",
+    "share",
+    "old pages",
+    "proofs",
+];
+/// Posts of the specimen, and of WordPress.
 const POSTS: usize = 100;
+const CANDLES: usize = 12;
 /// Edits before it is counted.
 const LEARNING: usize = 60;
 const EDITS: usize = 200;
@@ -28,19 +41,50 @@ const EDITS: usize = 200;
 const READS: usize = 20;
 
 pub(crate) fn trials(figures: &Arc<Figures>) -> Vec<Trial> {
-    let trials = ["site", "proved"].into_iter();
-    trials
-        .map(|scope| {
-            trial(figures, format!("scope::{scope}"), move |figures| check(scope, figures))
-        })
-        .collect()
+    let trials = ["site", "proved"].into_iter().flat_map(|scope| {
+        [
+            trial(figures, format!("scope::specimen_{scope}"), move |f| specimen(scope, f)),
+            trial(figures, format!("scope::wordpress_{scope}"), move |f| wordpress(scope, f)),
+        ]
+    });
+    trials.collect()
 }
 
-/// A site whose posts are edited.
-struct Edited {
-    site: Site,
+fn setting(scope: &str) -> String {
+    format!("changes_scope = \"{scope}\"\n")
+}
+
+fn specimen(scope: &str, figures: &Figures) -> Outcome<()> {
+    let site = Site::start_with("token-hidden-field", LOG, Followed::ByLog, &setting(scope))?;
+    // The first request makes the tables.
+    Stranger::new(site.wick.port).until_kept("/post/1")?;
+    let values: Vec<String> =
+        (9..=POSTS).map(|id| format!("({id}, 'Post {id}', 'Text {id}')")).collect();
+    site.ask(&format!("INSERT INTO posts (id, title, body) VALUES {}", values.join(",")));
+    let edit = |id: usize, mark: &str| {
+        site.ask(&format!("UPDATE posts SET body = '{mark}' WHERE id = {id}"));
+        Ok(())
+    };
+    let address = |id: usize| format!("/post/{id}");
+    Edited::new(&site.wick, POSTS, &address, Box::new(edit)).check("specimen", scope, figures)
+}
+
+fn wordpress(scope: &str, figures: &Figures) -> Outcome<()> {
+    let Some(app) = ready(apps::wordpress(LOG))? else { return Ok(()) };
+    let wick = serve_with(&app, &setting(scope))?;
+    let mut editor = Editor::start(&app)?;
+    let edit = move |id: usize, mark: &str| editor.order(&format!("body\t{id}\t{mark}")).map(drop);
+    let address = |id: usize| format!("/candle-number-{id}/");
+    Edited::new(&wick, CANDLES, &address, Box::new(edit)).check("WordPress", scope, figures)
+}
+
+/// A site whose pages are edited.
+struct Edited<'a> {
+    wick: &'a Served,
+    address: &'a dyn Fn(usize) -> String,
+    edit: Box<dyn FnMut(usize, &str) -> Outcome<()> + 'a>,
     reader: Stranger,
-    /// What each post shows last.
+    /// What each page shows last.
     marks: Vec<String>,
     dice: u64,
     reads: usize,
@@ -48,43 +92,40 @@ struct Edited {
     old: usize,
 }
 
-fn check(scope: &str, figures: &Figures) -> Outcome<()> {
-    let more = format!("changes_scope = \"{scope}\"\n");
-    let site = Site::start_with("token-hidden-field", LOG, Followed::ByLog, &more)?;
-    let reader = Stranger::new(site.wick.port);
-    let marks = vec![String::new(); POSTS];
-    let mut edited = Edited { site, reader, marks, dice: 1, reads: 0, hits: 0, old: 0 };
-    let edits = amount("FRESHNESS_EDITS", EDITS);
-    edited.run(edits).map_err(|error| {
-        let site = &edited.site;
-        format!(
-            "{error}\n{}\nwick said:\n{}",
-            explain(&site.wick, "/post/9"),
-            site.wick.complaints()
-        )
-    })?;
-    let Edited { site, reads, hits, old, .. } = edited;
-    let share = format!("{} %", hits * 100 / reads.max(1));
-    let row = [edits.to_string(), reads.to_string(), hits.to_string(), share, old.to_string()];
-    figures.add(TITLE, COLUMNS, [vec![scope.to_owned()], row.to_vec()].concat());
-    let said = explain(&site.wick, "/post/9");
-    println!("{scope}:\n{said}");
-    match old {
-        0 if scope == "site" || said.contains("proofs 1") => Ok(()),
-        0 => Err(format!("nothing was proved:\n{said}")),
-        _ => Err(format!("{old} pages were older than their last edit:\n{said}")),
+impl<'a> Edited<'a> {
+    fn new(
+        wick: &'a Served,
+        pages: usize,
+        address: &'a dyn Fn(usize) -> String,
+        edit: Box<dyn FnMut(usize, &str) -> Outcome<()> + 'a>,
+    ) -> Self {
+        let (reader, marks) = (Stranger::new(wick.port), vec![String::new(); pages]);
+        Self { wick, address, edit, reader, marks, dice: 1, reads: 0, hits: 0, old: 0 }
     }
-}
 
-impl Edited {
+    fn check(mut self, site: &str, scope: &str, figures: &Figures) -> Outcome<()> {
+        let edits = amount("FRESHNESS_EDITS", EDITS);
+        let done = self.run(edits);
+        let said = explain(self.wick, &(self.address)(1));
+        done.map_err(|error| format!("{error}\n{said}\nwick said:\n{}", self.wick.complaints()))?;
+        let Self { reads, hits, old, .. } = self;
+        let proofs = said.split("proofs ").nth(1).and_then(|rest| rest.split(',').next());
+        let proofs = proofs.unwrap_or("none").to_owned();
+        let share = format!("{} %", hits * 100 / reads.max(1));
+        let counts = [edits, reads, hits].map(|count| count.to_string());
+        let row = [vec![site.to_owned(), scope.to_owned()], counts.to_vec()].concat();
+        let row = [row, vec![share, old.to_string(), proofs.clone()]].concat();
+        figures.add(TITLE, COLUMNS, row);
+        match old {
+            0 if scope == "site" || proofs.parse().is_ok_and(|proofs: u32| proofs > 0) => Ok(()),
+            0 => Err(format!("nothing was proved:\n{said}")),
+            _ => Err(format!("{old} pages were older than their last edit:\n{said}")),
+        }
+    }
+
     fn run(&mut self, edits: usize) -> Outcome<()> {
-        // The first request makes the tables.
-        self.reader.until_kept("/post/1")?;
-        let values: Vec<String> =
-            (9..=POSTS).map(|id| format!("({id}, 'Post {id}', 'Text {id}')")).collect();
-        self.site.ask(&format!("INSERT INTO posts (id, title, body) VALUES {}", values.join(",")));
-        for id in 1..=POSTS {
-            self.reader.until_kept(&format!("/post/{id}"))?;
+        for id in 1..=self.marks.len() {
+            self.reader.until_kept(&(self.address)(id))?;
         }
         for number in 0..LEARNING {
             self.edit(number)?;
@@ -92,7 +133,7 @@ impl Edited {
             let read = stranger::each(PATIENCE, || {
                 let mut kept = 0;
                 for _ in 0..READS {
-                    kept += usize::from(self.read_any()?.1);
+                    kept += usize::from(self.read_any()?);
                 }
                 Ok((kept == READS).then_some(()))
             })?;
@@ -112,29 +153,29 @@ impl Edited {
     fn edit(&mut self, number: usize) -> Outcome<()> {
         let id = self.any();
         let mark = format!("Edited {number} behind the back.");
-        self.site.ask(&format!("UPDATE posts SET body = '{mark}' WHERE id = {id}"));
+        (self.edit)(id, &mark)?;
         let shows = |answer: &crate::client::Answer| answer.body.contains(&mark);
-        self.reader.until(&format!("/post/{id}"), Instant::now(), SEEN_MAX, shows)?;
+        self.reader.until(&(self.address)(id), Instant::now(), SEEN_MAX, shows)?;
         self.marks[id - 1] = mark;
         Ok(())
     }
 
-    /// Reads a page; its number, and whether it came from memory.
-    fn read_any(&mut self) -> Outcome<(usize, bool)> {
+    /// Reads a page; whether it came from memory.
+    fn read_any(&mut self) -> Outcome<bool> {
         let id = self.any();
-        let answer = self.reader.read(&format!("/post/{id}"))?;
+        let answer = self.reader.read(&(self.address)(id))?;
         self.reads += 1;
         let is_hit = answer.is_from_memory();
         self.hits += usize::from(is_hit);
         self.old += usize::from(!answer.body.contains(&self.marks[id - 1]));
-        Ok((id, is_hit))
+        Ok(is_hit)
     }
 
-    /// The number of a post, by chance.
+    /// The number of a page, by chance.
     fn any(&mut self) -> usize {
         self.dice ^= self.dice << 13;
         self.dice ^= self.dice >> 7;
         self.dice ^= self.dice << 17;
-        (self.dice >> 20) as usize % POSTS + 1
+        (self.dice >> 20) as usize % self.marks.len() + 1
     }
 }
