@@ -45,7 +45,9 @@ impl Values {
         self.is_named
     }
 
-    pub(crate) fn named(is_named: bool) -> Self {
+    /// None yet, of rows whose keys are such names or not.
+    #[must_use]
+    pub fn named(is_named: bool) -> Self {
         Self { is_named, ..Self::default() }
     }
 

@@ -173,7 +173,8 @@ impl Listener {
         self.sweep(index, is_ours, change.fence(), Some(change));
         if let Some(settling) = &mut self.settling {
             // Any row of a table may be one that only pages show that few look at.
-            let is_one_kind = signature.rows.key.tells_apart();
+            // Titles of authors are alike where their first words are.
+            let is_one_kind = signature.rows.key.tells_apart() && !change.values.is_named();
             settling.note((is_ours && is_one_kind).then_some(signature));
         }
     }

@@ -2,7 +2,7 @@
 //! from a change while a persona asks.
 
 use base::Clock;
-use changes::{Change, KeyClass, Operation, Source, noise};
+use changes::{Change, KeyClass, Operation, Source, Values, noise};
 use origin::{FilesOrigin, Origin};
 
 use super::*;
@@ -104,6 +104,23 @@ async fn a_source_that_turns_restless_doesnt_end_what_another_has_to_settle() {
     assert!(listener.due().is_some() && listener.site.generations.is_settling());
     listener.settle();
     assert!(listener.due().is_none() && !listener.site.generations.is_settling());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_while_a_persona_reads_is_not_looked_for_in_pages_that_dont_show_it() {
+    for (key, is_named, is_looked_for) in [
+        (KeyClass::of(["_transient_feed_1f3a9c"]), false, true),
+        // Posts that begin with the same words are posts all the same.
+        (KeyClass::of(["candle-number-8"]), true, false),
+        (KeyClass::Plain, false, false),
+    ] {
+        let mut listener = listener([Means::Log, Means::Log]);
+        listener.following.traffic.lock().begin(Asker::Persona, "/".into());
+        let change = Change { key, values: Values::named(is_named), ..vote() };
+        listener.take(0, Heard::Event(Event::Change(change.clone())));
+        let by_reading = listener.settling.as_ref().and_then(|one| one.by_reading.as_ref());
+        assert_eq!(by_reading.is_some(), is_looked_for, "{change:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
