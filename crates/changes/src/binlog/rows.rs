@@ -201,9 +201,7 @@ mod tests {
         };
         let insert = [&[3, 7][..], &row(1, "abc"), &row(2, "abc")].concat();
         let changes = rows(Operation::Insert, &insert).changes(&keys());
-        let told = |change: &Change, column| {
-            change.values.of(&Column::Ordinal(column)).map(|values| values.clone())
-        };
+        let told = |change: &Change, column| change.values.of(&Column::Ordinal(column)).cloned();
         let hashes = |texts: &[&str]| texts.iter().filter_map(|text| value_hash(text)).collect();
         assert_eq!(told(&changes[0], 0), Some(hashes(&["1", "2"])));
         assert_eq!(told(&changes[0], 1), Some(hashes(&["abc"])));
