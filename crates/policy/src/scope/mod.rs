@@ -16,6 +16,7 @@
 //! what is kept a share is swept all the same, so that a proof goes on being tested.
 
 mod batch;
+mod claim;
 mod ledger;
 mod proofs;
 mod route;
