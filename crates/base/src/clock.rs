@@ -14,6 +14,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub struct Now {
     /// Milliseconds on a scale that never goes back; only differences mean anything.
     pub ticks_ms: u64,
+    /// The same moment in microseconds, for what is measured and not decided by.
+    pub ticks_us: u64,
     /// Milliseconds since 1970-01-01T00:00:00Z, as the machine believes.
     pub unix_ms: u64,
 }
@@ -80,12 +82,14 @@ impl Clock {
     pub fn now(&self) -> Now {
         match &self.0 {
             Source::Machine { start, wall } => {
-                let ticks_ms = start.elapsed().as_millis() as u64 + 1;
-                Now { ticks_ms, unix_ms: wall.unix_ms(ticks_ms) }
+                let ticks_us = start.elapsed().as_micros() as u64 + 1000;
+                let ticks_ms = ticks_us / 1000;
+                Now { ticks_ms, ticks_us, unix_ms: wall.unix_ms(ticks_ms) }
             }
             Source::Manual { elapsed_ms, unix_start_ms } => {
                 let elapsed = elapsed_ms.load(Ordering::SeqCst);
-                Now { ticks_ms: elapsed + 1, unix_ms: unix_start_ms + elapsed }
+                let ticks_ms = elapsed + 1;
+                Now { ticks_ms, ticks_us: ticks_ms * 1000, unix_ms: unix_start_ms + elapsed }
             }
         }
     }

@@ -7,9 +7,11 @@ pub mod amount;
 pub mod clock;
 pub mod counter;
 pub mod network;
+pub mod phases;
 pub mod shutdown;
 pub mod task;
 
 pub use clock::{Clock, Now};
 pub use counter::{Count, Counter};
+pub use phases::{Phase, Phases};
 pub use shutdown::Shutdown;

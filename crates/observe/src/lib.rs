@@ -3,5 +3,17 @@
 //! Nothing here stands on the road: what happened is told to it, and it never waits.
 
 pub mod alerts;
+mod answer;
+mod counts;
+mod ledger;
+mod recent;
+
+pub mod histogram;
 pub mod machine;
 pub mod metrics;
+pub mod routes;
+
+pub use answer::{Answer, is_hit};
+pub use counts::{RouteCounts, Tally};
+pub use ledger::{Ledger, Wanted};
+pub use recent::Seen;

@@ -6,7 +6,7 @@ use super::*;
 
 /// 2024-01-01T00:00:00Z, as `Date` and as a clock reads it.
 const DATE: &str = "Mon, 01 Jan 2024 00:00:00 GMT";
-const NOW: Now = Now { ticks_ms: 50_000, unix_ms: 1_704_067_200_000 };
+const NOW: Now = Now { ticks_ms: 50_000, ticks_us: 50_000_000, unix_ms: 1_704_067_200_000 };
 
 fn fields(text: &str) -> Fields {
     let text = text

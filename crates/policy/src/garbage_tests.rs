@@ -140,7 +140,7 @@ fn no_field_makes_a_decision_panic_and_decisions_agree() {
         let status = [200, 200, 204, 206, 301, 304, 404, 500, 999][generator.next(9)];
         let response = ResponseHead { status, fields: generator.fields() };
         let ticks_ms = generator.next(usize::MAX) as u64;
-        let now = Now { ticks_ms, unix_ms: generator.next(usize::MAX) as u64 };
+        let now = Now { ticks_ms, ticks_us: ticks_ms, unix_ms: generator.next(usize::MAX) as u64 };
 
         let _ = plan(&request, generator.next(2) == 0);
         let asked = generator.next(usize::MAX) as u64;
