@@ -9,6 +9,7 @@ mod ledger;
 mod recent;
 
 pub mod histogram;
+pub mod history;
 pub mod machine;
 pub mod metrics;
 pub mod routes;

@@ -1,7 +1,9 @@
 //! A request as an origin is asked it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use base::Phases;
 use wire::{Body, RequestHead, ResponseHead};
 
 /// Called with the head of each `103 Early Hints` that comes before the answer.
@@ -26,6 +28,8 @@ pub struct Call {
     pub is_counted: bool,
     /// Where early hints go; none: nowhere.
     pub early: Option<EarlySink>,
+    /// Where it is noted how long each part of the way took; none: nowhere.
+    pub phases: Option<Arc<Phases>>,
 }
 
 impl Call {

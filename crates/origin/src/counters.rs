@@ -8,6 +8,8 @@ base::counters! {
     pub struct Counters {
         /// Requests sent, retries not counted.
         pub requests: Counter,
+        /// How long places at the origin were held, in microseconds; each counts when it is free again.
+        pub busy_us: Counter,
         /// Connections opened.
         pub connects: Counter,
         /// Requests that found an open connection.

@@ -21,6 +21,7 @@ mod php;
 mod pool;
 mod script;
 mod slots;
+mod stopwatch;
 mod timeouts;
 mod turns;
 

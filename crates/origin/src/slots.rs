@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::network::Block;
+use base::{Phase, Phases};
 use futures_util::future::select_all;
+use tokio::time::Instant;
 
 use crate::timeouts::{seconds, within};
 use crate::turns::{Turn, Turns};
@@ -55,6 +57,31 @@ pub(crate) struct Queue {
 /// The right to one connection.
 pub(crate) struct Slot {
     _turn: Turn,
+    since: Instant,
+    counters: Arc<Counters>,
+    /// Where it is noted how long the body took, and when its head was there.
+    body: Option<(Arc<Phases>, Instant)>,
+}
+
+impl Slot {
+    fn new(turn: Turn, counters: Arc<Counters>) -> Self {
+        Self { _turn: turn, since: Instant::now(), counters, body: None }
+    }
+
+    /// The answer's head is here: what follows, until the slot is free, is its body.
+    pub(crate) fn begin_body(&mut self, phases: Option<Arc<Phases>>) {
+        self.body = phases.map(|phases| (phases, Instant::now()));
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let now = Instant::now();
+        self.counters.busy_us.add((now - self.since).as_micros() as u64);
+        if let Some((phases, began)) = self.body.take() {
+            phases.add(Phase::Body, (now - began).as_micros() as u64);
+        }
+    }
 }
 
 /// Counts a waiter for as long as it waits, also when its future is dropped.
@@ -112,13 +139,13 @@ impl Slots {
             return Ok(slot);
         }
         let turn = self.queue.wait(self.free.take(visitor)).await?;
-        Ok(Slot { _turn: turn })
+        Ok(Slot::new(turn, self.queue.counters.clone()))
     }
 
     /// Takes a slot if one is free and nobody waits for it.
     pub(crate) fn try_take(&self) -> Option<Slot> {
         let turn = self.free.try_take()?;
-        Some(Slot { _turn: turn })
+        Some(Slot::new(turn, self.queue.counters.clone()))
     }
 
     /// How busy they are; who waits is counted once, also where there are others behind the
@@ -141,10 +168,10 @@ pub(crate) async fn take_any(
     queue: &Queue,
 ) -> Result<(usize, Slot), OriginError> {
     let turns = several.iter().map(|&(at, slots)| {
-        let free = slots.free.clone();
+        let (free, counters) = (slots.free.clone(), slots.queue.counters.clone());
         Box::pin(async move {
             let turn = free.take(visitor).await;
-            (at, Slot { _turn: turn })
+            (at, Slot::new(turn, counters))
         })
     });
     // A second slot that came at the same moment is dropped, and so goes to who is next.

@@ -14,6 +14,7 @@ use crate::defence::DefenceRules;
 use crate::following::FollowRules;
 use crate::introduction::Proxies;
 use crate::notes::{NoNotes, Notes};
+use crate::observer::Observer;
 use crate::pace::Slowest;
 use crate::purge::purgers::PurgeToken;
 use crate::strangers::StrangerRules;
@@ -33,6 +34,10 @@ pub struct ServerConfig {
     pub request_ids: bool,
     /// Where a line for each answer goes, if anywhere.
     pub access: Option<AccessSink>,
+    /// Who is told of each answer, and knows what happened; none: nobody.
+    pub observer: Option<Arc<dyn Observer>>,
+    /// Whether answers tell in `Server-Timing` where their time went.
+    pub server_timing: bool,
     /// Who keeps what is learned about the sites.
     pub notes: Arc<dyn Notes>,
     /// What visitors are shown who come by TLS; none where nobody does.
@@ -161,6 +166,8 @@ impl Default for ServerConfig {
             proxies: Proxies::default(),
             request_ids: false,
             access: None,
+            observer: None,
+            server_timing: false,
             notes: Arc::new(NoNotes),
             tls: None,
             complaints: None,

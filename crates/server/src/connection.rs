@@ -28,6 +28,7 @@ use crate::Server;
 use crate::access::Begun;
 use crate::http2;
 use crate::journey::{Journey, Peers};
+use crate::observer::{self, Outcome, Watched};
 use crate::pace::Pace;
 use crate::pipeline::{self, Errand, Turn};
 use crate::render::{self, Persistence};
@@ -78,6 +79,10 @@ struct Connection<S> {
     outgoing: Pace,
     /// The log's line for the request in hand, where there is a log.
     line: Option<Begun>,
+    /// What is known of the journey in hand, where somebody wants to know.
+    watched: Option<Box<Watched>>,
+    /// Bytes of the body in hand that were sent.
+    body_bytes: u64,
     /// Whether a request of HTTP/1.1 was read.
     has_served: bool,
 }
@@ -181,6 +186,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             incoming: Pace::default(),
             outgoing: Pace::default(),
             line: None,
+            watched: None,
+            body_bytes: 0,
             has_served,
         }
     }
@@ -284,7 +291,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Answers one request; returns whether another may follow.
     async fn exchange(&mut self, framing: Framing) -> Result<bool, End> {
         let now = self.server.clock.now();
-        (self.incoming, self.outgoing) = (Pace::default(), Pace::default());
+        (self.incoming, self.outgoing, self.body_bytes) = (Pace::default(), Pace::default(), 0);
         let mut persistence = Persistence {
             wanted: framing.persistent && !self.server.is_closing(),
             version: self.head.version,
@@ -310,22 +317,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let reply = if is_head { reply.without_body() } else { reply };
                 let idle_ms = self.server.limits.idle_timeout.as_millis() as u64;
                 self.place.set(now.ticks_ms + idle_ms);
-                self.send(reply, None, persistence, now).await?;
+                self.send_at_once(reply, persistence, now).await?;
                 Ok(persistence.wanted)
             }
             Turn::Arrived(reply) => {
                 let is_head = self.head.method == Method::HEAD;
                 let reply = if is_head { reply.without_body() } else { reply };
                 persistence.wanted = false;
-                self.send(reply, None, persistence, now).await?;
+                self.send_at_once(reply, persistence, now).await?;
                 self.linger().await;
                 Ok(false)
             }
             // Boxed, so that who rests, or is served from memory, doesn't bear its size.
             Turn::Onward(errand) => {
-                Box::pin(self.set_out(errand, framing, peers, persistence)).await
+                self.watched = self.server.watch(&self.head, now);
+                let whole = Box::pin(self.set_out(errand, framing, peers, persistence)).await;
+                if let Some(watched) = self.watched.take() {
+                    watched.end(&self.server, self.body_bytes);
+                }
+                whole
             }
         }
+    }
+
+    /// Sends a reply that nobody waited for.
+    async fn send_at_once(
+        &mut self,
+        reply: Reply,
+        persistence: Persistence,
+        now: Now,
+    ) -> Result<(), End> {
+        let outcome = Outcome::of(&reply);
+        let sent = self.send(reply, None, persistence, now).await;
+        self.server.observe(&self.head, now, outcome, self.body_bytes);
+        sent.map(drop)
     }
 
     /// Sends a request on the part of the road that waits, and its reply to the client.
@@ -349,6 +374,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             upload.map(BodyExt::boxed_unsync),
             peers,
             early_sender,
+            self.watched.as_ref().map(|watched| watched.phases()),
         );
         let is_head = *journey.method() == Method::HEAD;
         let continues = framing.expects_continue;
@@ -464,6 +490,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         render::head(&mut self.output, &reply, persistence, now);
         if let Some(id) = self.id.take() {
             render::request_id(&mut self.output, &id);
+        }
+        if let Some(watched) = &mut self.watched {
+            watched.note_reply(&reply, now);
+        }
+        if self.server.server_timing {
+            let phases = self.watched.as_deref();
+            let text = observer::server_timing(reply.verdict, phases, now);
+            render::add_field(&mut self.output, observer::SERVER_TIMING, text.as_bytes());
         }
         match reply.payload {
             Payload::None => self.write_out(&[]).await?,
@@ -629,7 +663,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             match written {
                 Some(bytes) if bytes > 0 => {
                     patience.end(bytes);
+                    let head_bytes = self.output.len();
+                    let before = sent.saturating_sub(head_bytes);
                     sent += bytes;
+                    self.body_bytes += (sent.saturating_sub(head_bytes) - before) as u64;
                 }
                 _ => return Err(End::Closed),
             }
@@ -655,7 +692,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let now = self.server.clock.now();
         let persistence =
             Persistence { wanted: false, version: Version::Http11, takes_trailers: false };
-        if self.send(Reply::unreadable(error), None, persistence, now).await.is_ok() {
+        let reply = Reply::unreadable(error);
+        // What is there of the head may be another request's.
+        self.head = RequestHead::default();
+        if self.send_at_once(reply, persistence, now).await.is_ok() {
             self.linger().await;
         }
     }

@@ -4,12 +4,15 @@
 //! {"explain": {"url": "http://example.org/", "cookies": "", "user_agent": ""}}
 //! {"purge": {"urls": ["http://example.org/"], "tags": [], "hosts": [], "all": false, "soft": false}}
 //! {"reload": {}}  {"upgrade": {}}  {"hand_over": {}}  {"leave": {}}
+//! {"observed": …}
 //! {"lines": [{"topic": "site", "text": "/srv/site"}, …]}   or  {"wrong": "…"}  or  {"error": "…"}
+//! {"observed": …}
 //! ```
 //!
 //! What is wrong can be put right in the question; an error is a question that this Wick
 //! doesn't know.
 //!
+//! What happened is asked of the [`crate::Observer`], whose language this is not.
 //! What concerns the whole process, such as its settings, is handed on as an [`Order`]. The
 //! sockets that are handed over come as descriptors beside the first byte of the answer.
 //!
@@ -59,6 +62,7 @@ enum Asked {
     Upgrade {},
     HandOver {},
     Leave {},
+    Observed(serde_json::Value),
 }
 
 /// What only whoever runs the server can do.
@@ -104,6 +108,7 @@ enum Answer {
     Lines(Vec<Line>),
     Wrong(String),
     Error(String),
+    Observed(serde_json::Value),
 }
 
 impl Server {
@@ -169,6 +174,7 @@ impl Server {
             Ok(Asked::Purge(order)) => {
                 return self.purge(&order).map_or_else(Answer::Wrong, Answer::Lines).into();
             }
+            Ok(Asked::Observed(question)) => return self.tell_observed(question).into(),
             Ok(Asked::Reload {}) => Wanted::Reload,
             Ok(Asked::Upgrade {}) => Wanted::Upgrade,
             Ok(Asked::HandOver {}) => Wanted::HandOver,
@@ -180,6 +186,15 @@ impl Server {
         match carried_out(wanted, orders).await {
             Ok(Done { lines, sockets }) => Answered { sockets, ..Answer::Lines(lines).into() },
             Err(why) => Answer::Wrong(why).into(),
+        }
+    }
+}
+
+impl Server {
+    fn tell_observed(&self, question: serde_json::Value) -> Answer {
+        match &self.observer {
+            Some(observer) => observer.tell(question).map_or_else(Answer::Wrong, Answer::Observed),
+            None => Answer::Wrong("nothing is observed here".to_owned()),
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use base::Now;
+use base::{Now, Phases};
 use bytes::Bytes;
 use http::Method;
 use origin::{Call, OriginError};
@@ -59,6 +59,8 @@ pub(crate) struct Journey {
     /// waits: a body can only be handed from thread to thread.
     body: Mutex<Option<Body>>,
     early: Option<mpsc::Sender<ResponseHead>>,
+    /// Where it is noted what its time goes into, where somebody wants to know.
+    pub(crate) phases: Option<Arc<Phases>>,
 }
 
 impl Journey {
@@ -72,11 +74,24 @@ impl Journey {
         body: Option<Body>,
         peers: Peers,
         early: Option<mpsc::Sender<ResponseHead>>,
+        phases: Option<Arc<Phases>>,
     ) -> Self {
         let body = Mutex::new(body);
         let (site, reader, fence) = (errand.site.clone(), errand.reader, errand.fence);
-        let is_attended = true;
-        Self { server, site, head, key, peers, reader, fence, length, is_attended, body, early }
+        Self {
+            server,
+            site,
+            head,
+            key,
+            peers,
+            reader,
+            fence,
+            length,
+            is_attended: true,
+            body,
+            early,
+            phases,
+        }
     }
 
     /// Whether the visitor shows who it is. Answers to such requests are often for one
@@ -118,6 +133,7 @@ impl Journey {
             is_attended: false,
             body: Mutex::default(),
             early: None,
+            phases: None,
         }
     }
 
@@ -215,6 +231,7 @@ impl Journey {
             scheme: self.peers.scheme,
             is_counted: self.is_attended && !self.peers.is_here,
             early,
+            phases: self.phases.clone(),
         }
     }
 }

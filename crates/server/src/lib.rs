@@ -21,6 +21,7 @@ mod introduction;
 mod journey;
 mod listener;
 mod notes;
+mod observer;
 mod pace;
 mod page;
 mod parts;
@@ -61,6 +62,7 @@ pub use following::Omission;
 pub use introduction::Proxies;
 pub use listener::Listener;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
+pub use observer::{Observed, Observer};
 pub use pace::Slowest;
 pub use purge::order::PurgeOrder;
 pub use purge::purgers::PurgeToken;
@@ -90,6 +92,8 @@ pub struct Server {
     flights: Flights<Landing>,
     counters: Counters,
     access: Option<AccessSink>,
+    observer: Option<Arc<dyn Observer>>,
+    server_timing: bool,
     notes: Arc<dyn Notes>,
     tls: Option<Arc<Tls>>,
     complaints: Option<Complaints>,
@@ -118,6 +122,8 @@ impl Server {
             flights: Flights::default(),
             counters: Counters::default(),
             access: config.access,
+            observer: config.observer,
+            server_timing: config.server_timing,
             notes: config.notes,
             tls: config.tls,
             complaints: config.complaints,

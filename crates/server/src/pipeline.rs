@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use base::Now;
+use base::{Now, Phase};
 use policy::strangers::Visitor;
 use policy::{Judgement, MissReason, PassReason, Plan, Terms, Verdict};
 use store::{Key, Role};
@@ -357,6 +357,9 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
             },
             None => wait.outcome().await,
         };
+        if let Some(phases) = &journey.phases {
+            phases.add(Phase::Flight, came.elapsed().as_micros() as u64);
+        }
         match landing {
             Some(Landing::Page { .. } | Landing::Shared(_)) if may_hear_what_was => {
                 // It may have been read before this request came, and before a change that

@@ -64,8 +64,13 @@ pub(crate) fn head(out: &mut Vec<u8>, reply: &Reply, persistence: Persistence, n
 
 /// Adds the request's id to a head that is whole.
 pub(crate) fn request_id(out: &mut Vec<u8>, id: &RequestId) {
+    add_field(out, request_id::FIELD, id.as_bytes());
+}
+
+/// Adds a field to a head that is whole.
+pub(crate) fn add_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.truncate(out.len() - b"\r\n".len());
-    for part in [request_id::FIELD.as_bytes(), b": ", id.as_bytes(), b"\r\n\r\n"] {
+    for part in [name.as_bytes(), b": ", value, b"\r\n\r\n"] {
         out.extend_from_slice(part);
     }
 }

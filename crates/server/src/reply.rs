@@ -24,6 +24,8 @@ use crate::{parts, render};
 /// An answer with the reason for it.
 pub(crate) struct Reply {
     pub(crate) verdict: Verdict,
+    /// Why what the origin said is not stored; none: it is, or the origin said nothing.
+    pub(crate) unstored: Option<NoStore>,
     pub(crate) head: Head,
     pub(crate) payload: Payload,
 }
@@ -216,7 +218,7 @@ impl Reply {
     ) -> Self {
         told.write(&mut head.fields, key);
         let payload = Payload::Tunnel(Box::new(tunnel));
-        Self { verdict: told.verdict, head: Head::Ready(head), payload }
+        Self { verdict: told.verdict, unstored: None, head: Head::Ready(head), payload }
     }
 
     /// An answer that several visitors read while it comes; its head is the one that is stored.
@@ -257,7 +259,8 @@ impl Reply {
         let bodyless = is_head || !render::bears_length(status);
         let payload = if bodyless { Payload::None } else { payload };
         let head = Head::Ready(ResponseHead { status, fields });
-        Self { verdict: told.verdict, head, payload }
+        let unstored = told.stored.and_then(Result::err);
+        Self { verdict: told.verdict, unstored, head, payload }
     }
 
     /// A line of JSON for a program that asked the cache itself.
@@ -295,7 +298,7 @@ impl Reply {
         let told = Told { verdict, ttl_seconds: None, origin_status: None, stored: None };
         told.write(&mut fields, key);
         let head = Head::Ready(ResponseHead { status, fields });
-        Self { verdict, head, payload: Payload::Whole(text) }
+        Self { verdict, unstored: None, head, payload: Payload::Whole(text) }
     }
 
     /// The status that the visitor gets.

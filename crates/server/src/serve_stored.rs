@@ -76,7 +76,7 @@ pub(crate) fn reply(page: Arc<Page>, asked: &Asked<'_>, shown: Shown) -> Reply {
         origin_status: shown.origin_status,
         is_new: shown.is_new,
     };
-    Reply { verdict: shown.verdict, head, payload }
+    Reply { verdict: shown.verdict, unstored: None, head, payload }
 }
 
 /// Whether a request may want anything but the whole page; three masks.
@@ -114,6 +114,7 @@ fn special(stored: &Stored, asked: &Asked<'_>, shown: Shown) -> Option<Reply> {
     told.write(&mut fields, key);
     Some(Reply {
         verdict: shown.verdict,
+        unstored: None,
         head: Head::Ready(ResponseHead { status, fields }),
         payload,
     })

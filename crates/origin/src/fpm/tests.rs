@@ -119,6 +119,7 @@ fn call(line: &str, content_type: &str, body: Option<Body>) -> Call {
         scheme: "http",
         is_counted: true,
         early: None,
+        phases: None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::Phase;
 use base::network::Block;
 use http::{Method, StatusCode};
 use hyper::body::Incoming;
@@ -13,6 +14,7 @@ use wire::{Body, BodyError, RequestHead, ResponseHead};
 
 use super::upload::{Progress, Upload};
 use super::{convert, explain, is_idempotent};
+use crate::stopwatch::{Noted, timed};
 use crate::timeouts::{seconds, within};
 use crate::{Call, EarlySink, OriginError};
 
@@ -30,6 +32,7 @@ pub(crate) struct Outgoing {
     pub(crate) visitor: Block,
     length: Option<u64>,
     early: Option<SharedSink>,
+    pub(crate) phases: Noted,
     body: Option<Body>,
 }
 
@@ -39,13 +42,15 @@ impl Outgoing {
         let length = if call.body.is_some() { call.body_length } else { None };
         let early = call.early.map(|sink| Arc::new(Mutex::new(sink)));
         let visitor = Block::of(call.peer.ip());
-        Self { head: call.head, is_repeatable, visitor, length, early, body: call.body }
+        let (head, phases, body) = (call.head, call.phases, call.body);
+        Self { head, is_repeatable, visitor, length, early, phases, body }
     }
 
     /// A request of our own, without a body.
     pub(crate) fn own(head: RequestHead) -> Self {
         let visitor = Block::of(Ipv4Addr::LOCALHOST.into());
-        Self { head, is_repeatable: true, visitor, length: None, early: None, body: None }
+        let (length, early, phases, body) = (None, None, None, None);
+        Self { head, is_repeatable: true, visitor, length, early, phases, body }
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -95,7 +100,9 @@ pub(crate) async fn exchange(
         relay_early(&mut request, early);
     }
     let sent = connection.try_send_request(request);
-    match first_byte(sent, &progress, first_byte_limit).await.map_err(Failure::sent)? {
+    let answer = first_byte(sent, &progress, first_byte_limit);
+    let answer = timed(&outgoing.phases, Phase::FirstByte, answer).await;
+    match answer.map_err(Failure::sent)? {
         Ok(response) => Ok(Got { response, connection, progress }),
         Err(mut failed) => {
             let unsent = failed.take_message();

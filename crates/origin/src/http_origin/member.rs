@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use base::Phase;
 use hyper::client::conn::http1;
 use parking_lot::Mutex;
 
@@ -17,6 +18,7 @@ use super::{HttpServer, convert, explain};
 use crate::dial::Stream;
 use crate::pool::Pool;
 use crate::slots::Slots;
+use crate::stopwatch::timed;
 use crate::timeouts::within;
 use crate::{Counters, Dial, OriginError, Timeouts};
 
@@ -71,7 +73,8 @@ impl Member {
                 result => return result,
             }
         }
-        let connection = self.connect().await.map_err(Failure::unsent)?;
+        let connection = timed(&outgoing.phases, Phase::Connect, self.connect()).await;
+        let connection = connection.map_err(Failure::unsent)?;
         self.exchange(connection, outgoing).await
     }
 

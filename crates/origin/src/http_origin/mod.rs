@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::Clock;
+use base::Phase;
 use base::network::Block;
 use futures_util::future::join_all;
 use http::{Method, StatusCode};
@@ -40,6 +41,7 @@ pub use tunnel::{Tunnel, Upgrading};
 use crate::log::Log;
 use crate::pool::Pool;
 use crate::slots::{Load, Queue, Slot, SlotLimits, Slots, take_any};
+use crate::stopwatch::timed;
 use crate::{Answer, Call, Counters, Dial, LogSink, OriginError, Timeouts};
 use address::Address;
 use balance::{Candidate, Dice};
@@ -187,9 +189,11 @@ impl HttpOrigin {
             let (slots, pool) = (Slots::behind(slots, queue.clone()), Pool::new(options.keep));
             Member::new(&server, road, slots, pool, options.timeouts, counters.clone())
         };
+        // With counters of its own: a tunnel may last for days, and keeps no program busy.
+        let apart = Queue::new(options.limits, Arc::default());
         Self {
             members: roads.into_iter().map(member).collect(),
-            tunnels: Slots::behind(options.tunnels, queue.clone()),
+            tunnels: Slots::behind(options.tunnels, apart),
             options,
             queue,
             budget: Budget::new(reserve),
@@ -245,7 +249,7 @@ impl HttpOrigin {
         let (seat, got) = self.ask(&mut outgoing).await?;
         match got.response.status() {
             StatusCode::SWITCHING_PROTOCOLS => Err(OriginError::Upgrade),
-            _ => Ok(seat.answer(got, outgoing.method())),
+            _ => Ok(seat.answer(got, &outgoing)),
         }
     }
 
@@ -257,7 +261,7 @@ impl HttpOrigin {
         let mut outgoing = Outgoing::of(call);
         let (seat, got) = self.ask(&mut outgoing).await?;
         if got.response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Ok(Upgrading::Answered(seat.answer(got, outgoing.method())));
+            return Ok(Upgrading::Answered(seat.answer(got, &outgoing)));
         }
         let head = ResponseHead { status: 101, fields: convert::fields(got.response.headers()) };
         let upgraded = hyper::upgrade::on(got.response).await;
@@ -270,7 +274,7 @@ impl HttpOrigin {
         self.counters.requests.bump();
         self.budget.earn();
         let whose = Whose { visitor: outgoing.visitor, is_repeatable: outgoing.is_repeatable };
-        let mut seat = self.seat(whose).await?;
+        let mut seat = timed(&outgoing.phases, Phase::Queue, self.seat(whose)).await?;
         let failure = match seat.send(outgoing).await {
             Ok(got) => return Ok((seat, got)),
             Err(failure) => failure,
@@ -498,14 +502,18 @@ impl Seat<'_> {
         }
     }
 
-    fn answer(mut self, got: Got, method: &Method) -> Answer {
+    fn answer(mut self, got: Got, outgoing: &Outgoing) -> Answer {
         let (parts, incoming) = got.response.into_parts();
         let fields = convert::fields(&parts.headers);
-        let length = match *method {
+        let length = match *outgoing.method() {
             Method::HEAD => Some(0),
             _ => incoming.size_hint().exact(),
         };
         let (pool, slot) = (self.member().pool.clone(), self.slot.take());
+        let slot = slot.map(|mut slot| {
+            slot.begin_body(outgoing.phases.clone());
+            slot
+        });
         let lease = Lease { connection: got.connection, pool, progress: got.progress, slot };
         let idle = self.origin.options.timeouts.idle;
         let body = Download::new(incoming, lease, idle).boxed_unsync();

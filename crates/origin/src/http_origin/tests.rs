@@ -124,6 +124,7 @@ pub(super) fn call(line: &str, body: Option<&'static str>) -> Call {
         scheme: "http",
         is_counted: true,
         early: None,
+        phases: None,
     }
 }
 

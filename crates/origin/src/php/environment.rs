@@ -166,6 +166,7 @@ mod tests {
             scheme,
             is_counted: true,
             early: None,
+            phases: None,
         }
     }
 

@@ -21,6 +21,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::Phase;
 use base::network::Block;
 use bytes::Bytes;
 use http::Method;
@@ -38,6 +39,7 @@ use crate::path::SitePath;
 use crate::pool::Pool;
 use crate::script::{self, Layout, Script, Target, UPLOAD_FOLDERS};
 use crate::slots::{Slot, SlotLimits, Slots};
+use crate::stopwatch::{Noted, timed};
 use crate::timeouts::{seconds, within};
 use crate::{Answer, Call, Counters, Dial, Load, Log, LogSink, OriginError, Timeouts};
 use exchange::{Connection, Exchange, Step};
@@ -255,18 +257,20 @@ impl PhpOrigin {
         let stored = self.options.spool.store(body, announced, &self.counters).await?;
         let length = has_body.then(|| stored.length());
         let environment = environment::encode(call, head, script, &self.layout.root, length);
-        self.begin(Block::of(call.peer.ip()), &head.method, &environment, stored).await
+        let (visitor, noted) = (Block::of(call.peer.ip()), call.phases.clone());
+        self.begin(visitor, &noted, &head.method, &environment, stored).await
     }
 
     /// Takes a child, sends the request and waits for the head.
     async fn begin(
         &self,
         visitor: Block,
+        noted: &Noted,
         method: &Method,
         environment: &[u8],
         stored: Stored,
     ) -> Result<Begun, OriginError> {
-        let slot = self.slots.take(visitor).await?;
+        let slot = timed(noted, Phase::Queue, self.slots.take(visitor)).await?;
         // A spooled body can't be sent twice, so it takes no chances with a kept connection.
         if is_safe(method)
             && let Stored::Memory(bytes) = &stored
@@ -274,15 +278,17 @@ impl PhpOrigin {
         {
             self.counters.reuses.bump();
             let again = Stored::Memory(bytes.clone());
-            match self.attempt(connection, environment, again).await {
-                Ok(got) => return Ok(self.begun(got, slot)),
+            let attempt = self.attempt(connection, environment, again);
+            match timed(noted, Phase::FirstByte, attempt).await {
+                Ok(got) => return Ok(self.begun(got, slot, noted)),
                 Err(failure) if failure.is_silent => self.counters.stale_retries.bump(),
                 Err(failure) => return Err(failure.error),
             }
         }
-        let connection = self.fresh().await?;
-        match self.attempt(connection, environment, stored).await {
-            Ok(got) => Ok(self.begun(got, slot)),
+        let connection = timed(noted, Phase::Connect, self.fresh()).await?;
+        let attempt = self.attempt(connection, environment, stored);
+        match timed(noted, Phase::FirstByte, attempt).await {
+            Ok(got) => Ok(self.begun(got, slot, noted)),
             Err(failure) => Err(failure.error),
         }
     }
@@ -352,7 +358,8 @@ impl PhpOrigin {
         }
     }
 
-    fn begun(&self, got: Got, slot: Slot) -> Begun {
+    fn begun(&self, got: Got, mut slot: Slot, noted: &Noted) -> Begun {
+        slot.begin_body(noted.clone());
         let pump = Pump {
             exchange: got.exchange,
             pool: self.pool.clone(),

@@ -166,6 +166,7 @@ fn call(line: &str, body: Option<Body>) -> Call {
         scheme: "http",
         is_counted: true,
         early: None,
+        phases: None,
     }
 }
 

@@ -12,7 +12,6 @@ use policy::cache_status;
 use wire::{Name, ResponseHead};
 
 use crate::reply::{Head, Reply};
-use crate::request_id::{self, RequestId};
 
 /// The head of a reply.
 pub(crate) fn of(reply: &Reply, now: Now) -> Response<()> {
@@ -47,10 +46,10 @@ pub(crate) fn of(reply: &Reply, now: Now) -> Response<()> {
     response
 }
 
-/// Adds the request's id.
-pub(crate) fn name(id: &RequestId, fields: &mut HeaderMap) {
-    if let Ok(value) = HeaderValue::from_bytes(id.as_bytes()) {
-        fields.insert(HeaderName::from_static(request_id::FIELD), value);
+/// Adds a field of ours.
+pub(crate) fn add(name: &'static str, value: &[u8], fields: &mut HeaderMap) {
+    if let Ok(value) = HeaderValue::from_bytes(value) {
+        fields.append(HeaderName::from_static(name), value);
     }
 }
 

@@ -48,6 +48,7 @@ use crate::http2::link::{Link, Signals};
 use crate::http2::stream::{Answering, PIECE_BYTES};
 use crate::http2::upload::Upload;
 use crate::journey::{Journey, Peers};
+use crate::observer::Outcome;
 use crate::pipeline::{self, Errand, Turn};
 use crate::reply::Reply;
 use crate::watch::Place;
@@ -281,6 +282,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             server: server.clone(),
             respond,
             line: None,
+            watched: None,
             id: None,
             is_head: parts.method == Method::HEAD,
             takes_trailers: false,
@@ -288,7 +290,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let framing = match wire::h2::read_head(&parts, has_body, &mut self.head, &limits) {
             Ok(framing) => framing,
             Err(error) => {
-                let rest = answering.begin(Reply::unreadable(error), now);
+                let reply = Reply::unreadable(error);
+                self.head = RequestHead::default();
+                let rest = self.begin(answering, reply, now);
                 return finish(rest, incoming, has_body);
             }
         };
@@ -307,12 +311,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         };
         match turn {
-            Turn::Arrived(reply) => finish(answering.begin(reply, now), incoming, has_body),
+            Turn::Arrived(reply) => {
+                let rest = self.begin(answering, reply, now);
+                finish(rest, incoming, has_body)
+            }
             Turn::Onward(errand) => {
                 let body = has_body.then_some(incoming);
+                answering.watched = server.watch(&self.head, now);
                 Some(self.set_out(errand, framing, body, peers, answering))
             }
         }
+    }
+
+    /// Begins an answer that nobody waited for.
+    fn begin(&self, answering: Answering, reply: Reply, now: Now) -> Option<stream::Rest> {
+        let reply = if answering.is_head { reply.without_body() } else { reply };
+        let (outcome, bytes) = (Outcome::of(&reply), reply.payload.length());
+        let rest = answering.begin(reply, now);
+        self.server.observe(&self.head, now, outcome, bytes.unwrap_or_default());
+        rest
     }
 
     /// Sends a request on the part of the road that waits.
@@ -345,6 +362,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             body.map(BodyExt::boxed_unsync),
             peers,
             early_sender,
+            answering.watched.as_ref().map(|watched| watched.phases()),
         );
         let travel = pipeline::travel(journey, errand.hash, errand.task);
         Box::pin(answering.answer(travel, early, wanted, left_over))

@@ -25,9 +25,10 @@ use crate::Server;
 use crate::access::Begun;
 use crate::connection::LINGER;
 use crate::http2::{head, upload};
+use crate::observer::{self, Watched};
 use crate::pace::{Pace, Slowest};
 use crate::reply::{Payload, Reply};
-use crate::request_id::RequestId;
+use crate::request_id::{self, RequestId};
 
 /// So much of one answer is handed to the library at a time.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
@@ -38,6 +39,8 @@ pub(crate) struct Answering {
     pub(crate) respond: SendResponse<Bytes>,
     /// The log's line, where there is a log.
     pub(crate) line: Option<Begun>,
+    /// What is known of its journey, where somebody wants to know.
+    pub(crate) watched: Option<Box<Watched>>,
     /// What the request is called, where requests have names.
     pub(crate) id: Option<RequestId>,
     pub(crate) is_head: bool,
@@ -52,6 +55,8 @@ pub(crate) struct Rest {
     payload: Payload,
     takes_trailers: bool,
     pace: Pace,
+    watched: Option<Box<Watched>>,
+    sent_bytes: u64,
 }
 
 /// Why a body is not sent to its end.
@@ -71,7 +76,14 @@ impl Answering {
         self.server.note_answer(self.line.take(), &reply, now);
         let mut response = head::of(&reply, now);
         if let Some(id) = &self.id {
-            head::name(id, response.headers_mut());
+            head::add(request_id::FIELD, id.as_bytes(), response.headers_mut());
+        }
+        if let Some(watched) = &mut self.watched {
+            watched.note_reply(&reply, now);
+        }
+        if self.server.server_timing {
+            let text = observer::server_timing(reply.verdict, self.watched.as_deref(), now);
+            head::add(observer::SERVER_TIMING, text.as_bytes(), response.headers_mut());
         }
         let is_whole = matches!(reply.payload, Payload::None);
         let mut stream = match self.respond.send_response(response, is_whole) {
@@ -82,18 +94,29 @@ impl Answering {
                 return None;
             }
         };
+        let at_once = reply.payload.length();
         match reply.payload {
-            Payload::None => None,
+            Payload::None => {}
             Payload::Whole(bytes) if fits(&mut stream, bytes.len()) => {
                 // Who reset the stream wants nothing of it.
                 let _ = stream.send_data(bytes, true);
-                None
             }
             payload => {
-                let (server, takes_trailers) = (self.server, self.takes_trailers);
-                Some(Rest { server, stream, payload, takes_trailers, pace: Pace::default() })
+                return Some(Rest {
+                    server: self.server,
+                    stream,
+                    payload,
+                    takes_trailers: self.takes_trailers,
+                    pace: Pace::default(),
+                    watched: self.watched,
+                    sent_bytes: 0,
+                });
             }
         }
+        if let Some(watched) = self.watched {
+            watched.end(&self.server, at_once.unwrap_or_default());
+        }
+        None
     }
 
     /// Waits for the reply, and answers; early hints go before it, and `100 Continue` once the
@@ -156,6 +179,9 @@ impl Rest {
             Payload::Parts(parts) => self.send_parts(parts).await,
             Payload::Stream { body, length } => self.send_body(body, length).await,
         };
+        if let Some(watched) = self.watched.take() {
+            watched.end(&self.server, self.sent_bytes);
+        }
         match sent {
             Ok(()) | Err(Broken::Unwanted) => {}
             Err(Broken::Late) => {
@@ -231,6 +257,7 @@ impl Rest {
             };
             let part = piece.split_to(room.min(piece.len()));
             self.pace.note(part.len(), 0);
+            self.sent_bytes += part.len() as u64;
             if piece.is_empty() && is_last {
                 return self.end(part);
             }

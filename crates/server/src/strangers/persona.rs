@@ -122,6 +122,7 @@ async fn fetch_as(
         scheme: peers.scheme,
         is_counted: false,
         early: None,
+        phases: None,
     };
     let sent = site.ask_as(&server.clock, call, asker).await;
     let answer = sent.map_err(|error| Refusal::Origin(error.to_string()))?;

@@ -1,0 +1,279 @@
+//! One stretch of time: what happened in it, and how it is written down.
+//!
+//! A point has one size, so that its place in a file follows from its time. Written counts
+//! of times are rounded to an eighth, all others are exact as far as their fields reach.
+//! Invariant: bytes that are not just as they were written are no point.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::histogram::Histogram;
+
+/// Bytes of a written point.
+pub const POINT_BYTES: usize = 72;
+const CHECKED_BYTES: usize = POINT_BYTES - 8;
+/// Buckets of times, each twice as wide as the one before; the first ends at 16 µs.
+pub(super) const COARSE: usize = 24;
+const FIRST_BITS: u32 = 4;
+
+/// Something that happened, for the line above a chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Mark {
+    /// Wick began to serve.
+    Start = 1,
+    /// The settings were read again.
+    Reload = 1 << 1,
+    /// Pages were purged.
+    Purge = 1 << 2,
+    /// Something changed behind Wick's back, and pages were swept.
+    Sweep = 1 << 3,
+    /// Somebody was alarmed.
+    Alert = 1 << 4,
+    /// The clock was set back.
+    Clock = 1 << 5,
+}
+
+impl Mark {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Start, Self::Reload, Self::Purge, Self::Sweep, Self::Alert, Self::Clock];
+}
+
+/// What happened in a stretch of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// When it begins, in seconds since 1970.
+    pub time: u64,
+    /// For how many seconds of it something was noted.
+    pub covered: u64,
+    /// Answers.
+    pub requests: u64,
+    /// Those that came from memory.
+    pub hits: u64,
+    /// Those with a status of 500 or more.
+    pub errors: u64,
+    /// Bytes of bodies.
+    pub bytes: u64,
+    /// How long places at the origins were held, in microseconds.
+    pub origin_us: u64,
+    /// The most that the process held in memory, in bytes.
+    pub memory_bytes: u64,
+    /// The [`Mark`]s of what happened, added up.
+    pub marks: u16,
+    /// How long the answers took.
+    pub times: Times,
+}
+
+/// Counts of times, coarser than a [`Histogram`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times([u64; COARSE]);
+
+impl Times {
+    /// The same times as somebody else counted them.
+    #[must_use]
+    pub fn of(histogram: &Histogram) -> Self {
+        let mut times = Self::default();
+        for (begin, _, count) in histogram.buckets() {
+            let doublings =
+                begin.checked_ilog2().map_or(0, |bits| (bits + 1).saturating_sub(FIRST_BITS));
+            times.0[(doublings as usize).min(COARSE - 1)] += count;
+        }
+        times
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (sum, count) in self.0.iter_mut().zip(&other.0) {
+            *sum = sum.saturating_add(*count);
+        }
+    }
+
+    /// The time that this share of all did not exceed, in microseconds, as if those of one
+    /// bucket were spread evenly over it; none where nothing was counted.
+    #[must_use]
+    pub fn percentile(&self, share: f64) -> Option<u64> {
+        let count: u64 = self.0.iter().fold(0, |sum, count| sum.saturating_add(*count));
+        let rank = count as f64 * share.clamp(0.0, 1.0);
+        let mut passed = 0.0;
+        for (at, count) in self.0.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let next = passed + *count as f64;
+            if next >= rank {
+                let begin = if at == 0 { 0.0 } else { (8_u64 << at) as f64 };
+                let end = (16_u64 << at) as f64;
+                return Some((begin + (end - begin) * (rank - passed) / *count as f64) as u64);
+            }
+            passed = next;
+        }
+        None
+    }
+}
+
+impl Point {
+    /// Notes that something happened.
+    pub fn mark(&mut self, mark: Mark) {
+        self.marks |= mark as u16;
+    }
+
+    /// Whether that happened.
+    #[must_use]
+    pub fn has(&self, mark: Mark) -> bool {
+        self.marks & mark as u16 != 0
+    }
+
+    /// Adds what happened in another stretch; this one's beginning stays.
+    pub fn merge(&mut self, other: &Self) {
+        for (sum, count) in [
+            (&mut self.covered, other.covered),
+            (&mut self.requests, other.requests),
+            (&mut self.hits, other.hits),
+            (&mut self.errors, other.errors),
+            (&mut self.bytes, other.bytes),
+            (&mut self.origin_us, other.origin_us),
+        ] {
+            *sum = sum.saturating_add(count);
+        }
+        self.memory_bytes = self.memory_bytes.max(other.memory_bytes);
+        self.marks |= other.marks;
+        self.times.merge(&other.times);
+    }
+
+    /// The point as it is written into this place of a file.
+    pub(super) fn write(&self, place: u64) -> [u8; POINT_BYTES] {
+        let mut bytes = Vec::with_capacity(POINT_BYTES);
+        for number in [self.time, self.requests, self.hits, self.errors, self.memory_bytes >> 10] {
+            bytes.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        bytes.extend(self.marks.to_le_bytes());
+        bytes.extend(u16::try_from(self.covered).unwrap_or(u16::MAX).to_le_bytes());
+        bytes.extend(self.bytes.to_le_bytes());
+        bytes.extend(self.origin_us.to_le_bytes());
+        bytes.extend(self.times.0.iter().map(|count| rounded(*count)));
+        bytes.extend(xxh3_64_with_seed(&bytes, place).to_le_bytes());
+        let mut written = [0; POINT_BYTES];
+        written.copy_from_slice(&bytes);
+        written
+    }
+
+    /// Reads a point that was written into this place; none if it isn't whole, or another's.
+    pub(super) fn read(bytes: &[u8], place: u64) -> Option<Self> {
+        let (checked, sum) = bytes.split_at_checked(CHECKED_BYTES)?;
+        if sum != xxh3_64_with_seed(checked, place).to_le_bytes() {
+            return None;
+        }
+        let mut rest = checked;
+        let mut next = |length: usize| -> u64 {
+            let (bytes, after) = rest.split_at(length.min(rest.len()));
+            rest = after;
+            bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+        };
+        let [time, requests, hits, errors, memory] = [4; 5].map(&mut next);
+        let (marks, covered) = (next(2) as u16, next(2));
+        let (bytes, origin_us) = (next(8), next(8));
+        let times = Times([1; COARSE].map(|length| unrounded(next(length) as u8)));
+        let memory_bytes = memory << 10;
+        Some(Self {
+            time,
+            covered,
+            requests,
+            hits,
+            errors,
+            bytes,
+            origin_us,
+            memory_bytes,
+            marks,
+            times,
+        })
+    }
+}
+
+/// A count in one byte: exact below 16, else the power of two and the eighth of it.
+fn rounded(count: u64) -> u8 {
+    if count < 16 {
+        return count as u8;
+    }
+    let power = count.ilog2();
+    let code = 16 + u64::from(power - 4) * 8 + (count >> (power - 3) & 7);
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// The middle of the counts that are written so.
+fn unrounded(code: u8) -> u64 {
+    let code = u64::from(code);
+    match code.checked_sub(16) {
+        None => code,
+        Some(code) => {
+            let (power, eighth) = (code / 8 + 4, code % 8);
+            ((8 + eighth) << (power - 3)) + (1 << (power - 3)) / 2
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point() -> Point {
+        let mut times = Histogram::default();
+        for time in [3, 3, 100, 5000, 70_000_000] {
+            times.add(time);
+        }
+        let mut point = Point {
+            time: 1_789_000_000,
+            covered: 10,
+            requests: 5,
+            hits: 2,
+            errors: 1,
+            bytes: 1 << 40,
+            origin_us: 1 << 41,
+            memory_bytes: 64 << 20,
+            marks: 0,
+            times: Times::of(&times),
+        };
+        point.mark(Mark::Reload);
+        point
+    }
+
+    #[test]
+    fn a_point_is_read_as_it_was_written_and_only_in_its_place() {
+        let written = point().write(7);
+        assert_eq!(Point::read(&written, 7), Some(point()));
+        assert_eq!(Point::read(&written, 8), None);
+        assert!(point().has(Mark::Reload) && !point().has(Mark::Purge));
+    }
+
+    #[test]
+    fn a_point_with_any_bit_flipped_or_cut_anywhere_is_none() {
+        let written = point().write(7);
+        for bit in 0..POINT_BYTES * 8 {
+            let mut flipped = written;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Point::read(&flipped, 7), None, "bit {bit}");
+        }
+        for length in 0..POINT_BYTES {
+            assert_eq!(Point::read(&written[..length], 7), None);
+        }
+        assert_eq!(Point::read(&[0; POINT_BYTES], 0), None, "a hole in the file");
+    }
+
+    #[test]
+    fn counts_are_rounded_by_less_than_a_sixteenth_and_only_once() {
+        for count in [0, 1, 15, 16, 17, 100, 999, 123_456, 1 << 33] {
+            let read = unrounded(rounded(count));
+            assert!(read.abs_diff(count) <= count / 16, "{count} {read}");
+            assert_eq!(unrounded(rounded(read)), read);
+        }
+        assert_eq!(rounded(u64::MAX), u8::MAX);
+    }
+
+    #[test]
+    fn percentiles_of_merged_points_are_those_of_all_answers() {
+        let (mut fast, mut slow) = (Histogram::default(), Histogram::default());
+        fast.add_many(20, 900);
+        slow.add_many(40_000, 100);
+        let mut sum = Point { times: Times::of(&fast), ..Point::default() };
+        sum.merge(&Point { times: Times::of(&slow), ..Point::default() });
+        let at = |share| sum.times.percentile(share).expect("some");
+        assert!((16..32).contains(&at(0.5)) && (16..=32).contains(&at(0.9)), "{}", at(0.9));
+        assert!((32_768..65_536).contains(&at(0.95)) && at(0.99) > at(0.95));
+        assert_eq!(Times::default().percentile(0.5), None);
+    }
+}
