@@ -5,8 +5,11 @@
 pub mod alerts;
 mod answer;
 mod counts;
+mod findings;
 mod ledger;
 mod recent;
+mod remedies;
+mod sampler;
 
 pub mod histogram;
 pub mod history;
@@ -16,5 +19,8 @@ pub mod routes;
 
 pub use answer::{Answer, is_hit};
 pub use counts::{RouteCounts, Tally};
+pub use findings::{Finding, findings};
 pub use ledger::{Ledger, Wanted};
 pub use recent::Seen;
+pub use remedies::{Remedy, of_unstored, of_verdict};
+pub use sampler::{Outside, Sampler};

@@ -211,6 +211,14 @@ impl Server {
         self.sites().each().iter().map(|site| site.generations.widened.read()).sum()
     }
 
+    /// How often a site was swept because something changed, all sites together.
+    #[must_use]
+    pub fn sweeps(&self) -> u64 {
+        let sites = self.sites();
+        let followed = sites.each().into_iter().filter_map(|site| site.following.clone());
+        followed.map(|following| following.counts.sweeps.read()).sum()
+    }
+
     /// What a counter of the sites' origins says, all together.
     #[must_use]
     pub fn of_origins(&self, count: impl Fn(&origin::Counters) -> u64) -> u64 {

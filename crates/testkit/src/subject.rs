@@ -274,6 +274,9 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
             config.request_ids = setting.value.parse().map_err(|_| wrong(setting))?;
             site.defence.request_id = config.request_ids;
         }
+        "server_timing" => {
+            config.server_timing = setting.value.parse().map_err(|_| wrong(setting))?;
+        }
         "rate" | "rate_burst" | "rate_hits" | "concurrency" | "security_headers" => {
             set_defence(&mut site.defence, setting)?;
         }

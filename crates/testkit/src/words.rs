@@ -63,6 +63,7 @@ pub const SETTINGS: &[&str] = &[
     "busy_page",
     "security_headers",
     "request_id",
+    "server_timing",
     "rate",
     "rate_burst",
     "rate_hits",

@@ -29,6 +29,9 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Make pages of the running Wick unusable: by address, tag or host, or all of them.
     Purge(Purge),
+    /// Show the last answers of the running Wick: what became of each, why, and where its time
+    /// went.
+    Log(Log),
     /// Have the running Wick read its settings file again. No connection is closed, and what is
     /// stored stays.
     Reload(Reload),
@@ -148,6 +151,31 @@ pub(crate) struct Purge {
     /// Pages are stale instead, and may be served once more while newer ones are made.
     #[arg(long)]
     pub(crate) soft: bool,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick log`.
+#[derive(Debug, Args)]
+pub(crate) struct Log {
+    /// Only answers with this verdict or reason, as in "pass", "cookie", "pass(cookie)" or
+    /// "no-store".
+    #[arg(long, value_name = "WHY")]
+    pub(crate) why: Option<String>,
+    /// Only those of a route, as in "/thread/{id}", or of paths that begin so, as in "/thread/*".
+    #[arg(long, value_name = "ROUTE")]
+    pub(crate) route: Option<String>,
+    /// Only those with this status, or of this class, as in "5xx".
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<String>,
+    /// Go on with those to come, until Ctrl-C.
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// How many of the last to show.
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) lines: u16,
     /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
     /// state folder].
     #[arg(long, value_name = "DIR")]

@@ -14,13 +14,14 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use server::{PurgeOrder, Question};
 use tokio::net::UnixListener;
 
 use crate::announce::say;
 use crate::arguments::{Explain, Purge, Reload, Upgrade};
-use crate::plan;
+use crate::{observing, plan};
 
 /// The socket's name in the state folder.
 const NAME: &str = "control.sock";
@@ -128,6 +129,7 @@ enum Asked<'a> {
     Purge(&'a PurgeOrder),
     Reload {},
     Upgrade {},
+    Observed(&'a observing::asking::Question),
 }
 
 #[derive(Deserialize)]
@@ -136,6 +138,7 @@ pub(crate) enum Answer {
     Lines(Vec<Line>),
     Wrong(String),
     Error(String),
+    Observed(serde_json::Value),
 }
 
 #[derive(Deserialize)]
@@ -189,6 +192,22 @@ fn show(answer: Answer, if_wrong: &'static str) -> Result<(), ControlError> {
         }
         Answer::Wrong(why) => Err(ControlError::Wrong(if_wrong, printable(&why))),
         Answer::Error(why) => Err(ControlError::Refused(printable(&why))),
+        Answer::Observed(_) => Err(ControlError::Refused("it answers something else".to_owned())),
+    }
+}
+
+/// Asks the running Wick about what happened.
+pub(crate) fn ask_observed<A: DeserializeOwned>(
+    state: &Path,
+    question: &observing::asking::Question,
+) -> Result<A, ControlError> {
+    match ask(state, &Asked::Observed(question), PATIENCE)? {
+        Answer::Observed(told) => serde_json::from_value(told)
+            .map_err(|error| ControlError::Refused(format!("it answers something else: {error}"))),
+        answer => {
+            show(answer, "nothing is told")?;
+            Err(ControlError::Refused("it answers something else".to_owned()))
+        }
     }
 }
 
@@ -226,7 +245,7 @@ fn table(lines: &[Line]) -> String {
 }
 
 /// A text that can't move the cursor: parts of it come from visitors.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let show = |letter: char| match letter.is_control() {
         true => letter.escape_default().to_string(),
         false => letter.to_string(),

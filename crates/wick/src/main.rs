@@ -19,6 +19,7 @@ mod log;
 mod manual;
 mod memory;
 mod notebook;
+mod observing;
 mod origins;
 mod pages;
 mod plan;
@@ -63,6 +64,7 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Purge(purge) => control::purge(purge).map_err(RunError::from)?,
         Command::Reload(reload) => control::reload(reload).map_err(RunError::from)?,
         Command::Upgrade(upgrade) => control::upgrade(upgrade).map_err(RunError::from)?,
+        Command::Log(wanted) => observing::log::run(wanted).map_err(RunError::from)?,
         Command::Completions(completions) => pages::completions(completions),
         Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,

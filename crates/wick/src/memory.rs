@@ -90,19 +90,19 @@ impl Governor {
 }
 
 /// Reads the process's resident size, from a file that stays open.
-struct Meter {
+pub(crate) struct Meter {
     statm: File,
     page_bytes: u64,
 }
 
 impl Meter {
-    fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let page_bytes = rustix::param::page_size() as u64;
         Ok(Self { statm: File::open("/proc/self/statm")?, page_bytes })
     }
 
     /// The resident set: the second number of the line, in pages.
-    fn resident_bytes(&self) -> io::Result<u64> {
+    pub(crate) fn resident_bytes(&self) -> io::Result<u64> {
         let mut line = [0; 128];
         let length = self.statm.read_at(&mut line, 0)?;
         std::str::from_utf8(&line[..length])

@@ -48,6 +48,7 @@ pub(crate) struct Plan {
     pub(crate) proxies: Proxies,
     pub(crate) request_ids: bool,
     pub(crate) admin: AdminPlan,
+    pub(crate) server_timing: bool,
     pub(crate) sites: Vec<SitePlan>,
 }
 
@@ -201,6 +202,7 @@ impl Plan {
             proxies: Proxies::default(),
             request_ids: false,
             admin: AdminPlan::default(),
+            server_timing: false,
             sites: vec![site],
         }
     }
@@ -261,6 +263,7 @@ impl Plan {
             proxies,
             request_ids,
             admin,
+            server_timing: settings.server_timing.unwrap_or(false),
             sites,
         })
     }

@@ -5,6 +5,7 @@
 //! through it has its answer. If anything can't be started, everything stays as it was.
 
 use base::amount::show_bytes;
+use observe::history::Mark;
 use server::Line;
 
 use crate::arguments::Serve;
@@ -63,6 +64,7 @@ impl Running {
         lines.extend(self.plan.needing_restart(&plan).map(|text| Line { topic: "later", text }));
         self.plan.sites = plan.sites;
         self.tell_admin();
+        self.observing.mark(Mark::Reload);
         self.reopen_log();
         Ok(lines)
     }
@@ -127,6 +129,7 @@ impl Plan {
             ),
             ("request_id", self.request_ids.to_string(), other.request_ids.to_string()),
             ("admin, munin or alert_…", format!("{:?}", self.admin), format!("{:?}", other.admin)),
+            ("server_timing", self.server_timing.to_string(), other.server_timing.to_string()),
             ("[limits]", format!("{:?}", self.limits), format!("{:?}", other.limits)),
         ]
         .into_iter()

@@ -25,6 +25,7 @@ use crate::control::{ControlError, ControlSocket};
 use crate::listening::{self, Listening, explain_listen};
 use crate::log::AccessLog;
 use crate::notebook::Notebook;
+use crate::observing::{Keeping, Observing};
 use crate::plan::{Plan, PlanError};
 use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
@@ -145,6 +146,9 @@ pub(crate) struct Running {
     pub(crate) found: Vec<String>,
     pub(crate) log: Option<AccessLog>,
     notebook: Option<Arc<Notebook>>,
+    pub(crate) observing: Arc<Observing>,
+    /// Writes the history, until the stop.
+    keeping: Option<Keeping>,
     control: Option<ControlSocket>,
     pub(crate) admin: Option<admin::Listening>,
     /// One for each of the plan's sites, in their order.
@@ -183,6 +187,7 @@ impl Running {
         let mut found = found(&plan, &started, caches).await;
         found.extend(prepared.iter().flat_map(|prepared| prepared.found.clone()));
         let notebook = open_notebook(&plan);
+        let observing = Observing::new(&plan.state);
         let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             memory_bytes: plan.memory_bytes,
@@ -190,6 +195,8 @@ impl Running {
             proxies: plan.proxies.clone(),
             request_ids: plan.request_ids,
             access: log.as_ref().map(AccessLog::sink),
+            observer: Some(observing.clone()),
+            server_timing: plan.server_timing,
             notes: notes(notebook.as_ref()),
             tls: prepared.as_ref().map(Prepared::tls),
             complaints: Some(Arc::new(|line| eprintln!("wick: {line}"))),
@@ -214,6 +221,7 @@ impl Running {
             service::tell_of_succession();
             until_free(&plan.state).await;
         }
+        let keeping = Some(Keeping::begin(&observing, &server));
         let control = open_control(&plan, &server, orders, &shutdown);
         Ok(Self {
             plan,
@@ -224,6 +232,8 @@ impl Running {
             found,
             log,
             notebook,
+            observing,
+            keeping,
             control,
             admin: None,
             started,
@@ -342,6 +352,10 @@ impl Running {
         if let Some(admin) = self.admin.take() {
             admin.join();
         }
+        // Another one may be waiting to go on with it.
+        if end == End::Leave {
+            self.keeping = None;
+        }
         let idle = match end {
             End::Stop => Duration::ZERO,
             End::Leave => self.plan.limits.idle_timeout,
@@ -371,6 +385,8 @@ impl Running {
         // A php-fpm that is not asked to stop ends at once with what holds it.
         self.started.clear();
         self.leaving.abort_all();
+        // With the last answers.
+        self.keeping = None;
         if let Some(log) = &self.log {
             log.finish().await;
         }

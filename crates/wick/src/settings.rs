@@ -94,6 +94,9 @@ pub(crate) struct Settings {
     /// A program that is run for the same, which finds it in `WICK_ALERT` (`began` or `ended`),
     /// `WICK_ALERT_KIND`, `WICK_ALERT_SUBJECT` and `WICK_ALERT_TEXT`. Default: none.
     pub(crate) alert_command: Option<PathBuf>,
+    /// Whether answers tell in `Server-Timing`, which browsers show, what became of the request
+    /// and where its time went. Default: `false`.
+    pub(crate) server_timing: Option<bool>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
     /// The sites, in order.

@@ -59,7 +59,7 @@ impl Predecessor {
     fn ask(&mut self, order: &str) -> Result<Vec<OwnedFd>, ControlError> {
         let (text, handles) = self.exchange(order).map_err(|error| self.failed(error))?;
         match serde_json::from_str(&text) {
-            Ok(Answer::Lines(_)) => Ok(handles),
+            Ok(Answer::Lines(_) | Answer::Observed(_)) => Ok(handles),
             Ok(Answer::Wrong(why)) => Err(ControlError::Wrong("it doesn't hand over", why)),
             Ok(Answer::Error(why)) => Err(ControlError::Refused(why)),
             Err(error) => Err(self.failed(error.into())),

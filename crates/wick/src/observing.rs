@@ -1,0 +1,209 @@
+//! What happens is told to the `observe` crate, kept, and told to who asks.
+//!
+//! The server tells each answer; a thread takes a sample each second and writes it into the
+//! state folder. Another Wick that still writes there, as during an upgrade, is waited for.
+//! What may be asked through the control socket stands in [`asking`].
+//! Invariant: nothing here holds up an answer, and a history that can't be kept ends nothing.
+
+pub(crate) mod asking;
+pub(crate) mod log;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base::Phases;
+use observe::history::{History, HistoryError, Mark};
+use observe::{Answer, Ledger, Outside, Sampler};
+use server::{Observed, Observer, Server};
+
+use crate::memory::Meter;
+
+/// The history's folder in the state folder.
+const FOLDER: &str = "history";
+
+/// What happened, and what is to be marked in the next second of history.
+pub(crate) struct Observing {
+    pub(crate) ledger: Ledger,
+    pub(crate) history: PathBuf,
+    marks: AtomicU16,
+}
+
+impl Observing {
+    pub(crate) fn new(state: &std::path::Path) -> Arc<Self> {
+        let history = state.join(FOLDER);
+        Arc::new(Self { ledger: Ledger::default(), history, marks: AtomicU16::new(0) })
+    }
+
+    /// Notes in the history that something happens.
+    pub(crate) fn mark(&self, mark: Mark) {
+        self.marks.fetch_or(mark as u16, Ordering::Relaxed);
+    }
+}
+
+impl Observer for Observing {
+    fn answered(&self, answer: &Observed<'_>) {
+        self.ledger.note(&Answer {
+            unix_ms: answer.unix_ms,
+            method: answer.method,
+            host: answer.host,
+            path: answer.path,
+            status: answer.status,
+            verdict: answer.verdict,
+            unstored: answer.unstored,
+            bytes: answer.bytes,
+            phases: answer.phases.map(Phases::all).unwrap_or_default(),
+            site: &|| answer.site(),
+            took_us: &|| answer.took_us(),
+        });
+    }
+
+    fn tell(&self, question: serde_json::Value) -> Result<serde_json::Value, String> {
+        asking::tell(self, question)
+    }
+}
+
+/// The thread that writes the history; it ends when this is dropped.
+pub(crate) struct Keeping {
+    stop: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeping {
+    /// Begins; without a thread there is no history, and the owner is told.
+    pub(crate) fn begin(observing: &Arc<Observing>, server: &Arc<Server>) -> Self {
+        let (stop, stopped) = mpsc::sync_channel(1);
+        let (observing, server) = (observing.clone(), Arc::downgrade(server));
+        let spawned = std::thread::Builder::new()
+            .name("history".into())
+            .spawn(move || keep(&observing, &server, &stopped));
+        if let Err(error) = &spawned {
+            eprintln!("wick: no history is kept, as there is no thread for it: {error}");
+        }
+        Self { stop: Some(stop), thread: spawned.ok() }
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It has said itself why, if it panicked.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Takes a sample at the end of each second, and one more at the end.
+fn keep(observing: &Observing, server: &Weak<Server>, stopped: &mpsc::Receiver<()>) {
+    let meter = Meter::open().ok();
+    let Some(outside) = outside(server, meter.as_ref()) else { return };
+    let mut sampler = Sampler::new(&observing.ledger, outside);
+    let mut scribe = Scribe::default();
+    observing.mark(Mark::Start);
+    loop {
+        let now = unix();
+        let left = Duration::from_secs(now.as_secs() + 1).saturating_sub(now);
+        let is_last = stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
+        let Some(outside) = self::outside(server, meter.as_ref()) else { return };
+        // The second that has just ended; at the stop the one that hasn't yet.
+        let time = if is_last { unix().as_secs() } else { now.as_secs() };
+        let mut point = sampler.take(&observing.ledger, outside, time);
+        point.marks |= observing.marks.swap(0, Ordering::Relaxed);
+        scribe.write(observing, point);
+        if is_last {
+            return;
+        }
+    }
+}
+
+fn unix() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// None once there is no server any more.
+fn outside(server: &Weak<Server>, meter: Option<&Meter>) -> Option<Outside> {
+    let server = server.upgrade()?;
+    Some(Outside {
+        origin_us: server.of_origins(|counters| counters.busy_us.read()),
+        memory_bytes: meter.and_then(|meter| meter.resident_bytes().ok()).unwrap_or_default(),
+        purges: server.counters().purges.read(),
+        sweeps: server.sweeps(),
+    })
+}
+
+/// Writes seconds as long as that can be done, and tells the owner once if it can't.
+#[derive(Default)]
+struct Scribe {
+    history: Option<History>,
+    has_complained: bool,
+}
+
+impl Scribe {
+    fn write(&mut self, observing: &Observing, point: observe::history::Point) {
+        let marks = point.marks;
+        if let Err(error) = self.try_write(observing, point) {
+            // What was to be marked shall not be lost with the second.
+            observing.marks.fetch_or(marks, Ordering::Relaxed);
+            self.history = None;
+            let is_waiting = matches!(error, HistoryError::Taken(_));
+            if !is_waiting && !std::mem::replace(&mut self.has_complained, true) {
+                eprintln!("wick: {error}");
+            }
+        }
+    }
+
+    fn try_write(
+        &mut self,
+        observing: &Observing,
+        point: observe::history::Point,
+    ) -> Result<(), HistoryError> {
+        let history = match self.history.take() {
+            Some(history) => history,
+            None => History::open(&observing.history)?,
+        };
+        self.history.insert(history).note(point)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Clock;
+    use observe::history::{Span, read};
+    use server::ServerConfig;
+
+    use super::*;
+
+    #[test]
+    fn what_is_noted_before_the_stop_is_in_the_history() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let observing = Observing::new(folder.path());
+        let server = Server::new(ServerConfig::default(), Clock::manual(0));
+        let keeping = Keeping::begin(&observing, &server);
+        observing.mark(Mark::Reload);
+        drop(keeping);
+        let now = unix().as_secs();
+        let span = Span { from: now - 60, to: now + 60, step: 60 };
+        let points = read(&observing.history, span, now).expect("it was written");
+        assert!(points.iter().any(|point| point.has(Mark::Reload)), "{points:?}");
+    }
+
+    #[test]
+    fn a_history_that_another_writes_is_waited_for_and_its_marks_are_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let observing = Observing::new(folder.path());
+        let other = History::open(&observing.history).expect("a new history");
+        let mut scribe = Scribe::default();
+        let mut point = observe::history::Point { time: 1_789_000_000, ..Default::default() };
+        point.mark(Mark::Purge);
+        scribe.write(&observing, point.clone());
+        assert_eq!(observing.marks.load(Ordering::Relaxed), Mark::Purge as u16);
+        assert!(!scribe.has_complained, "it is no fault");
+        drop(other);
+        scribe.write(&observing, point);
+        assert!(scribe.history.is_some());
+    }
+}

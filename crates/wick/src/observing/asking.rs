@@ -1,0 +1,204 @@
+//! What may be asked about what happened, as JSON through the control socket.
+//!
+//! ```text
+//! {"log": {"why": "pass", "route": "/thread/{id}", "status": "5xx", "after": 0, "count": 40}}
+//! {"findings": {}}
+//! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
+//! ```
+
+use base::Phase;
+use observe::history::{self, Mark, Span};
+use observe::routes::RouteName;
+use observe::{Seen, Wanted};
+use serde::{Deserialize, Serialize};
+
+use super::{Observing, unix};
+
+/// Lines of one answer.
+pub(crate) const LINES_MAX: usize = 1000;
+
+/// A question.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Question {
+    Log(LogQuestion),
+    Findings {},
+    History { from: u64, to: u64, step: u64 },
+}
+
+/// Which of the last answers are wanted.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct LogQuestion {
+    pub(crate) why: String,
+    pub(crate) route: String,
+    pub(crate) status: String,
+    /// Only those after this number.
+    pub(crate) after: u64,
+    /// The last so many.
+    pub(crate) count: usize,
+}
+
+/// The last answers, oldest first.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct LogAnswer {
+    pub(crate) lines: Vec<LogLine>,
+    /// The number to ask for what comes next with.
+    pub(crate) newest: u64,
+    /// Answers so far that came too fast to be remembered one by one.
+    pub(crate) left_out: u64,
+}
+
+/// One answer.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct LogLine {
+    pub(crate) unix_ms: u64,
+    pub(crate) method: String,
+    pub(crate) host: String,
+    pub(crate) path: String,
+    pub(crate) site: String,
+    pub(crate) route: String,
+    pub(crate) status: u16,
+    pub(crate) verdict: String,
+    pub(crate) unstored: String,
+    pub(crate) bytes: u64,
+    pub(crate) took_us: u64,
+    /// Each phase that it went through, in microseconds.
+    pub(crate) phases: Vec<(String, u64)>,
+}
+
+/// What the answer to [`Question::Findings`] has for each.
+#[derive(Debug, Serialize)]
+struct ToldFinding {
+    id: String,
+    evidence: String,
+    origin_us: u64,
+    share: f64,
+    gain_us: u64,
+    fix: String,
+    revert: String,
+}
+
+/// What the answer to [`Question::History`] has for each stretch of time.
+#[derive(Debug, Serialize)]
+struct ToldPoint {
+    time: u64,
+    covered: u64,
+    requests: u64,
+    hits: u64,
+    errors: u64,
+    bytes: u64,
+    origin_us: u64,
+    memory_bytes: u64,
+    p50_us: Option<u64>,
+    p99_us: Option<u64>,
+    marks: Vec<String>,
+}
+
+/// Answers a question.
+pub(super) fn tell(
+    observing: &Observing,
+    question: serde_json::Value,
+) -> Result<serde_json::Value, String> {
+    let question: Question = serde_json::from_value(question).map_err(|error| error.to_string())?;
+    let told = match question {
+        Question::Log(wanted) => serde_json::to_value(log(observing, wanted)),
+        Question::Findings {} => serde_json::to_value(findings(observing)),
+        Question::History { from, to, step } => {
+            let span = Span { from, to, step };
+            let points = history::read(&observing.history, span, unix().as_secs());
+            let points = points.map_err(|error| error.to_string())?;
+            serde_json::to_value(points.iter().map(told_point).collect::<Vec<_>>())
+        }
+    };
+    told.map_err(|error| error.to_string())
+}
+
+fn log(observing: &Observing, question: LogQuestion) -> LogAnswer {
+    let LogQuestion { why, route, status, after, count } = question;
+    let (mut found, newest) = observing.ledger.recent(after, &Wanted { why, route, status });
+    let lines = found.split_off(found.len().saturating_sub(count.min(LINES_MAX)));
+    let lines = lines.into_iter().map(|(seen, name)| line(seen, name)).collect();
+    LogAnswer { lines, newest, left_out: observing.ledger.left_out() }
+}
+
+fn line(seen: Seen, name: RouteName) -> LogLine {
+    let phases = Phase::ALL.iter().zip(seen.phases).filter(|(_, time)| *time > 0);
+    LogLine {
+        unix_ms: seen.unix_ms,
+        phases: phases.map(|(phase, time)| (phase.word().to_owned(), time)).collect(),
+        method: seen.method,
+        host: seen.host,
+        path: seen.path,
+        site: name.site,
+        route: name.route,
+        status: seen.status,
+        verdict: seen.verdict.to_string(),
+        unstored: seen.unstored.map_or_else(String::new, |reason| reason.reason().to_owned()),
+        bytes: seen.bytes,
+        took_us: seen.took_us,
+    }
+}
+
+fn findings(observing: &Observing) -> Vec<ToldFinding> {
+    let all = observe::findings(&observing.ledger.counts());
+    let told = all.into_iter().map(|finding| ToldFinding {
+        id: finding.id,
+        evidence: finding.evidence,
+        origin_us: finding.origin_us,
+        share: finding.share,
+        gain_us: finding.gain_us,
+        fix: finding.fix,
+        revert: finding.revert,
+    });
+    told.collect()
+}
+
+fn told_point(point: &history::Point) -> ToldPoint {
+    let marks = Mark::ALL.iter().filter(|mark| point.has(**mark));
+    ToldPoint {
+        time: point.time,
+        covered: point.covered,
+        requests: point.requests,
+        hits: point.hits,
+        errors: point.errors,
+        bytes: point.bytes,
+        origin_us: point.origin_us,
+        memory_bytes: point.memory_bytes,
+        p50_us: point.times.percentile(0.5),
+        p99_us: point.times.percentile(0.99),
+        marks: marks.map(|mark| format!("{mark:?}").to_lowercase()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn questions_are_answered_and_others_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let observing = Observing::new(folder.path());
+        for (question, answer) in [
+            (json!({"log": {"count": 10}}), json!({"lines": [], "newest": 0, "left_out": 0})),
+            (json!({"findings": {}}), json!([])),
+            (json!({"history": {"from": 0, "to": 100, "step": 1}}), json!([])),
+        ] {
+            assert_eq!(tell(&observing, question), Ok(answer));
+        }
+        for wrong in [
+            json!({"log": {"count": -1}}),
+            json!({"log": {"rout": "/"}}),
+            json!({"history": {"from": 0}}),
+            json!({"history": {"from": u64::MAX, "to": 0, "step": "x"}}),
+            json!("log"),
+            json!(null),
+        ] {
+            assert!(tell(&observing, wrong.clone()).is_err(), "{wrong}");
+        }
+        let ends = json!({"history": {"from": 0, "to": u64::MAX, "step": 0}});
+        assert_eq!(tell(&observing, ends), Ok(json!([])));
+    }
+}

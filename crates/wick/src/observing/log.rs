@@ -1,0 +1,117 @@
+//! `wick log`: the last answers of the running Wick, each with why and how long, and those to
+//! come.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::asking::{LINES_MAX, LogAnswer, LogLine, LogQuestion, Question};
+use crate::announce::say;
+use crate::arguments::Log;
+use crate::control::{ControlError, ask_observed, printable};
+use crate::plan;
+
+/// How often new answers are asked for.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Shows the last answers, and those to come if that is wanted.
+pub(crate) fn run(arguments: &Log) -> Result<(), ControlError> {
+    let state = arguments.state.clone().unwrap_or_else(plan::default_state);
+    let mut wanted = LogQuestion {
+        why: arguments.why.clone().unwrap_or_default(),
+        route: arguments.route.clone().unwrap_or_default(),
+        status: arguments.status.clone().unwrap_or_default(),
+        after: 0,
+        count: arguments.lines.into(),
+    };
+    let mut left_out = None;
+    loop {
+        let answer: LogAnswer = ask_observed(&state, &Question::Log(wanted.clone()))?;
+        say(&text(&answer, left_out));
+        if !arguments.follow {
+            return Ok(());
+        }
+        left_out = Some(answer.left_out);
+        wanted.after = answer.newest;
+        wanted.count = LINES_MAX;
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+/// `left_out`: how many were by the answer before.
+fn text(answer: &LogAnswer, left_out: Option<u64>) -> String {
+    let mut text: String = answer.lines.iter().map(show).collect();
+    match left_out.map(|before| answer.left_out.saturating_sub(before)) {
+        None | Some(0) => {}
+        Some(more) => {
+            // A string takes whatever is written to it.
+            let _ = writeln!(text, "  … {more} hits came too fast to be shown one by one");
+        }
+    }
+    text
+}
+
+/// `09:26:40.007  200  miss(uri-miss)  41.2 ms  GET a.test/thread/5  [no-store; origin 38.0]`
+fn show(line: &LogLine) -> String {
+    let seconds = line.unix_ms / 1000;
+    let mut notes: Vec<String> = line
+        .phases
+        .iter()
+        .map(|(word, time)| format!("{} {}", printable(word), milliseconds(*time)))
+        .collect();
+    if !line.unstored.is_empty() {
+        notes.insert(0, format!("not stored: {}", printable(&line.unstored)));
+    }
+    let notes = if notes.is_empty() { String::new() } else { format!("  [{}]", notes.join(", ")) };
+    format!(
+        "{:02}:{:02}:{:02}.{:03}  {}  {:<22} {:>9} ms  {} {}{}{notes}\n",
+        seconds / 3600 % 24,
+        seconds / 60 % 60,
+        seconds % 60,
+        line.unix_ms % 1000,
+        line.status,
+        printable(&line.verdict),
+        milliseconds(line.took_us),
+        printable(&line.method),
+        printable(&line.host),
+        printable(&line.path),
+    )
+}
+
+fn milliseconds(microseconds: u64) -> String {
+    format!("{}.{:03}", microseconds / 1000, microseconds % 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_when_what_why_and_where_its_time_went() {
+        let mut line = LogLine {
+            unix_ms: 1_789_000_000_007,
+            method: "GET".into(),
+            host: "a.test".into(),
+            path: "/thread/5".into(),
+            site: "a".into(),
+            route: "/thread/{id}".into(),
+            status: 200,
+            verdict: "miss(uri-miss)".into(),
+            unstored: "no-store".into(),
+            bytes: 10,
+            took_us: 41_230,
+            phases: vec![("queue".into(), 100), ("origin".into(), 38_000)],
+        };
+        assert_eq!(
+            show(&line),
+            "00:26:40.007  200  miss(uri-miss)            41.230 ms  GET a.test/thread/5  \
+             [not stored: no-store, queue 0.100, origin 38.000]\n"
+        );
+        (line.path, line.unstored) = ("/\x1b[2J".into(), String::new());
+        line.phases.clear();
+        assert!(show(&line).ends_with("GET a.test/\\u{1b}[2J\n"), "{}", show(&line));
+        let answer = LogAnswer { lines: vec![line], newest: 9, left_out: 12 };
+        assert_eq!(text(&answer, None).lines().count(), 1);
+        assert_eq!(text(&answer, Some(12)).lines().count(), 1);
+        assert!(text(&answer, Some(2)).contains("10 hits came too fast"));
+    }
+}
