@@ -27,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "fastcgi_head", body: targets::fastcgi::run_head },
     Target { name: "fastcgi_params", body: targets::fastcgi::run_params },
     Target { name: "fastcgi_record", body: targets::fastcgi::run_records },
+    Target { name: "history", body: targets::history::run },
     Target { name: "http2_head", body: targets::http2_head::run },
     Target { name: "import_caddy", body: targets::import::run_caddy },
     Target { name: "import_htaccess", body: targets::import::run_htaccess },

@@ -19,8 +19,9 @@ use crate::counts::{self, Counts, RouteCounts};
 use crate::recent::{Recent, Seen};
 use crate::routes::{OTHER, ROUTES_MAX, RouteName, Routes};
 
-/// Paths whose routes are at hand.
-const KNOWN: usize = 8192;
+/// Paths whose routes are at hand, in groups of which each path has one.
+const GROUPS: usize = 4096;
+const GROUP: usize = 4;
 /// A known path's word is its hash with the route's number in these bits.
 const ROUTE_BITS: u64 = 0xffff;
 
@@ -28,7 +29,7 @@ const ROUTE_BITS: u64 = 0xffff;
 pub struct Ledger {
     /// Drawn by each process, so that nobody can prepare paths with one hash.
     seed: u64,
-    known: Box<[AtomicU64]>,
+    known: Box<[Group]>,
     routes: Mutex<Routes>,
     counts: Counts,
     recent: Recent,
@@ -38,7 +39,7 @@ impl Default for Ledger {
     fn default() -> Self {
         Self {
             seed: RandomState::new().hash_one("paths"),
-            known: (0..KNOWN).map(|_| AtomicU64::new(0)).collect(),
+            known: (0..GROUPS).map(|_| Group::default()).collect(),
             routes: Mutex::default(),
             counts: Counts::default(),
             recent: Recent::default(),
@@ -58,10 +59,9 @@ impl Ledger {
         let teaches = answer.teaches();
         let seed = xxh3_64_with_seed(answer.host.as_bytes(), self.seed ^ u64::from(teaches));
         let hash = xxh3_64_with_seed(answer.path.as_bytes(), seed);
-        let known = &self.known[hash as usize % KNOWN];
-        let word = known.load(Ordering::Relaxed);
-        if word & !ROUTE_BITS == hash & !ROUTE_BITS && word != 0 {
-            return (word & ROUTE_BITS) as u16;
+        let known = &self.known[hash as usize % GROUPS];
+        if let Some(route) = known.find(hash) {
+            return route;
         }
         let site = (answer.site)();
         let mut routes = self.routes.lock();
@@ -75,9 +75,9 @@ impl Ledger {
             moves.iter().for_each(|(from, into)| self.counts.pour(*from, *into));
             self.recent.follow(&moves);
             // Under the lock, so that nobody puts back what a word meant before.
-            self.known.iter().for_each(|known| known.store(0, Ordering::Relaxed));
+            self.known.iter().for_each(Group::clear);
         }
-        known.store(hash & !ROUTE_BITS | u64::from(route), Ordering::Relaxed);
+        known.put(hash, route);
         route
     }
 
@@ -124,6 +124,32 @@ impl Ledger {
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.recent.left_out()
+    }
+}
+
+/// Paths that share the lowest bits of their hashes: words on one cache line.
+#[derive(Debug, Default)]
+#[repr(align(32))]
+struct Group([AtomicU64; GROUP]);
+
+impl Group {
+    fn find(&self, hash: u64) -> Option<u16> {
+        let is_of = |word: &u64| word & !ROUTE_BITS == hash & !ROUTE_BITS && *word != 0;
+        let word = self.0.iter().map(|word| word.load(Ordering::Relaxed)).find(is_of)?;
+        Some((word & ROUTE_BITS) as u16)
+    }
+
+    /// Puts a path first; the one that was put longest ago goes. Only who holds the routes'
+    /// lock may, so nothing is doubled or lost.
+    fn put(&self, hash: u64, route: u16) {
+        let mut word = hash & !ROUTE_BITS | u64::from(route);
+        for place in &self.0 {
+            word = place.swap(word, Ordering::Relaxed);
+        }
+    }
+
+    fn clear(&self) {
+        self.0.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 }
 

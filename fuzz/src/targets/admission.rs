@@ -16,7 +16,7 @@ pub(crate) fn run(input: &[u8]) {
     let status = status.filter(|status| (200..=999).contains(status)).unwrap_or(200);
     let response = ResponseHead { status, fields: fields(response) };
     let rules = Rules::default();
-    let now = Now { ticks_ms: 10_000_000, unix_ms: 1_760_000_000_000 };
+    let now = Now { ticks_ms: 10_000_000, ticks_us: 10_000_000_000, unix_ms: 1_760_000_000_000 };
     let Admission::Store(terms) = admit(&request, &response, now.ticks_ms - 50, now, &rules) else {
         return;
     };

@@ -6,6 +6,7 @@ pub(crate) mod cache_control;
 pub(crate) mod coding;
 pub(crate) mod date;
 pub(crate) mod fastcgi;
+pub(crate) mod history;
 pub(crate) mod http2_head;
 pub(crate) mod import;
 pub(crate) mod machine;

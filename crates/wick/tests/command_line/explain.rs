@@ -35,7 +35,8 @@ fn a_running_server_tells_what_becomes_of_a_request() {
     assert!(line("store").contains(" s old, fresh for "), "{after}");
     assert_eq!(line("verdict"), "verdict  hit: served from memory");
     wick.stop();
-    assert_eq!(names(state.path()), ["learned.sqlite3"], "the socket goes with the server");
+    let kept = names(state.path());
+    assert_eq!(kept, ["history", "learned.sqlite3"], "the socket goes with the server");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The built binary, as a person meets it: started, asked, told to stop.
 //!
 //! What can't be tried on a machine (no php-fpm, no second user) is said on standard
-//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`admin`], [`stopping`], [`explain`], [`purge`], [`changes`], [`compression`], [`demo`].
+//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`admin`], [`stopping`], [`explain`], [`log`], [`purge`], [`changes`], [`compression`], [`demo`].
 
 mod admin;
 mod changes;
@@ -13,6 +13,7 @@ mod demo;
 mod explain;
 mod folder;
 mod importing;
+mod log;
 mod origin;
 mod purge;
 mod reloading;

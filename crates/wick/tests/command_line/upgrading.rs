@@ -132,7 +132,7 @@ fn visitors_notice_nothing_of_twenty_upgrades() {
     end(serving);
     let ended = wick.end();
     assert!(ended.status.success(), "{}", ended.errors);
-    assert_eq!(names(&folder.path().join("state")), ["learned.sqlite3"]);
+    assert_eq!(names(&folder.path().join("state")), ["history", "learned.sqlite3"]);
 }
 
 #[test]
@@ -171,7 +171,10 @@ fn php_goes_with_its_wick_and_one_that_cannot_start_changes_nothing() {
     assert_eq!(body(&ask(address, "GET /")), "page");
     end(serving);
     assert!(wick.end().status.success());
-    assert_eq!((masters(), names(&state)), (0, vec!["learned.sqlite3".into(), "php".into()]));
+    assert_eq!(
+        (masters(), names(&state)),
+        (0, vec!["history".into(), "learned.sqlite3".into(), "php".into()])
+    );
 }
 
 #[test]
