@@ -514,6 +514,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Payload::Tunnel(tunnel) => {
                 self.write_out(&[]).await?;
                 self.output = Vec::new();
+                // How long it is used afterwards is not how long the answer took.
+                if let Some(watched) = self.watched.take() {
+                    watched.end(&self.server, 0);
+                }
                 let early = std::mem::take(&mut self.input);
                 tunnel::carry(&self.server, &self.place, &mut self.io, &early, *tunnel).await;
                 return Err(End::Closed);

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use base::{Clock, Shutdown};
 use observe::machine::Meter;
-use server::{Done, NoNotes, Notes, Order, Orders, SOCKETS_MAX, Server, ServerConfig, Wanted};
+use server::{
+    Done, Limits, NoNotes, Notes, Order, Orders, SOCKETS_MAX, Server, ServerConfig, Wanted,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -190,16 +192,11 @@ impl Running {
         let observing = Observing::new(&plan.state);
         let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
-            memory_bytes: plan.memory_bytes,
-            limits,
-            proxies: plan.proxies.clone(),
-            request_ids: plan.request_ids,
             access: log.as_ref().map(AccessLog::sink),
             observer: Some(observing.clone()),
-            server_timing: plan.server_timing,
             notes: notes(notebook.as_ref()),
             tls: prepared.as_ref().map(Prepared::tls),
-            complaints: Some(Arc::new(|line| eprintln!("wick: {line}"))),
+            ..configured(&plan, limits)
         };
         let server = Server::new(config, Clock::machine());
         // Before anybody can come.
@@ -410,6 +407,19 @@ impl Running {
     /// The process groups of the php-fpms that were started.
     pub(crate) fn php_groups(&self) -> Vec<u32> {
         self.started.iter().filter_map(Started::php_group).collect()
+    }
+}
+
+/// What of a server's configuration stands in the plan as it is.
+fn configured(plan: &Plan, limits: Limits) -> ServerConfig {
+    ServerConfig {
+        limits,
+        memory_bytes: plan.memory_bytes,
+        proxies: plan.proxies.clone(),
+        request_ids: plan.request_ids,
+        server_timing: plan.server_timing,
+        complaints: Some(Arc::new(|line| eprintln!("wick: {line}"))),
+        ..ServerConfig::default()
     }
 }
 
