@@ -21,7 +21,7 @@ use http::{Method, Request, Response};
 use parking_lot::Mutex;
 use tokio::io::DuplexStream;
 
-use crate::{Limits, Server, ServerConfig, SiteConfig};
+use crate::{Limits, Observed, Observer, Server, ServerConfig, SiteConfig};
 
 /// What a socket between two processes holds.
 const PIPE_BYTES: usize = 64 << 10;
@@ -34,7 +34,30 @@ struct Rig {
     clock: Clock,
     shutdown: Shutdown,
     lines: Arc<Mutex<Vec<String>>>,
+    told: Arc<Told>,
     asked: origin::Asked,
+}
+
+/// What an observer is told: what was answered, bytes of the body, and the phases.
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl Observer for Told {
+    fn answered(&self, answer: &Observed<'_>) {
+        let mut line = format!("{} {} {} ", answer.method, answer.path, answer.verdict);
+        line += &format!("{} {}", answer.bytes, answer.site());
+        let phases = answer.phases.map(base::Phases::all).unwrap_or_default();
+        for (phase, time) in base::Phase::ALL.iter().zip(phases).filter(|(_, time)| *time > 0) {
+            // Time stands still but for what a test lets go by.
+            let is_long = if time >= 1000 { "!" } else { "" };
+            line += &format!(" {}{is_long}", phase.word());
+        }
+        self.0.lock().push(line);
+    }
+
+    fn tell(&self, _question: serde_json::Value) -> Result<serde_json::Value, String> {
+        Err("nobody asks".to_owned())
+    }
 }
 
 impl Rig {
@@ -53,11 +76,13 @@ impl Rig {
             let told = format!("{} {} {} {}", line.method, line.path, line.status, line.verdict);
             log.lock().push(told);
         }));
+        let told = Arc::<Told>::default();
+        config.observer = Some(told.clone());
         set(&mut config.limits);
         let (clock, shutdown) = (Clock::manual(1_700_000_000_000), Shutdown::default());
         let server = Server::new(config, clock.clone());
         tokio::spawn(server.clone().housekeeping(shutdown.clone()));
-        Self { server, clock, shutdown, lines, asked }
+        Self { server, clock, shutdown, lines, told, asked }
     }
 
     /// A connection's client end.

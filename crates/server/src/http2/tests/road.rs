@@ -26,6 +26,44 @@ async fn shown(answer: ResponseFuture, fields: &[&str]) -> String {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_observer_is_told_the_same_of_both_protocols() {
+    let mut told = Vec::new();
+    for is_http2 in [false, true] {
+        let rig = Rig::new();
+        let mut client = rig.client().await;
+        for line in ["GET /page", "GET /page", "HEAD /page", "GET /large"] {
+            let (method, path) = line.split_once(' ').expect("a line");
+            if is_http2 {
+                let method = method.parse().expect("a method");
+                whole(ask(&mut client, method, path, &[])).await.expect("an answer");
+                continue;
+            }
+            let mut stream = rig.connect();
+            let head =
+                format!("{line} HTTP/1.1\r\nHost: example.test\r\nConnection: close\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.expect("it is taken");
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).await.expect("an answer");
+        }
+        // What is told of the last one comes behind its last byte.
+        rig.pass(Duration::from_millis(250)).await;
+        told.push(rig.told.0.lock().clone());
+    }
+    assert_eq!(told[0], told[1]);
+    let beginnings = [
+        "GET /page miss(uri-miss) 4 site lookup queue connect origin",
+        "GET /page hit 4 site",
+        "HEAD /page hit 0 site",
+        "GET /large miss(uri-miss) ",
+    ];
+    assert_eq!(told[0].len(), beginnings.len(), "{told:?}");
+    for (line, beginning) in told[0].iter().zip(beginnings) {
+        assert!(line.starts_with(beginning), "{line}");
+    }
+    assert!(told[0][0].ends_with(" write") && told[0][1].ends_with(" site"), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn pages_come_from_memory_and_are_logged_and_counted() {
     let rig = Rig::new();
     let mut client = rig.client().await;
