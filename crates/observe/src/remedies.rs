@@ -187,7 +187,12 @@ pub const fn of_unstored(reason: NoStore) -> Remedy {
         NoStore::RequestNoStore => nothing("the visitor forbade it"),
         NoStore::File => nothing("it is a file, and the system keeps those in memory itself"),
         NoStore::Incomplete => nothing("its end never came"),
-        NoStore::Unverified => nothing("it is shared once two other strangers were given the same"),
+        NoStore::Unverified => fix(
+            "if it stays so, ask wick explain about such an address: it tells what kept two \
+             strangers from being given the same; where the app's no-store isn't meant, name the \
+             address in `ignore_no_store`",
+            RELOAD,
+        ),
     }
 }
 
