@@ -1,6 +1,8 @@
 //! What happened, counted by route and reason, priced and kept; and the machine beside it.
 //!
 //! Nothing here stands on the road: what happened is told to it, and it never waits.
+//! Start at [`Ledger`], which each answer is told to; [`history`] is what is kept of it,
+//! [`findings`] what it says about the origin's time.
 
 pub mod alerts;
 mod answer;
