@@ -14,7 +14,7 @@ use policy::claims::TrustedField;
 use policy::scope::Demands;
 use server::{DefenceRules, FollowRules, Limits, Proxies, PurgeToken, Rate, StrangerRules};
 
-use crate::admin::{AdminPlan, AdminPlanError, AdminWritten};
+use crate::admin::{AdminPlan, AdminPlanError, AdminWritten, StatusPath};
 use crate::arguments::Serve;
 use crate::certificates::{AcmePlan, CertificatePlan, CertificateSetting, check_plan};
 use crate::changes::ChangesPlan;
@@ -63,7 +63,7 @@ pub(crate) struct SitePlan {
     pub(crate) php: Option<String>,
     pub(crate) php_children: Option<u32>,
     /// Where a php-fpm that isn't ours tells of itself.
-    pub(crate) php_status: Option<String>,
+    pub(crate) php_status: Option<PathBuf>,
     /// Variables for our own php-fpm's scripts.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) caches: bool,
@@ -314,7 +314,7 @@ impl SitePlan {
             redirects: site.https_redirect.unwrap_or(true),
             php: site.php.clone(),
             php_children: site.php_children,
-            php_status: site.php_status.clone(),
+            php_status: site.php_status.clone().map(|StatusPath(path)| path),
             environment: Vec::new(),
             caches: site.cache.unwrap_or(true),
             rules,

@@ -19,7 +19,7 @@ use serde::de::{self, Deserializer};
 use changes::Pattern;
 use wire::{Coding, Codings};
 
-use crate::admin::AdminSetting;
+use crate::admin::{AdminSetting, StatusPath};
 use crate::certificates::{CertificateSetting, Directories};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
@@ -194,7 +194,7 @@ pub(crate) struct SiteSettings {
     pub(crate) php: Option<String>,
     /// The `pm.status_path` of that php-fpm, for the admin page and `/metrics`. Default: it isn't
     /// asked; that of a php-fpm which Wick starts is known.
-    pub(crate) php_status: Option<String>,
+    pub(crate) php_status: Option<StatusPath>,
     /// Children of the php-fpm that Wick starts. With `php`: how many children that one has for
     /// Wick alone; connections to it are then kept. Default: as many as fit the free memory;
     /// with `php`, none are kept.

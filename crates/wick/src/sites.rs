@@ -156,7 +156,7 @@ impl Started {
             restarts: Some(fpm.restarts_counter()),
         });
         let theirs = plan.php_status.as_ref().map(|path| PhpSelf {
-            status_path: path.into(),
+            status_path: path.clone(),
             opcache_script: None,
             restarts: None,
         });

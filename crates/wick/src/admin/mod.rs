@@ -30,7 +30,7 @@ use server::Server;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch as telling};
 
-pub(crate) use plan::{AdminPlan, AdminPlanError, AdminSetting, AdminWritten};
+pub(crate) use plan::{AdminPlan, AdminPlanError, AdminSetting, AdminWritten, StatusPath};
 pub(crate) use subjects::{PhpSelf, Subject};
 
 use crate::run::{RunError, single_threaded};

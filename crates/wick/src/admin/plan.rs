@@ -34,6 +34,22 @@ impl<'de> Deserialize<'de> for AdminSetting {
     }
 }
 
+/// The setting `php_status`: the path of a php-fpm's status page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StatusPath(pub(crate) PathBuf);
+
+impl<'de> Deserialize<'de> for StatusPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            true => Ok(Self(text.into())),
+            false => Err(de::Error::custom(format!(
+                "\"{text}\" is no path: write the pm.status_path of the pool, as in \"/status\""
+            ))),
+        }
+    }
+}
+
 /// What was written about it.
 #[derive(Debug, Default)]
 pub(crate) struct AdminWritten {

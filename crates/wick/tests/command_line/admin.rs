@@ -94,6 +94,10 @@ fn what_must_not_be_open_is_told_before_anything_is_served() {
     }
     let told = refusal("admin = \"9180\"\n");
     assert!(told.contains(":1:9: write an address such as"), "{told}");
+    let told = refusal("[[site]]\nphp_status = \"status\"\n");
+    assert!(told.contains(":2:14: \"status\" is no path: write the pm.status_path"), "{told}");
+    let told = refusal("alert_webhook = \"hush.example.org/hush\"\n");
+    assert!(told.contains("write https://HOST/PATH") && !told.contains("hush"), "{told}");
     let told = refusal("munin = \"0.0.0.0:4949\"\n");
     assert!(told.contains("munin = \"127.0.0.1:4949\""), "{told}");
 }
