@@ -82,14 +82,14 @@ impl Forum {
     pub(crate) async fn reply(&self, world: &World, thread: usize) {
         let (order, early) = (self.random(10), Duration::from_millis(self.random(45)));
         if order < 4 {
-            let facts = self.facts_of(thread);
+            let facts = facts_of(thread);
             let is_told = self.tell(world, thread, 0);
             sleep(early).await;
             self.show(world, &facts);
             self.promise(&facts, is_told);
             return;
         }
-        let facts = self.facts_of(thread);
+        let facts = facts_of(thread);
         self.show(world, &facts);
         if order > 7 && self.habits.late {
             sleep(early * 20).await;
@@ -101,9 +101,22 @@ impl Forum {
         self.promise(&facts, is_told);
     }
 
-    fn facts_of(&self, thread: usize) -> Vec<String> {
-        let person = thread % PERSONS;
-        vec![format!("thread{thread}"), format!("person{person}"), "newest".to_owned()]
+    /// What a reply through Wick does at the origin, as its answer says.
+    fn reply_now(&self, thread: usize) -> Vec<u8> {
+        let mut truth = self.truth();
+        truth.acts += 1;
+        for fact in facts_of(thread) {
+            *truth.visible.entry(fact).or_default() += 1;
+        }
+        drop(truth);
+        self.told(thread, 0);
+        let fields = [("Content-Length".to_owned(), "0".to_owned())];
+        head(200, &fields)
+    }
+
+    /// Somebody was answered that their reply is there.
+    pub(crate) fn acknowledged(&self, thread: usize) {
+        self.promise(&facts_of(thread), true);
     }
 
     fn show(&self, world: &World, facts: &[String]) {
@@ -125,13 +138,19 @@ impl Forum {
 
     /// Tells the changes of a reply from this one on.
     fn tell(&self, world: &World, thread: usize, from: usize) -> bool {
+        let is_told = self.told(thread, from);
+        world.tell("writer", &format!("a reply to thread {thread} from change {from}: {is_told}"));
+        is_told
+    }
+
+    fn told(&self, thread: usize, from: usize) -> bool {
         let truth = self.truth();
         if truth.is_lost {
             return false;
         }
         let post = truth.acts + 1;
         let id = thread as u64 + 1;
-        let rows: [(&str, Operation, &[(&str, u64)]); 3] = [
+        let rows: [Row<'_>; 3] = [
             ("posts", Operation::Insert, &[("id", post), ("thread", id)]),
             ("threads", Operation::Update, &[("id", id)]),
             ("persons", Operation::Update, &[("id", (thread % PERSONS) as u64 + 1)]),
@@ -140,7 +159,6 @@ impl Forum {
             truth.teller.tell(Event::Change(change(table, *operation, columns)));
         }
         truth.teller.tell(Event::Commit(None));
-        world.tell("writer", &format!("a reply to thread {thread} is told, from change {from}"));
         true
     }
 
@@ -215,6 +233,15 @@ impl Forum {
     }
 }
 
+/// A row's table, what is done to it, and what it holds.
+type Row<'a> = (&'a str, Operation, &'a [(&'a str, u64)]);
+
+/// What a reply to a thread changes.
+fn facts_of(thread: usize) -> Vec<String> {
+    let person = thread % PERSONS;
+    vec![format!("thread{thread}"), format!("person{person}"), "newest".to_owned()]
+}
+
 /// The facts that a page shows.
 fn facts_in(body: &str) -> impl Iterator<Item = (&str, u64)> {
     body.split("<p>").filter_map(|part| {
@@ -241,6 +268,12 @@ impl Author for Forum {
         let mut script = Script::default();
         let target = request.target().to_owned();
         let forum = self.clone();
+        if let Some(id) = target.strip_prefix("/reply?id=") {
+            let thread = id.parse().unwrap_or(0) % THREADS;
+            script.steps.push(Step::Wait(Duration::from_millis(self.random(20))));
+            script.steps.push(Step::Tell(Box::new(move || forum.reply_now(thread))));
+            return script;
+        }
         script.steps.push(Step::Wait(Duration::from_millis(self.random(10))));
         let kept: Arc<Mutex<Vec<u8>>> = Arc::default();
         let whole = kept.clone();

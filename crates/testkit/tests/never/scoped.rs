@@ -1,7 +1,7 @@
 //! No page is kept that a change touched, by an app that keeps its habits.
 //!
 //! The same promise as in `changes.rs`, where proofs keep pages: a forum's threads are
-//! replied to, its feed tells of each reply in several changes, is lost, tells what it can't
+//! replied to behind Wick's back or through it, its feed tells of each reply in several changes, is lost, tells what it can't
 //! name. An app that shows a widget on all pages has none kept. One that shows more than it
 //! did, from some moment on, has old pages served until one is looked at: how many is counted.
 
@@ -87,14 +87,30 @@ impl Reader {
     }
 }
 
-async fn act(stage: Stage, forum: Forum, has_trouble: bool, mut dice: StdRng) {
+async fn act(stage: Stage, forum: Forum, seed: u64, mut dice: StdRng) {
+    let (has_trouble, is_through_wick) = (seed.is_multiple_of(2), seed % 3 == 1);
+    let mut caller = Caller::new(stage.connect(READERS));
     for _ in 0..ACTS {
         sleep(Duration::from_millis(10 * dice.random_range(20..120))).await;
         if stage.is_over() {
             return;
         }
         let thread = dice.random_range(0..THREADS);
-        forum.reply(&stage.world, thread).await;
+        if !is_through_wick {
+            forum.reply(&stage.world, thread).await;
+        } else if caller.is_open() {
+            let request = format!(
+                "POST /reply?id={thread} HTTP/1.1\r\nHost: example.test\r\nUser-Agent: writer\r\n\
+                 Content-Length: 0\r\n\r\n"
+            );
+            caller.send(request.as_bytes()).await;
+            let Got::Response(response) = caller.response(&stage, "POST").await else { continue };
+            if response.status == 200 {
+                forum.acknowledged(thread);
+            }
+        } else {
+            caller = Caller::new(stage.connect(READERS));
+        }
         match dice.random_range(0..40) {
             0 if has_trouble => forum.stir(&stage.world),
             1 if has_trouble => forum.lose(&stage.world).await,
@@ -125,8 +141,7 @@ fn simulate(seed: u64, habits: Habits, demands: Demands, is_strict: bool) -> (Ou
         for number in 0..READERS {
             actors.spawn(reader.clone().live(number, dice(seed, 10 + number as u64)));
         }
-        let has_trouble = seed.is_multiple_of(2);
-        actors.spawn(act(stage.clone(), forum, has_trouble, dice(seed, 30)));
+        actors.spawn(act(stage.clone(), forum, seed, dice(seed, 30)));
         let server = stage.server.clone();
         stage.until_done(actors).await;
         let url = "http://example.test/thread?id=1".to_owned();

@@ -78,11 +78,14 @@ fn wordpress(scope: &str, figures: &Figures) -> Outcome<()> {
     Edited::new(&wick, CANDLES, &address, Box::new(edit)).check("WordPress", scope, figures)
 }
 
+/// Puts a mark on the page of this number.
+type Editing<'a> = Box<dyn FnMut(usize, &str) -> Outcome<()> + 'a>;
+
 /// A site whose pages are edited.
 struct Edited<'a> {
     wick: &'a Served,
     address: &'a dyn Fn(usize) -> String,
-    edit: Box<dyn FnMut(usize, &str) -> Outcome<()> + 'a>,
+    edit: Editing<'a>,
     reader: Stranger,
     /// What each page shows last.
     marks: Vec<String>,
@@ -97,7 +100,7 @@ impl<'a> Edited<'a> {
         wick: &'a Served,
         pages: usize,
         address: &'a dyn Fn(usize) -> String,
-        edit: Box<dyn FnMut(usize, &str) -> Outcome<()> + 'a>,
+        edit: Editing<'a>,
     ) -> Self {
         let (reader, marks) = (Stranger::new(wick.port), vec![String::new(); pages]);
         Self { wick, address, edit, reader, marks, dice: 1, reads: 0, hits: 0, old: 0 }
