@@ -4,7 +4,6 @@
 //! Start at [`Ledger`], which each answer is told to; [`history`] is what is kept of it,
 //! [`findings`] what it says about the origin's time.
 
-pub mod alerts;
 mod answer;
 mod counts;
 mod findings;
@@ -13,6 +12,7 @@ mod recent;
 mod remedies;
 mod sampler;
 
+pub mod alerts;
 pub mod histogram;
 pub mod history;
 pub mod machine;

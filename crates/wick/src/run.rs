@@ -177,8 +177,7 @@ impl Running {
     pub(crate) async fn start(plan: Plan, begin: Begin) -> Result<Self, RunError> {
         let Begin { caches, orders, takes_over } = begin;
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
-        let mut limits = plan.limits.clone();
-        limits.connections_max = limits.connections_max.min(descriptors::raise_limit());
+        let limits = within_descriptors(&plan.limits);
         let (predecessor, inherited) = opened(&plan, takes_over)?;
         // Its php-fpm has the folders without a number.
         let number = if takes_over { u64::from(std::process::id()) } else { 0 };
@@ -408,6 +407,12 @@ impl Running {
     pub(crate) fn php_groups(&self) -> Vec<u32> {
         self.started.iter().filter_map(Started::php_group).collect()
     }
+}
+
+/// No more connections than there can be descriptors for.
+fn within_descriptors(limits: &Limits) -> Limits {
+    let connections_max = limits.connections_max.min(descriptors::raise_limit());
+    Limits { connections_max, ..limits.clone() }
 }
 
 /// What of a server's configuration stands in the plan as it is.

@@ -38,7 +38,7 @@ impl PhpOrigin {
             let exchange = Exchange::new(connection, &environment(script, query), nothing, false);
             let got = self.head_of(exchange, PATIENCE).await;
             let got = got.map_err(|Failure { error, .. }| error)?;
-            let begun = self.begun(got, slot);
+            let begun = self.begun(got, slot, &None);
             if begun.cgi.head.status != 200 {
                 let status = begun.cgi.head.status;
                 return Err(OriginError::Malformed(format!("a status of {status}")));

@@ -91,6 +91,7 @@ impl Webhook {
             scheme: "http",
             is_counted: false,
             early: None,
+            phases: None,
         };
         match timeout(PATIENCE, origin.send(call)).await {
             Err(_) => Err(format!("nothing within {} s", PATIENCE.as_secs())),

@@ -30,6 +30,8 @@ fn server() -> Arc<Server> {
         proxies: server::Proxies::default(),
         request_ids: false,
         access: None,
+        observer: None,
+        server_timing: false,
         notes: Arc::new(server::NoNotes),
         tls: None,
         complaints: None,
