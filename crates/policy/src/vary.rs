@@ -110,6 +110,22 @@ impl VaryKey {
         self.0.len()
     }
 
+    /// The key as bytes, for [`VaryKey::from_bytes`].
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// A key from what [`VaryKey::as_bytes`] gave; none of anything else.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let key = Self(bytes.into());
+        let held =
+            |(name, value): (&[u8], Option<&[u8]>)| 6 + name.len() + value.map_or(0, <[u8]>::len);
+        let is_whole = key.entries().map(held).sum::<usize>() == bytes.len();
+        (is_whole && !bytes.is_empty()).then_some(key)
+    }
+
     fn entries(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || {

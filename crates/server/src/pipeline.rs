@@ -9,7 +9,7 @@
 //! do one thing each and do not choose. Every way off the road bears a [`Verdict`].
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base::{Now, Phase};
@@ -180,11 +180,17 @@ pub(crate) fn is_known_private(
     )
 }
 
-/// The hash that keys are stored under. Its seed is drawn by each process, so that nobody
-/// can prepare URLs that all fall into one place.
+/// The hash that keys are stored under. Its seed is drawn by each process, or by the first
+/// that wrote to its disk, so that nobody can prepare URLs that all fall into one place.
 pub(crate) fn hash(text: &[u8]) -> u64 {
-    static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("keys"));
-    xxhash_rust::xxh3::xxh3_64_with_seed(text, *SEED)
+    xxhash_rust::xxh3::xxh3_64_with_seed(text, hash_seed(None))
+}
+
+/// The seed of all hashes of this process: the one that is known from before if nothing was
+/// hashed yet.
+pub fn hash_seed(known: Option<u64>) -> u64 {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    *SEED.get_or_init(|| known.unwrap_or_else(|| RandomState::new().hash_one("keys")))
 }
 
 /// What the store has for a request.

@@ -1,15 +1,17 @@
-//! Where responses live: the memory tier with its eviction, flights, and bodies being filled.
+//! Where responses live: the memory tier with its eviction, the disk tier, flights, and bodies being filled.
 //!
 //! Nothing here knows HTTP. What is stored is any [`Resident`]: it says what it
 //! weighs and which older variant it takes the place of; who may be given it is
-//! decided above. Three doors:
+//! decided above. Four doors:
 //!
 //! - [`Store`]: keys to stored things, under one limit in bytes. Start at `memory.rs`.
 //! - [`Flights`]: of many who miss the same key at once, one fetches. `flights.rs`.
+//! - [`disk::Disk`]: what outlives the process, and has no room in memory. `disk/`.
 //! - [`Filling`]: one writes a body, any number read it from its first byte. `filling.rs`.
 
 mod allocation;
 mod budget;
+pub mod disk;
 mod filling;
 mod flights;
 mod ghost;

@@ -173,6 +173,43 @@ impl<T: Resident> Store<T> {
         Inserted::Stored { replaced, evicted: self.make_room(Some(&item)) }
     }
 
+    /// The same if no variant is stored already that `item` would take the place of: what comes
+    /// from elsewhere is never newer than what is here.
+    pub fn insert_missing(
+        &self,
+        key: &Key,
+        item: Arc<T>,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> Inserted {
+        let weight = entry_weight(&*item, key.text);
+        if weight > self.limit() / HEAVIEST_SHARE {
+            self.inner.counters.too_heavy.bump();
+            return Inserted::TooHeavy;
+        }
+        let insert = |shard: &mut Shard<T>| {
+            let is_missing = !shard.has(key, |older| item.replaces(older));
+            (is_missing && is_wanted()).then(|| shard.insert(key, item.clone(), weight))
+        };
+        let Some(displaced) = self.change(key, insert) else { return Inserted::Unwanted };
+        self.inner.counters.crowded_out.add(u64::from(displaced.crowded_out));
+        Inserted::Stored { replaced: 0, evicted: self.make_room(Some(&item)) }
+    }
+
+    /// Whether `key` has a variant that `is_it`; not a reading. `is_it` runs under the shard's
+    /// lock, as `choose` of [`Store::find`] does.
+    pub fn has(&self, key: &Key, is_it: impl FnMut(&T) -> bool) -> bool {
+        self.shard(key).lock().has(key, is_it)
+    }
+
+    /// Everything that is stored, with the hashes and texts of its keys; a shard at a time, so
+    /// that it is no picture of one moment.
+    pub fn for_each(&self, mut each: impl FnMut(u64, &[u8], &Arc<T>)) {
+        for place in 0..SHARDS {
+            let all = self.inner.shards[place].0.lock().all();
+            all.iter().for_each(|(hash, text, item)| each(*hash, text, item));
+        }
+    }
+
     /// Lets `change` give `item` so many bytes more or less to hold, weighs it anew and makes
     /// room; says whether that was done. It isn't if the item doesn't lie under `key` any more,
     /// or would weigh more than an eighth of the limit.

@@ -126,6 +126,17 @@ impl<T: Resident> Shard<T> {
         self.head(key).map(|id| self.slots[id as usize].item.clone())
     }
 
+    /// Whether the key has such a variant; not a reading.
+    pub(crate) fn has(&self, key: &Key, is_it: impl FnMut(&T) -> bool) -> bool {
+        self.choose(key, is_it).is_some()
+    }
+
+    /// Everything, with the hashes and texts of its keys.
+    pub(crate) fn all(&self) -> Vec<(u64, Arc<[u8]>, Arc<T>)> {
+        let each = |slot: &Slot<T>| (slot.hash, slot.text.clone(), slot.item.clone());
+        self.slots.iter().map(each).collect()
+    }
+
     /// How many variants the key has.
     pub(crate) fn variants(&self, key: &Key) -> usize {
         self.chain(self.head(key)).count()

@@ -41,6 +41,12 @@ impl UrlPattern {
         self.0.is_match(target)
     }
 
+    /// The pattern that [`UrlPattern::as_str`] is the text of.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        engine(text).ok()
+    }
+
     /// As it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
