@@ -16,7 +16,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use origin::{Answer, OriginError};
 use policy::{Terms, VaryKey, Verdict};
-use store::{Filling, Key, Lead, Reader, Source};
+use store::{Filling, Inserted, Key, Lead, Reader, Source};
 use wire::{Body, BodyError, ResponseHead};
 
 use crate::Server;
@@ -248,8 +248,11 @@ impl Carrier {
 pub(crate) fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page>, began: Moment) {
     let ticks_ms = server.clock.now().ticks_ms;
     // A write moves the count before it removes: it is seen here, or it finds this page.
-    server.store.insert_if(key, page.clone(), || {
+    let inserted = server.store.insert_if(key, page.clone(), || {
         site.generations.may_store(began)
             && site.generations.standing(&page.marks, key, ticks_ms) != Standing::Gone
     });
+    if matches!(inserted, Inserted::Stored { .. }) {
+        server.supersede(key, &page);
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use changes::{Source, Tap};
 use origin::Origin;
 use policy::Rules;
+use store::disk::Disk;
 
 use crate::access::AccessSink;
 use crate::defence::DefenceRules;
@@ -42,6 +43,9 @@ pub struct ServerConfig {
     pub notes: Arc<dyn Notes>,
     /// What visitors are shown who come by TLS; none where nobody does.
     pub tls: Option<Arc<Tls>>,
+    /// Where pages are kept over a restart, if anywhere. It must have been begun with
+    /// [`crate::hash_seed`] as its secret.
+    pub disk: Option<Disk>,
     /// Where the owner is told what would otherwise go wrong unseen, a line each.
     pub complaints: Option<Complaints>,
 }
@@ -170,6 +174,7 @@ impl Default for ServerConfig {
             server_timing: false,
             notes: Arc::new(NoNotes),
             tls: None,
+            disk: None,
             complaints: None,
         }
     }

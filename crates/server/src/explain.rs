@@ -112,6 +112,8 @@ impl Server {
             Found::MustNotAsk => Verdict::Failed(FailReason::OnlyIfCached),
             Found::Ask(Task::Pass(reason)) => Verdict::Pass(reason),
             // A look never comes to that.
+            // The store's line says what lies there.
+            Found::Ask(Task::Recall(why)) => Verdict::Miss(why),
             Found::Ask(Task::Purge) => Verdict::Synthetic(OwnReason::Purge),
             Found::Ask(Task::Validate { why, .. }) => Verdict::Miss(why),
             Found::Ask(Task::Remake(_)) => Verdict::Miss(MissReason::Swept),
@@ -155,6 +157,9 @@ impl Server {
                 describe(&page, standing, is_current, now)
             }
             None => match self.store.variants(key) {
+                0 if self.is_on_disk(key.hash) => {
+                    "nothing in memory, something on the disk".to_owned()
+                }
                 0 => "nothing".to_owned(),
                 1 => "one variant, for other browsers, languages or request fields".to_owned(),
                 many => {

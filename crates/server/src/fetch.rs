@@ -153,7 +153,7 @@ fn sweep_written(journey: &Journey, answer: &ResponseHead) {
         text.clear();
         let ignored = &journey.site.rules().key_ignores_query;
         policy::write_key_without(&mut text, scheme, &journey.head.host, target, ignored);
-        journey.server.store.remove(&Key { hash: pipeline::hash(&text), text: &text });
+        journey.server.remove_if(&Key { hash: pipeline::hash(&text), text: &text }, |_| true);
     }
 }
 
@@ -288,7 +288,7 @@ fn freshen(
         Admission::Store(terms) => terms,
         Admission::NoStore(reason) => {
             // Still good, but from now on for this visitor alone.
-            journey.server.store.remove(&key);
+            journey.server.remove_if(&key, |_| true);
             lead.land(Landing::Uncacheable);
             let told = Told::fetched(Verdict::Revalidated, 304, Some(Err(reason)));
             let length = Some(body.len() as u64);

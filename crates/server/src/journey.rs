@@ -177,7 +177,7 @@ impl Journey {
 
     /// The request as it is answered from the store.
     pub(crate) fn asked(&self) -> Asked<'_> {
-        let (server, site) = (&self.server, &*self.site);
+        let (server, site) = (&self.server, &self.site);
         Asked { server, site, head: &self.head, key: &self.key, now: self.now() }
     }
 

@@ -12,6 +12,7 @@ mod connection;
 mod control;
 mod counters;
 mod defence;
+mod disk;
 mod explain;
 mod fetch;
 mod following;
@@ -55,6 +56,7 @@ pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use control::{Done, Order, Orders, SOCKETS_MAX, Wanted};
 pub use counters::{CodingCounts, Counters};
 pub use defence::{DefenceRules, Rate};
+pub use disk::DiskFound;
 pub use explain::{Line, Question};
 pub use following::FollowRules;
 #[doc(hidden)]
@@ -64,6 +66,7 @@ pub use listener::Listener;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
 pub use observer::{Observed, Observer};
 pub use pace::Slowest;
+pub use pipeline::hash_seed;
 pub use purge::order::PurgeOrder;
 pub use purge::purgers::PurgeToken;
 pub use strangers::StrangerRules;
@@ -72,6 +75,7 @@ pub use told::SiteCounts;
 
 use crate::coding::press::Press;
 use crate::defence::Crowd;
+use crate::disk::Shelf;
 use crate::fetch::Landing;
 use crate::journey::Peers;
 use crate::page::Page;
@@ -89,6 +93,8 @@ pub struct Server {
     /// Told when other sites have come.
     sites_changed: Notify,
     store: Arc<Store<Page>>,
+    /// What is kept on the disk.
+    shelf: Option<Shelf>,
     flights: Flights<Landing>,
     counters: Counters,
     access: Option<AccessSink>,
@@ -116,7 +122,12 @@ impl Server {
             limits: config.limits,
             proxies: config.proxies,
             request_ids: config.request_ids,
-            sites: ArcSwap::from_pointee(Sites::new(config.sites, &config.notes)),
+            sites: ArcSwap::from_pointee(Sites::new(
+                config.sites,
+                &config.notes,
+                config.disk.clone(),
+            )),
+            shelf: config.disk.map(Shelf::new),
             sites_changed: Notify::new(),
             store: Arc::new(Store::new(memory)),
             flights: Flights::default(),

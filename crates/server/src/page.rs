@@ -41,6 +41,8 @@ pub(crate) struct Page {
     asked: AtomicU32,
     /// Who finds it with so little time left has a newer one made.
     early_ms: u32,
+    /// The number under which it lies on the disk, or 0.
+    pub(crate) on_disk: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -88,26 +90,39 @@ impl Page {
         if is_codable {
             vary_by_coding(&mut head.fields);
         }
-        let mut text = render::stored_head(&head, body.len());
-        let head_bytes = text.len();
-        policy::cache_status::write_key(&mut text, key);
-        let stored = Stored {
-            status: head.status,
-            text: text.into_boxed_slice(),
-            head_bytes,
-            body,
-            terms,
-            is_codable,
-            coded: Slots::default(),
-            refreshing: AtomicBool::new(false),
-        };
-        let kind = Kind::Stored(stored);
-        Self::of(kind, vary, marks)
+        let text = render::stored_head(&head, body.len());
+        let stored = Stored::kept(head.status, &text, key, body, terms, is_codable);
+        Self::of(Kind::Stored(stored), vary, marks)
     }
 
     fn of(kind: Kind, vary: Option<VaryKey>, marks: Marks) -> Self {
-        let (kept, asked) = (AtomicU64::new(0), AtomicU32::new(0));
-        Self { kind, vary, sharing: None, kept, route: None, marks, asked, early_ms: 0 }
+        Self {
+            kind,
+            vary,
+            sharing: None,
+            kept: AtomicU64::new(0),
+            route: None,
+            marks,
+            asked: AtomicU32::new(0),
+            early_ms: 0,
+            on_disk: AtomicU64::new(0),
+        }
+    }
+
+    /// A page from what was kept of it on the disk. Every change sweeps it: what of its
+    /// address may name a row is found out when it is made.
+    pub(crate) fn from_disk(
+        stored: Stored,
+        vary: Option<VaryKey>,
+        sharing: Option<Sharing>,
+        marks: Marks,
+        early_ms: u32,
+    ) -> Self {
+        let page = Self { early_ms, ..Self::of(Kind::Stored(stored), vary, marks) };
+        match sharing {
+            Some(sharing) => page.shared(sharing, None),
+            None => page,
+        }
     }
 
     /// The same page, which took so long to make.
@@ -194,6 +209,22 @@ impl Page {
         self.asked.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn early_ms(&self) -> u32 {
+        self.early_ms
+    }
+
+    /// The same for two pages of which one takes the other's place: what selects it, and
+    /// whether it is for strangers, in a number.
+    pub(crate) fn fingerprint(&self) -> u32 {
+        let mut text = self.vary.as_ref().map_or_else(Vec::new, |vary| vary.as_bytes().to_vec());
+        if let Some(sharing) = &self.sharing {
+            text.extend_from_slice(&sharing.errand.to_le_bytes());
+            text.push(1);
+        }
+        // Half of it is as well mixed as all.
+        (pipeline::hash(&text) >> 32) as u32
+    }
+
     pub(crate) fn vary(&self) -> Option<&VaryKey> {
         self.vary.as_ref()
     }
@@ -207,6 +238,29 @@ impl Page {
 }
 
 impl Stored {
+    /// A response from its parts, the head as [`Stored::head`] gives it.
+    pub(crate) fn kept(
+        status: u16,
+        head: &[u8],
+        key: &[u8],
+        body: Bytes,
+        terms: Terms,
+        is_codable: bool,
+    ) -> Self {
+        let (mut text, head_bytes) = (head.to_vec(), head.len());
+        policy::cache_status::write_key(&mut text, key);
+        Self {
+            status,
+            text: text.into_boxed_slice(),
+            head_bytes,
+            body,
+            terms,
+            is_codable,
+            coded: Slots::default(),
+            refreshing: AtomicBool::new(false),
+        }
+    }
+
     /// Status line and fields, without the empty line that ends a head.
     pub(crate) fn head(&self) -> &[u8] {
         &self.text[..self.head_bytes]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! request → plan → find → judge → serve                             (depart: never waits)
+//!                             ↘ recall from the disk, look again
 //!                             ↘ join a flight | pass | fetch → admit → store → serve   (travel)
 //! ```
 //!
@@ -20,6 +21,7 @@ use tokio::time::{Instant, sleep_until};
 use wire::{Name, RequestHead};
 
 use crate::Server;
+use crate::disk;
 use crate::fetch::{self, Boarding, Landing};
 use crate::journey::{Journey, Peers, bears_credentials};
 use crate::page::{Kind, Page};
@@ -70,6 +72,8 @@ pub(crate) enum Task {
     Validate { page: Arc<Page>, why: MissReason },
     /// For strangers: what they share was made before something changed.
     Remake(Arc<Page>),
+    /// Perhaps not at all: something lies on the disk. What follows if it is of no use.
+    Recall(MissReason),
     /// Not at all: it is a purge, and its body says of what.
     Purge,
 }
@@ -110,39 +114,58 @@ pub(crate) fn depart(
         Plan::Refuse(reason) => return Turn::Arrived(Reply::refused(reason)),
     }
     let key = Key { hash, text: key_text };
-    match look(server, site, head, now, &key, &reader) {
+    let found = match look(server, site, head, now, &key, &reader) {
+        Found::Ask(Task::Fill(why)) if server.is_on_disk(hash) => return onward(Task::Recall(why)),
+        found => found,
+    };
+    let asked = Asked { server, site, head, key: key_text, now };
+    match answer(found, &asked, hash, &reader, peers) {
+        Ok(reply) => Turn::Arrived(reply),
+        Err(task) => onward(task),
+    }
+}
+
+/// The reply that was found, or what the origin has to be asked for.
+fn answer(
+    found: Found,
+    asked: &Asked<'_>,
+    hash: u64,
+    reader: &Reader,
+    peers: Peers,
+) -> Result<Reply, Task> {
+    let Asked { server, site, head, key: key_text, now } = *asked;
+    match found {
         Found::Fresh { page, ttl_ms } => {
             page.note_asked(now.ticks_ms);
+            disk::note_hit(server, site, &Key { hash, text: key_text }, &page, now);
             if site.rules().refresh_early && page.is_due(ttl_ms) {
                 fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
             }
             if page.sharing.as_ref().is_some_and(|sharing| sharing.tells_time) {
                 fetch::begin_early_behind(server, site, head, key_text, peers);
             }
-            let asked = Asked { server, site, head, key: key_text, now };
             let shown = serve_stored::Shown::found(Verdict::Hit, ttl_ms);
-            Turn::Arrived(serve_stored::reply(page, &asked, shown))
+            Ok(serve_stored::reply(page, asked, shown))
         }
         Found::StaleButServable { page, ttl_ms, reason } => {
             fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
-            let asked = Asked { server, site, head, key: key_text, now };
             let shown = serve_stored::Shown::found(Verdict::Stale(reason), ttl_ms);
-            Turn::Arrived(serve_stored::reply(page, &asked, shown))
+            Ok(serve_stored::reply(page, asked, shown))
         }
-        Found::MustNotAsk => Turn::Arrived(Reply::only_if_cached(key_text)),
+        Found::MustNotAsk => Ok(Reply::only_if_cached(key_text)),
         Found::Ask(Task::Fill(_))
-            if is_known_private(server, site, head, now, key_text, &reader) =>
+            if is_known_private(server, site, head, now, key_text, reader) =>
         {
-            onward(Task::Pass(PassReason::Remembered))
+            Err(Task::Pass(PassReason::Remembered))
         }
         // A part is never stored, and the whole may be huge: the origin is asked for just it.
         Found::Ask(Task::Fill(_)) if policy::wants_part(&head.fields) => {
-            onward(Task::Pass(PassReason::Range))
+            Err(Task::Pass(PassReason::Range))
         }
         Found::Ask(Task::Fill(_)) if head.method == http::Method::HEAD => {
-            onward(Task::Pass(PassReason::Head))
+            Err(Task::Pass(PassReason::Head))
         }
-        Found::Ask(task) => onward(task),
+        Found::Ask(task) => Err(task),
     }
 }
 
@@ -164,17 +187,15 @@ pub(crate) fn is_known_private(
     site: &Site,
     head: &RequestHead,
     now: Now,
-    key_text: &mut Vec<u8>,
+    key_text: &[u8],
     reader: &Reader,
 ) -> bool {
     if !bears_credentials(&head.fields) {
         return false;
     }
-    let length = key_text.len();
-    key_text.extend_from_slice(fetch::CREDENTIALS);
-    let key = Key { hash: hash(key_text), text: key_text };
+    let text = [key_text, fetch::CREDENTIALS].concat();
+    let key = Key { hash: hash(&text), text: &text };
     let marker = find(server, site, head, now, &key, reader);
-    key_text.truncate(length);
     marker.is_some_and(
         |(page, _)| matches!(page.kind, Kind::PassUntil { ticks_ms } if now.ticks_ms < ticks_ms),
     )
@@ -327,6 +348,20 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     if let Task::Pass(PassReason::Upgrade) = task {
         return Box::pin(tunnel::open(journey)).await;
     }
+    if let Task::Recall(why) = task {
+        Box::pin(disk::recall(&journey, hash)).await;
+        let (key, now) = (Key { hash, text: &journey.key }, journey.now());
+        let reader = &journey.reader;
+        let found = look(&journey.server, &journey.site, &journey.head, now, &key, reader);
+        let found = match found {
+            Found::Ask(Task::Fill(_)) => Found::Ask(Task::Fill(why)),
+            found => found,
+        };
+        match answer(found, &journey.asked(), hash, reader, journey.peers) {
+            Ok(reply) => return reply,
+            Err(next) => task = next,
+        }
+    }
     let journey = match with_session(journey, hash, &task).await {
         Ok(reply) => return reply,
         Err(journey) => *journey,
@@ -337,7 +372,7 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
         let (stale, why) = match task {
             Task::Pass(reason) => return fetch::pass(journey, hash, reason).await,
             Task::Purge => return Box::pin(purge::with_body(journey)).await,
-            Task::Fill(why) => (None, why),
+            Task::Fill(why) | Task::Recall(why) => (None, why),
             Task::Validate { page, why } => (Some(page), why),
             Task::Remake(page) => (Some(page), MissReason::Swept),
         };

@@ -20,7 +20,7 @@ use crate::site::Site;
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) server: &'a Arc<Server>,
-    pub(crate) site: &'a Site,
+    pub(crate) site: &'a Arc<Site>,
     pub(crate) head: &'a RequestHead,
     /// What the page lies under.
     pub(crate) key: &'a [u8],

@@ -13,11 +13,14 @@ use changes::{Source, Tap};
 use origin::Origin;
 use policy::Rules;
 use policy::purge::Mode;
+use store::disk::Disk;
 
 use crate::config::SiteConfig;
 use crate::defence::Defence;
+use crate::disk::past::{Event, Ledger, Pasts};
 use crate::following::{FollowRules, Following};
 use crate::notes::Notes;
+use crate::pipeline;
 use crate::purge::generations::Generations;
 use crate::purge::purgers::Purgers;
 use crate::strangers::{Keeping, StrangerRules, Strangers};
@@ -52,6 +55,15 @@ struct MadeOf {
     changes_rules: FollowRules,
 }
 
+impl MadeOf {
+    /// The rules about strangers, for comparison with those of another run.
+    fn rules_in_a_number(&self) -> u64 {
+        // What copies may take says nothing about who is given what.
+        let rules = self.strangers.clone().map(|rules| StrangerRules { copies_bytes: 0, ..rules });
+        pipeline::hash(format!("{rules:?}").as_bytes())
+    }
+}
+
 impl Site {
     /// The owner's decisions about caching, as they are now.
     pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
@@ -70,6 +82,8 @@ pub(crate) struct Sites {
     any: Option<Arc<Site>>,
     /// How often there were others before.
     number: u64,
+    /// Where they are kept over a restart.
+    disk: Option<Disk>,
 }
 
 /// Between the generations of sites that came new by one change of the settings and those by
@@ -78,18 +92,27 @@ const GENERATIONS_APART: u64 = 1 << 32;
 
 impl Sites {
     /// The first sites of a server; of two that claim one host the first has it.
-    pub(crate) fn new(configs: Vec<SiteConfig>, notes: &Arc<dyn Notes>) -> Self {
-        Self::made(configs, notes, None)
+    pub(crate) fn new(
+        configs: Vec<SiteConfig>,
+        notes: &Arc<dyn Notes>,
+        disk: Option<Disk>,
+    ) -> Self {
+        Self::made(configs, notes, None, disk)
     }
 
     /// The sites after these.
     pub(crate) fn after(&self, configs: Vec<SiteConfig>, notes: &Arc<dyn Notes>) -> Self {
-        Self::made(configs, notes, Some(self))
+        Self::made(configs, notes, Some(self), self.disk.clone())
     }
 
-    fn made(configs: Vec<SiteConfig>, notes: &Arc<dyn Notes>, before: Option<&Self>) -> Self {
+    fn made(
+        configs: Vec<SiteConfig>,
+        notes: &Arc<dyn Notes>,
+        before: Option<&Self>,
+        disk: Option<Disk>,
+    ) -> Self {
         let number = before.map_or(0, |before| before.number + 1);
-        let mut sites = Self { named: HashMap::new(), any: None, number };
+        let mut sites = Self { named: HashMap::new(), any: None, number, disk };
         for config in configs {
             let hosts = config.hosts.clone();
             let old = before.and_then(|before| before.called(&config.name));
@@ -102,7 +125,7 @@ impl Sites {
                     }
                     old.clone()
                 }
-                old => Arc::new(Site::new(config, notes, old, number)),
+                old => Arc::new(Site::new(config, notes, old, number, sites.disk.as_ref())),
             };
             if hosts.is_empty() {
                 sites.any.get_or_insert_with(|| site.clone());
@@ -164,6 +187,7 @@ impl Site {
         notes: &Arc<dyn Notes>,
         before: Option<&Arc<Self>>,
         number: u64,
+        disk: Option<&Disk>,
     ) -> Self {
         let keeping = Keeping::new(notes.clone(), config.name.clone());
         let caches = config.caches;
@@ -189,15 +213,20 @@ impl Site {
             (None, None) => None,
         };
         let (sources, rules) = (made_of.sources.clone(), made_of.changes_rules.clone());
+        let generations = match before {
+            Some(before) => before.generations.clone(),
+            None => Arc::new(Self::generations(&config.name, number, disk)),
+        };
+        generations.tell(&Event::Rules(made_of.rules_in_a_number()));
+        if !sources.is_empty() {
+            generations.tell(&Event::Followed);
+        }
         Self {
             name: config.name,
             origin: config.origin,
             caches,
             strangers,
-            generations: before.map_or_else(
-                || Arc::new(Generations::from(number * GENERATIONS_APART)),
-                |before| before.generations.clone(),
-            ),
+            generations,
             following: Following::new(sources, rules, keeping, &learned),
             tap: config.tap,
             defence: Defence::new(config.defence),
@@ -205,6 +234,23 @@ impl Site {
             purgers: ArcSwap::from_pointee(Purgers::new(config.purge_token)),
             made_of,
         }
+    }
+
+    /// What a site that comes new counts by.
+    fn generations(name: &str, number: u64, disk: Option<&Disk>) -> Generations {
+        let base = disk.map_or(0, Disk::run);
+        let ledger = disk.map(|disk| Ledger::new(disk.clone(), name.to_owned()));
+        match number {
+            0 => Generations::beginning_at(base, ledger),
+            later => Generations::from(base + later * GENERATIONS_APART, ledger),
+        }
+    }
+
+    /// Takes over what earlier runs told of this site. What was shared by other rules is gone.
+    pub(crate) fn adopt_past(&self, pasts: &mut Pasts) {
+        let mut past = pasts.take(&self.name);
+        past.end_of_other_rules(self.made_of.rules_in_a_number());
+        self.generations.adopt(past, self.following.is_some());
     }
 
     fn is_made_of(&self, config: &SiteConfig) -> bool {
@@ -258,7 +304,7 @@ mod tests {
         let first = config("one", "a.test");
         let mut second = first.clone();
         change(&mut second);
-        let sites = Sites::new(vec![first], &notes());
+        let sites = Sites::new(vec![first], &notes(), None);
         let before = sites.find("a.test").expect("a site").clone();
         before.generations.note_write();
         let after = sites.after(vec![second], &notes());

@@ -10,25 +10,22 @@
 //! Invariants: 1. numbers are given out and published under one lock, so that who sees one
 //! sees all before it. 2. once a purge has returned, no thread finds what it made unusable,
 //! nor stores what was being fetched meanwhile.
-//! Bounds: [`MARKED_MAX`] names, [`BANS_MAX`] beginnings and patterns. Past either more is
-//! purged than was asked for, and that is counted.
+//! 3. where there is a disk, both also hold for the process after this one.
+//! Bounds: those of the [`Book`]; past them more is purged than was asked for, and that is
+//! counted.
 //! Start at [`Generations::standing`].
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::Counter;
 use parking_lot::RwLock;
-use policy::purge::{Mode, UrlPattern};
+use policy::purge::Mode;
 use store::Key;
 
-use super::marks::{Marks, host_of, without_port};
-
-/// Pages, tags and hosts that were purged by name.
-const MARKED_MAX: usize = 1_000_000;
-/// Beginnings and patterns: each is tried on every page that is looked up after it.
-const BANS_MAX: usize = 64;
+pub(crate) use super::book::Ban;
+use super::book::{Banned, Book, MARKED_MAX};
+use super::marks::{Marks, without_port};
+use crate::disk::past::{Event, Ledger, Past};
 
 /// The invalidations of one site.
 pub(crate) struct Generations {
@@ -42,6 +39,12 @@ pub(crate) struct Generations {
     alarm: AtomicU64,
     book: RwLock<Book>,
     marked_max: usize,
+    /// What this run counts from: all that earlier ones counted is less.
+    base: u64,
+    /// Of pages from earlier runs those are current that bear at least this content.
+    content_before: AtomicU64,
+    /// Where what is counted is kept for the next run.
+    ledger: Option<Ledger>,
     /// Purges that took more than was asked for, for want of room.
     pub(crate) widened: Counter,
 }
@@ -67,38 +70,6 @@ pub(crate) enum Standing {
     Gone,
 }
 
-/// A beginning or a pattern.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Ban {
-    Exactly(String),
-    Beginning(String),
-    Pattern(UrlPattern),
-}
-
-#[derive(Default)]
-struct Book {
-    whole: Purged,
-    /// The number of the last change that was heard of.
-    changed: u64,
-    marked: HashMap<u64, Purged, BuildHasherDefault<AsItIs>>,
-    bans: Vec<Banned>,
-}
-
-/// The numbers of the last purges of something.
-#[derive(Clone, Copy, Default)]
-struct Purged {
-    hard: u64,
-    soft: u64,
-}
-
-struct Banned {
-    generation: u64,
-    mode: Mode,
-    /// None: any.
-    host: Option<String>,
-    ban: Ban,
-}
-
 impl Default for Generations {
     fn default() -> Self {
         Self::with_room(MARKED_MAX)
@@ -106,14 +77,22 @@ impl Default for Generations {
 }
 
 impl Generations {
+    /// Of a site that is there from the start: it counts from `base`.
+    pub(crate) fn beginning_at(base: u64, ledger: Option<Ledger>) -> Self {
+        Self {
+            fence: AtomicU64::new(base),
+            content: AtomicU64::new(base),
+            base,
+            content_before: AtomicU64::new(u64::MAX),
+            ledger,
+            ..Self::default()
+        }
+    }
+
     /// Of a site before which others may have stored pages: whatever was counted below
     /// `first` is gone.
-    pub(crate) fn from(first: u64) -> Self {
-        let generations = Self {
-            fence: AtomicU64::new(first),
-            content: AtomicU64::new(first),
-            ..Self::default()
-        };
+    pub(crate) fn from(first: u64, ledger: Option<Ledger>) -> Self {
+        let generations = Self::beginning_at(first, ledger);
         if first > 0 {
             generations.purge_all(Mode::Hard);
         }
@@ -128,7 +107,40 @@ impl Generations {
             alarm: AtomicU64::new(0),
             book: RwLock::default(),
             marked_max,
+            base: 0,
+            content_before: AtomicU64::new(u64::MAX),
+            ledger: None,
             widened: Counter::default(),
+        }
+    }
+
+    /// Takes over what earlier runs told; pages of theirs may be found from then on. Of a site
+    /// that is `followed`, or was, nothing of theirs is fresh.
+    pub(crate) fn adopt(&self, mut past: Past, followed: bool) {
+        let mut book = self.book.write();
+        if followed || past.was_followed {
+            past.book.changed = self.base;
+        } else {
+            self.content_before.store(past.content, Ordering::SeqCst);
+        }
+        book.take_in(past.book, self.marked_max);
+        // What comes from there has to be held against the book once.
+        self.alarm.fetch_max(self.base * 2, Ordering::SeqCst);
+    }
+
+    /// What a page of an earlier run that bears this content bears in this one.
+    pub(crate) fn content_since(&self, content: u64) -> u64 {
+        match content {
+            own if own >= self.base => own,
+            current if current >= self.content_before.load(Ordering::SeqCst) => self.base,
+            _ => 0,
+        }
+    }
+
+    /// Keeps something else for the next run.
+    pub(crate) fn tell(&self, event: &Event) {
+        if let Some(ledger) = &self.ledger {
+            ledger.tell(event);
         }
     }
 
@@ -154,6 +166,7 @@ impl Generations {
     pub(crate) fn note_write(&self) -> u64 {
         let content = self.content.fetch_add(1, Ordering::SeqCst) + 1;
         self.fence.fetch_add(1, Ordering::SeqCst);
+        self.tell(&Event::Wrote(content));
         content
     }
 
@@ -161,7 +174,11 @@ impl Generations {
     /// fresh any more. The count of content after it.
     pub(crate) fn note_change(&self) -> u64 {
         let content = self.content.fetch_add(1, Ordering::SeqCst) + 1;
-        self.purge(|book, generation| book.changed = generation);
+        // Not told: the next run takes it that something has changed.
+        self.purge(|book, generation| {
+            book.changed = generation;
+            None
+        });
         content
     }
 
@@ -190,15 +207,13 @@ impl Generations {
 
     /// Purges what bears any of these marks.
     pub(crate) fn purge_marked(&self, marks: impl Iterator<Item = u64>, mode: Mode) {
+        let marks: Vec<u64> = marks.collect();
         self.purge(|book, generation| {
-            for mark in marks {
-                if book.marked.len() >= self.marked_max && !book.marked.contains_key(&mark) {
-                    self.widened.bump();
-                    book.purge_all(generation, Mode::Hard);
-                    return;
-                }
-                book.marked.entry(mark).or_default().note(generation, mode);
+            if !book.purge_marked(generation, &marks, mode, self.marked_max) {
+                self.widened.bump();
+                return Some(Event::whole(generation, Mode::Hard));
             }
+            Some(Event::Marked { generation, soft: mode == Mode::Soft, marks })
         });
     }
 
@@ -206,26 +221,33 @@ impl Generations {
     pub(crate) fn purge_banned(&self, host: Option<&str>, ban: Ban, mode: Mode) {
         self.purge(|book, generation| {
             let host = host.map(|host| without_port(host).to_owned());
-            book.bans.retain(|old| old.ban != ban || old.host != host || old.mode != mode);
-            if book.bans.len() >= BANS_MAX {
+            let banned = Banned { generation, mode, host, ban };
+            let event = Event::banned(&banned);
+            if !book.ban(banned) {
                 self.widened.bump();
-                let oldest = book.bans.remove(0);
-                book.whole.note(oldest.generation, oldest.mode);
             }
-            book.bans.push(Banned { generation, mode, host, ban });
+            Some(event)
         });
     }
 
     /// Purges all that is stored for the site.
     pub(crate) fn purge_all(&self, mode: Mode) {
-        self.purge(|book, generation| book.purge_all(generation, mode));
+        self.purge(|book, generation| {
+            book.purge_all(generation, mode);
+            Some(Event::whole(generation, mode))
+        });
     }
 
-    fn purge(&self, enter: impl FnOnce(&mut Book, u64)) {
+    /// Enters a purge, and tells it before it is answered.
+    fn purge(&self, enter: impl FnOnce(&mut Book, u64) -> Option<Event>) {
         let mut book = self.book.write();
         let generation = self.fence.fetch_add(1, Ordering::SeqCst) + 1;
-        enter(&mut book, generation);
+        let event = enter(&mut book, generation);
         self.alarm.store(generation * 2, Ordering::SeqCst);
+        drop(book);
+        if let Some(event) = event {
+            self.tell(&event);
+        }
     }
 
     /// How a page stands that was found under this key.
@@ -244,93 +266,18 @@ impl Generations {
         if marks.was_checked_since(alarm) {
             return marks.standing();
         }
-        let born = marks.born;
-        let book = self.book.read();
-        let mut is_softened = book.whole.soft > born;
-        let is_swept = book.changed > born && !marks.is_by_content;
-        if book.whole.hard > born {
+        let held = self.book.read().hold(marks, key.hash, key.text);
+        if held.is_gone {
             return Standing::Gone;
         }
-        if !book.marked.is_empty() {
-            for mark in marks.all().chain([key.hash]) {
-                let Some(purged) = book.marked.get(&mark) else { continue };
-                if purged.hard > born {
-                    return Standing::Gone;
-                }
-                is_softened |= purged.soft > born;
-            }
-        }
-        let since = born.max(marks.checked_generation());
-        for banned in book.bans.iter().filter(|banned| banned.generation > since) {
-            if banned.is_found_in(key.text) {
-                match banned.mode {
-                    Mode::Hard => return Standing::Gone,
-                    Mode::Soft => is_softened = true,
-                }
-            }
-        }
-        drop(book);
-        if is_swept {
+        if held.is_swept {
             marks.sweep();
         }
-        if is_softened {
+        if held.is_softened {
             marks.soften(ticks_ms);
         }
         marks.note_checked(alarm);
         marks.standing()
-    }
-}
-
-impl Book {
-    fn purge_all(&mut self, generation: u64, mode: Mode) {
-        self.whole.note(generation, mode);
-        if mode == Mode::Hard {
-            // All of these are older.
-            self.marked = HashMap::default();
-            self.bans.clear();
-        }
-    }
-}
-
-impl Purged {
-    fn note(&mut self, generation: u64, mode: Mode) {
-        let last = match mode {
-            Mode::Hard => &mut self.hard,
-            Mode::Soft => &mut self.soft,
-        };
-        *last = generation.max(*last);
-    }
-}
-
-impl Banned {
-    /// The key is `scheme|host|target`.
-    fn is_found_in(&self, key: &[u8]) -> bool {
-        let Some((host, target)) = host_of(key) else { return true };
-        self.host.as_ref().is_none_or(|own| own.as_bytes() == host)
-            && match &self.ban {
-                Ban::Exactly(whole) => whole.as_bytes() == target,
-                Ban::Beginning(beginning) => target.starts_with(beginning.as_bytes()),
-                Ban::Pattern(pattern) => pattern.is_found_in(target),
-            }
-    }
-}
-
-/// Marks are hashes already, of a seed that nobody knows.
-#[derive(Default)]
-struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        // Never called: the keys are whole numbers. It must be right all the same.
-        bytes.iter().for_each(|&byte| self.0 = self.0.rotate_left(8) ^ u64::from(byte));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
     }
 }
 

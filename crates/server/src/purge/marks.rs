@@ -68,6 +68,16 @@ impl Marks {
         Self { born, host, tags, checked: AtomicU64::new(born * 2), ..Self::default() }
     }
 
+    /// What of them is worth keeping: when it was born, the host's mark and the tags'.
+    pub(crate) fn to_kept(&self) -> (u64, u64, &[u64]) {
+        (self.born, self.host, &self.tags)
+    }
+
+    /// The marks that were kept; they were not held against anything yet.
+    pub(crate) fn of_kept(born: u64, host: u64, tags: Box<[u64]>) -> Self {
+        Self { born, host, tags, checked: AtomicU64::new(born * 2), ..Self::default() }
+    }
+
     /// Bytes that lie elsewhere.
     pub(crate) fn weight(&self) -> usize {
         allocated_bytes(size_of_val(&*self.tags))

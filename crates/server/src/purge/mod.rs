@@ -8,6 +8,7 @@
 //! [`generations`]. An address is taken out of the store at once as well, with all variants.
 //! Start at [`receive`] (a request for the cache) and [`heed`] (an app's answer that purges).
 
+pub(crate) mod book;
 pub(crate) mod generations;
 pub(crate) mod marks;
 pub(crate) mod order;
@@ -230,7 +231,7 @@ impl Server {
         if mode == Mode::Soft {
             return self.store.variants(&key);
         }
-        let variants = self.store.remove_if(&key, |page| page.as_stored().is_some());
+        let variants = self.remove_if(&key, |page| page.as_stored().is_some());
         // What is remembered about the address goes too: the page may be another one now.
         self.store.remove(&key);
         text.extend_from_slice(CREDENTIALS);

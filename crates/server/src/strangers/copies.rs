@@ -225,6 +225,19 @@ impl Copies {
         copy
     }
 
+    /// Keeps a copy that comes from the disk, unless it is here already; its number.
+    pub(crate) fn keep_again(&self, copy: Copy) -> u64 {
+        let same = self.versions(&copy.host, &copy.target).into_iter().find(|known| {
+            known.text == copy.text && known.known == copy.known && known.is_part == copy.is_part
+        });
+        same.unwrap_or_else(|| self.keep(copy)).id
+    }
+
+    /// The copy with this number, if it is still here.
+    pub(crate) fn with_id(&self, id: u64) -> Option<Arc<Copy>> {
+        self.inner.lock().by_id.get(&id).cloned()
+    }
+
     /// The newest copy of a page.
     pub(crate) fn of_page(&self, host: &str, target: &str) -> Option<Arc<Copy>> {
         self.versions(host, target).pop()

@@ -24,7 +24,7 @@ use crate::purge::marks::Marks;
 use super::Strangers;
 use super::brief::Brief;
 use super::data;
-use super::guests::Reader;
+use super::guests::{Reader, Sharing};
 use super::persona::{self, Persona, Sample, document_of, is_redirect};
 use super::proving::prove;
 use super::refusal::Refusal;
@@ -193,7 +193,7 @@ fn withdraw(strangers: &Strangers, order: &Order, refusal: &Refusal) {
         return;
     }
     let key = Key { hash: order.hash, text: &order.key };
-    order.brief.server.store.remove_if(&key, |page| page.is_for_strangers());
+    order.brief.server.remove_if(&key, Page::is_for_strangers);
     strangers.note_refused(target, order.page_hash(), refusal.clone(), ticks_ms);
     if matches!(refusal, Refusal::Differs(_) | Refusal::Location) {
         strangers.counts.alarms.bump();
@@ -257,10 +257,11 @@ fn store(
 ) -> Arc<Page> {
     let Order { brief, key, hash, reader } = order;
     let (now, sample) = (brief.server.clock.now(), &verified.sample);
-    if verified.has_tokens || verified.has_session {
+    let is_written_from = verified.has_tokens || verified.has_session;
+    let copy = is_written_from.then(|| {
         let copy = brief.copy(sample, verified.known, verified.tells_time, true);
-        strangers.copies.keep(copy);
-    }
+        strangers.copies.keep(copy).id
+    });
     let etag = format!("W/\"wk-{:016x}\"", pipeline::hash(&sample.body));
     let answer = ResponseHead { status: sample.status, fields: sample.fields.clone() };
     let mut fields = policy::strangers::head_for_strangers(&answer, etag.as_bytes());
@@ -276,6 +277,7 @@ fn store(
     };
     let others = strangers.classes.same_tastes(&brief.target, reader.taste);
     let sharing = reader.sharing(&others, began.content, verified.tells_time);
+    let sharing = Sharing { copy, ..sharing };
     let marks = Marks::of(began, &brief.host, &sample.fields);
     let has_scope = brief.site.following.as_ref().is_some_and(|following| following.scope.is_on());
     // What a script asks for in the background is told apart by more than its address.

@@ -4,6 +4,7 @@
 //! browser's name and languages, and four comparisons under the shard's lock.
 
 use std::cell::RefCell;
+use std::sync::OnceLock;
 
 use policy::strangers::{Errand, Visitor, errand, taste, write_background_key};
 use wire::{Fields, Name};
@@ -32,6 +33,8 @@ pub(crate) struct Sharing {
     /// have touched it, it has to be made anew.
     pub(crate) content: u64,
     pub(crate) tells_time: bool,
+    /// The number of its copy, if somebody may write from it.
+    pub(crate) copy: Option<u64>,
 }
 
 impl Reader {
@@ -70,7 +73,7 @@ impl Reader {
         tastes.dedup();
         // Who can't be told apart is never filled for; 2 is nobody's, as the lowest bit is missing.
         let errand = self.errand.unwrap_or(2);
-        Sharing { tastes: tastes.into(), errand, content, tells_time }
+        Sharing { tastes: tastes.into(), errand, content, tells_time, copy: None }
     }
 }
 
@@ -116,6 +119,16 @@ fn taste_hash(fields: &Fields) -> u64 {
             *place = (key, computed());
         }
         place.1
+    })
+}
+
+/// How this build tells tastes apart, in a number: pages that another one stored for some
+/// tastes may be for others here.
+pub(crate) fn dialect() -> u64 {
+    static DIALECT: OnceLock<u64> = OnceLock::new();
+    *DIALECT.get_or_init(|| {
+        let request = "user-agent: Mozilla/5.0 (iPad) bot\naccept-language: de-AT, en;q=0.5";
+        Fields::parse(request.as_bytes()).map_or(0, |fields| taste_hash(&fields))
     })
 }
 
