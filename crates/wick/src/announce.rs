@@ -178,6 +178,18 @@ fn troubles(server: &Server, log_lost: u64) -> Vec<(u64, &'static str)> {
             server.purges_widened(),
             "purges took more than was asked for: there were too many patterns or tags",
         ),
+        (
+            server.disk_counts().map_or(0, |counts| counts.dropped),
+            "pages were not kept on the disk: it was too slow, or they were too large",
+        ),
+        (
+            server.disk_counts().map_or(0, |counts| counts.damaged),
+            "pages on the disk were damaged and were asked of the origin: see to the disk",
+        ),
+        (
+            server.disk_reads_refused(),
+            "requests went to the origin because too many waited for the disk",
+        ),
         (log_lost, "log lines were lost because the disk was too slow"),
     ]
 }

@@ -72,6 +72,10 @@ pub(crate) struct Serve {
     /// The most memory that the cache may make the process use [default: 64M].
     #[arg(long, value_name = "SIZE", value_parser = read_bytes)]
     pub(crate) memory: Option<u64>,
+    /// Keep stored pages on the disk as well, in at most so much of the state folder, so that they
+    /// outlive a restart [default: they are kept in memory only].
+    #[arg(long, value_name = "SIZE", value_parser = read_bytes)]
+    pub(crate) disk: Option<u64>,
     /// A settings file; what is said on the command line wins over it.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -18,6 +18,7 @@ use crate::announce::{self, say};
 use crate::arguments::Serve;
 use crate::certificates;
 use crate::changes;
+use crate::disk;
 use crate::listening::explain_listen;
 use crate::plan::{Plan, SitePlan};
 use crate::run::{RunError, single_threaded};
@@ -91,6 +92,16 @@ fn say_machine(plan: &Plan, wrong: &mut Vec<String>) {
             "{} can't be written to ({error}): choose another with --state",
             plan.state.display()
         ));
+    }
+    if let Some(bytes) = plan.disk_bytes {
+        let folder = disk::folder(&plan.state);
+        let held = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let held: u64 = held.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
+        let (bytes, held) = (show_bytes(bytes), show_bytes(held));
+        say(&format!("disk        {bytes} for pages, of which {held} are used\n"));
+        if let Err(error) = try_to_write(&folder) {
+            wrong.push(disk::explain(&folder, &error));
+        }
     }
     let Some(log) = plan.access_log.as_ref().filter(|log| *log != Path::new("-")) else { return };
     say(&format!("access log  {}\n", log.display()));

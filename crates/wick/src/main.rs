@@ -9,6 +9,7 @@ mod check;
 mod control;
 mod demo;
 mod descriptors;
+mod disk;
 mod figures;
 mod finishing;
 mod import;

@@ -3,6 +3,7 @@
 //! Flags win over the file, the file over the defaults. Nothing is started or opened
 //! here, so that `wick check` can tell the same story.
 
+use base::amount::show_bytes;
 use std::io::Read;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ use crate::settings::{
 
 /// Memory for the cache when nobody says otherwise.
 const MEMORY_BYTES: u64 = 64 << 20;
+/// In less there would be hardly a page.
+const DISK_BYTES_MIN: u64 = 16 << 20;
 /// Connections to an HTTP server when nobody says otherwise.
 const CONNECTIONS: usize = 256;
 /// Connections to HTTP servers that speak another protocol.
@@ -40,6 +43,8 @@ pub(crate) struct Plan {
     /// How certificates are got.
     pub(crate) acme: AcmePlan,
     pub(crate) memory_bytes: u64,
+    /// What stored pages may take on the disk; none: nothing.
+    pub(crate) disk_bytes: Option<u64>,
     pub(crate) threads: usize,
     pub(crate) state: PathBuf,
     pub(crate) access_log: Option<PathBuf>,
@@ -181,6 +186,12 @@ pub(crate) enum PlanError {
     /// Two sites claim one host.
     #[error("two sites answer for the host {0}: take it out of one of them")]
     HostTwice(String),
+    /// Too little room on the disk.
+    #[error(
+        "{} is too little for pages on the disk: write disk = \"16M\" (--disk 16M) or more, or leave it out",
+        show_bytes(*.0)
+    )]
+    DiskTooSmall(u64),
     /// Two sites that both answer for any host.
     #[error("more than one site has no hosts: give all of them but one hosts = [\"name\"]")]
     TwoForAnyHost,
@@ -194,6 +205,7 @@ impl Plan {
             listen_tls: Vec::new(),
             acme: AcmePlan::default(),
             memory_bytes: MEMORY_BYTES,
+            disk_bytes: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             state,
             access_log: None,
@@ -223,6 +235,10 @@ impl Plan {
         check_plan(&sites, &listen_tls, &acme)?;
         let memory_bytes =
             serve.memory.or(settings.memory.map(|bytes| bytes.0)).unwrap_or(MEMORY_BYTES);
+        let disk_bytes = serve.disk.or(settings.disk.map(|bytes| bytes.0));
+        if let Some(bytes) = disk_bytes.filter(|&bytes| bytes < DISK_BYTES_MIN) {
+            return Err(PlanError::DiskTooSmall(bytes));
+        }
         for strangers in sites.iter_mut().filter_map(|site| site.strangers.as_mut()) {
             strangers.copies_bytes = copies_bytes(memory_bytes);
         }
@@ -255,6 +271,7 @@ impl Plan {
             listen_tls,
             acme,
             memory_bytes,
+            disk_bytes,
             threads: threads.unwrap_or_else(cores).clamp(1, 256),
             state,
             access_log: serve.access_log.clone().or(settings.access_log),

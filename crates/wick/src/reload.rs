@@ -114,6 +114,7 @@ impl Plan {
             ("listen", listen(self), listen(other)),
             ("listen_tls", listen_tls(self), listen_tls(other)),
             ("memory", show_bytes(self.memory_bytes), show_bytes(other.memory_bytes)),
+            ("disk", format!("{:?}", self.disk_bytes), format!("{:?}", other.disk_bytes)),
             ("threads", self.threads.to_string(), other.threads.to_string()),
             ("state", self.state.display().to_string(), other.state.display().to_string()),
             ("access_log", format!("{:?}", self.access_log), format!("{:?}", other.access_log)),

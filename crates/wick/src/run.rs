@@ -33,7 +33,7 @@ use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
 use crate::upgrade::{Predecessor, Succession};
-use crate::{admin, announce, changes, control, descriptors, memory, reload};
+use crate::{admin, announce, changes, control, descriptors, disk, memory, reload};
 
 /// How often and how long it is waited for a predecessor to close its control socket.
 const FREE_TRIES: u32 = 500;
@@ -184,6 +184,8 @@ impl Running {
         listening::probe(&plan, &inherited)?;
         let prepared = Prepared::of(&plan)?;
         let log = open_log(&plan)?;
+        // First, as what lies there decides how everything is hashed.
+        let disk = disk::begin(&plan);
         let mut started = start_all(&plan, number, caches).await?;
         let mut found = found(&plan, &started, caches).await;
         found.extend(prepared.iter().flat_map(|prepared| prepared.found.clone()));
@@ -195,9 +197,11 @@ impl Running {
             observer: Some(observing.clone()),
             notes: notes(notebook.as_ref()),
             tls: prepared.as_ref().map(Prepared::tls),
+            disk,
             ..configured(&plan, limits)
         };
         let server = Server::new(config, Clock::machine());
+        found.extend(disk::open(&server, &plan, &shutdown).await);
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
         let listening = listening::begin(&plan, &inherited, &server, [&shutdown, &abandon]);
@@ -386,6 +390,7 @@ impl Running {
         if let Some(log) = &self.log {
             log.finish().await;
         }
+        disk::close(&self.server).await;
         if let Some(notebook) = self.notebook.as_ref().filter(|_| !self.is_lent) {
             self.server.note_all();
             notebook.finish().await;

@@ -48,6 +48,9 @@ pub(crate) struct Settings {
     pub(crate) acme_ca_file: Option<PathBuf>,
     /// The most that the cache may make the process use. Default: `64M`.
     pub(crate) memory: Option<Bytes>,
+    /// What stored pages may take on the disk, in the folder `disk` of the state folder, so that
+    /// they outlive a restart; at least `16M`. Default: nothing is kept there.
+    pub(crate) disk: Option<Bytes>,
     /// Where Wick keeps what it must not lose. Default: `/var/lib/wick` for root, for others the
     /// user's state folder.
     pub(crate) state: Option<PathBuf>,

@@ -7,7 +7,8 @@
 //!                 → {"leave"}     → the old one accepts no more, answers what it has, and ends
 //! ```
 //! Until it is told to leave the old one serves as if nothing were; if the new one fails, it
-//! goes on. What was stored is not handed over: the new one begins with an empty store.
+//! goes on. What was stored is not handed over: the new one begins with an empty store, and finds on
+//! the disk, if pages are kept there, what the old one had once that has ended.
 //! Invariant: at every moment somebody accepts on every socket.
 
 use std::io::{self, BufRead, BufReader, IoSliceMut, Write};

@@ -37,7 +37,7 @@ fn stored_page(server: &Server, lines: usize) -> Arc<Page> {
 /// Asks for the page; what it comes in, and how much effort that was.
 fn ask(
     server: &Arc<Server>,
-    site: &Site,
+    site: &Arc<Site>,
     page: &Arc<Page>,
     codings: &str,
 ) -> Option<(Coding, Effort)> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::pipeline;
+use crate::purge::book::BANS_MAX;
 use crate::purge::marks::{host_mark, tag_mark};
 
 const TEXT: &[u8] = b"http|a.test|/blog/x";

@@ -1,7 +1,7 @@
 //! The built binary, as a person meets it: started, asked, told to stop.
 //!
 //! What can't be tried on a machine (no php-fpm, no second user) is said on standard
-//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`admin`], [`stopping`], [`explain`], [`log`], [`purge`], [`changes`], [`compression`], [`demo`].
+//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`admin`], [`stopping`], [`explain`], [`log`], [`purge`], [`changes`], [`compression`], [`demo`], [`disk`].
 
 mod admin;
 mod changes;
@@ -10,6 +10,7 @@ mod compression;
 mod daemon;
 mod database;
 mod demo;
+mod disk;
 mod explain;
 mod folder;
 mod importing;
