@@ -23,6 +23,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "cache_control", body: targets::cache_control::run },
     Target { name: "coding", body: targets::coding::run },
     Target { name: "date", body: targets::date::run },
+    Target { name: "disk_segment", body: targets::disk::run },
     Target { name: "dotenv", body: targets::settings::run_dotenv },
     Target { name: "fastcgi_head", body: targets::fastcgi::run_head },
     Target { name: "fastcgi_params", body: targets::fastcgi::run_params },

@@ -5,6 +5,7 @@ pub(crate) mod align;
 pub(crate) mod cache_control;
 pub(crate) mod coding;
 pub(crate) mod date;
+pub(crate) mod disk;
 pub(crate) mod fastcgi;
 pub(crate) mod history;
 pub(crate) mod http2_head;

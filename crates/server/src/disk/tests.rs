@@ -80,7 +80,7 @@ impl Run {
         let mut page =
             Page::stored(head, text.as_bytes(), bytes, terms, None, marks, Codings::NONE);
         if is_shared {
-            page = page.shared(self.reader().sharing(&[], began.content, false));
+            page = page.shared(self.reader().sharing(&[], began.content, false), None);
         }
         carry::insert(&self.server, &self.site, &key(text), Arc::new(page), began);
     }

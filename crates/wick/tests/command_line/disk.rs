@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::origin::Origin;
+use crate::upgrading::upgrade;
 use crate::wick::{Wick, ask, names, until};
 
 /// An origin that says what it was asked for, and lets it be stored for an hour.
@@ -131,7 +132,7 @@ fn a_stop_keeps_what_was_asked_for_once_and_the_start_says_so() {
     let checked =
         Wick::run(&["check", &url, "--state", &state, "--disk", "64M", "--listen", "127.0.0.1:0"])
             .end();
-    assert!(checked.output.contains("disk        64 M"), "{}", checked.output);
+    assert!(checked.output.contains("disk        64.0 MiB for pages"), "{}", checked.output);
 }
 
 #[test]
@@ -155,19 +156,16 @@ fn a_damaged_page_alone_is_asked_of_the_origin_again() {
 #[test]
 fn an_upgrade_keeps_the_pages_and_what_was_purged_meanwhile_stays_so() {
     let stage = Stage::new();
-    let (wick, address) = stage.serve();
+    let (mut wick, address) = stage.serve();
     for target in ["/a", "/b"] {
         get(address, target);
     }
     let state = stage.state();
-    let upgraded = Wick::run(&["upgrade", "--state", &state]).end();
-    assert_eq!(upgraded.told(), "0 ", "{}", upgraded.output);
-    let id = upgraded.output.split_whitespace().nth(2).and_then(|id| id.parse().ok());
-    let id = rustix::process::Pid::from_raw(id.expect("a process id")).expect("a process id");
+    let _serving = upgrade(&state);
     // It may not have got hold of the folder yet.
     let purge = ask(address, "PURGE /b\nHost: a.test");
     assert!(purge.starts_with("HTTP/1.1 200"), "{purge}");
-    wick.end();
+    until("the old one ends", || wick.has_ended());
     let asked = stage.origin.heads().len();
     // The new one asks the origin until it has the folder, and stores what it gets: so what
     // tells is a page that nobody asked for until the old one had let go.
@@ -176,10 +174,8 @@ fn an_upgrade_keeps_the_pages_and_what_was_purged_meanwhile_stays_so() {
     });
     let was_kept = get(address, "/a").contains("wick; hit");
     let was_purged = !get(address, "/b").contains("hit");
-    let _ = rustix::process::kill_process(id, Signal::TERM);
     assert!(was_kept && was_purged, "{was_kept} {was_purged}");
     assert_eq!(stage.origin.heads().len(), asked + 1);
-    until("the new one ends", || rustix::process::test_kill_process(id).is_err());
 }
 
 #[test]

@@ -17,7 +17,7 @@ const UPGRADES: usize = 20;
 const VISITORS: usize = 4;
 
 /// The process that serves now; it goes with the test.
-struct Serving(Pid);
+pub(crate) struct Serving(Pid);
 
 impl Serving {
     fn of(id: u32) -> Self {
@@ -37,7 +37,7 @@ impl Drop for Serving {
 }
 
 /// `wick upgrade`; the process that serves from then on.
-fn upgrade(state: &str) -> Serving {
+pub(crate) fn upgrade(state: &str) -> Serving {
     let ended = Wick::run(&["upgrade", "--state", state]).end();
     assert_eq!(ended.told(), "0 ", "{}", ended.output);
     let words: Vec<&str> = ended.output.split_whitespace().collect();
