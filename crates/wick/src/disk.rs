@@ -18,7 +18,7 @@ use crate::plan::Plan;
 /// The folder's name in the state folder.
 const FOLDER: &str = "disk";
 /// The index of what lies there may take this part of the memory.
-const INDEX_PART: u64 = 8;
+const INDEX_PART: u64 = 7;
 /// How often it is looked whether another process has let go of the folder.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How long a stop waits for a disk that may hang.
