@@ -118,7 +118,7 @@ impl Server {
             Found::Ask(Task::Validate { why, .. }) => Verdict::Miss(why),
             Found::Ask(Task::Remake(_)) => Verdict::Miss(MissReason::Swept),
             Found::Ask(Task::Fill(why)) => {
-                if pipeline::is_known_private(self, site, &head, now, &mut key_text, &reader) {
+                if pipeline::is_known_private(self, site, &head, now, &key_text, &reader) {
                     say(
                         "marker",
                         "answers to those with a cookie are known not to be shareable".into(),

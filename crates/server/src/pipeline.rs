@@ -349,15 +349,7 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
         return Box::pin(tunnel::open(journey)).await;
     }
     if let Task::Recall(why) = task {
-        Box::pin(disk::recall(&journey, hash)).await;
-        let (key, now) = (Key { hash, text: &journey.key }, journey.now());
-        let reader = &journey.reader;
-        let found = look(&journey.server, &journey.site, &journey.head, now, &key, reader);
-        let found = match found {
-            Found::Ask(Task::Fill(_)) => Found::Ask(Task::Fill(why)),
-            found => found,
-        };
-        match answer(found, &journey.asked(), hash, reader, journey.peers) {
+        match Box::pin(recalled(&journey, hash, why)).await {
             Ok(reply) => return reply,
             Err(next) => task = next,
         }
@@ -426,6 +418,18 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
         }
     }
     fetch::pass(journey, hash, PassReason::Uncacheable).await
+}
+
+/// What comes of a request once what lies on the disk for it is in memory.
+async fn recalled(journey: &Journey, hash: u64, why: MissReason) -> Result<Reply, Task> {
+    disk::recall(journey, hash).await;
+    let (key, now) = (Key { hash, text: &journey.key }, journey.now());
+    let reader = &journey.reader;
+    let found = match look(&journey.server, &journey.site, &journey.head, now, &key, reader) {
+        Found::Ask(Task::Fill(_)) => Found::Ask(Task::Fill(why)),
+        found => found,
+    };
+    answer(found, &journey.asked(), hash, reader, journey.peers)
 }
 
 /// What has to do with sessions that Wick begins: a stranger's write, and requests from

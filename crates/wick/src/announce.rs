@@ -108,12 +108,30 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
                 writeln!(text, "  {before} of content were sent as {after} of {}", coding.as_str());
         }
     }
-    for (count, what) in troubles(server, log_lost) {
+    for (count, what) in troubles(server, log_lost).into_iter().chain(disk_troubles(server)) {
         if count > 0 {
             let _ = writeln!(text, "  {count} {what}");
         }
     }
     text
+}
+
+/// The same of the disk.
+fn disk_troubles(server: &Server) -> [(u64, &'static str); 3] {
+    [
+        (
+            server.disk_counts().map_or(0, |counts| counts.dropped),
+            "pages were not kept on the disk: it was too slow, or they were too large",
+        ),
+        (
+            server.disk_counts().map_or(0, |counts| counts.damaged),
+            "pages on the disk were damaged and were asked of the origin: see to the disk",
+        ),
+        (
+            server.disk_reads_refused(),
+            "requests went to the origin because too many waited for the disk",
+        ),
+    ]
 }
 
 /// What bit or went wrong, and how often: each with what its owner reads of it.
@@ -177,18 +195,6 @@ fn troubles(server: &Server, log_lost: u64) -> Vec<(u64, &'static str)> {
         (
             server.purges_widened(),
             "purges took more than was asked for: there were too many patterns or tags",
-        ),
-        (
-            server.disk_counts().map_or(0, |counts| counts.dropped),
-            "pages were not kept on the disk: it was too slow, or they were too large",
-        ),
-        (
-            server.disk_counts().map_or(0, |counts| counts.damaged),
-            "pages on the disk were damaged and were asked of the origin: see to the disk",
-        ),
-        (
-            server.disk_reads_refused(),
-            "requests went to the origin because too many waited for the disk",
         ),
         (log_lost, "log lines were lost because the disk was too slow"),
     ]

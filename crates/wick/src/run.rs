@@ -216,11 +216,7 @@ impl Running {
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
         tokio::spawn(server.clone().follow(shutdown.clone()));
-        if let Some(predecessor) = predecessor {
-            predecessor.dismiss()?;
-            service::tell_of_succession();
-            until_free(&plan.state).await;
-        }
+        take_place(predecessor, &plan.state).await?;
         let keeping = Some(Keeping::begin(&observing, &server));
         let control = open_control(&plan, &server, orders, &shutdown);
         Ok(Self {
@@ -516,6 +512,15 @@ fn open_control(
             None
         }
     }
+}
+
+/// Tells the one before, if there is one, that somebody else serves now.
+async fn take_place(predecessor: Option<Predecessor>, state: &Path) -> Result<(), RunError> {
+    let Some(predecessor) = predecessor else { return Ok(()) };
+    predecessor.dismiss()?;
+    service::tell_of_succession();
+    until_free(state).await;
+    Ok(())
 }
 
 /// Waits until the one before has closed the door through which it is asked.

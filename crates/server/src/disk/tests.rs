@@ -269,7 +269,8 @@ fn a_page_comes_back_as_old_as_it_is_and_only_to_the_site_that_stored_it() {
 #[test]
 fn the_last_word_before_a_kill_holds() {
     let urls = || vec!["http://a.test/1".to_owned()];
-    let cases: [(&str, Box<dyn Fn(&Run)>, [bool; 2]); 6] = [
+    type Between = Box<dyn Fn(&Run)>;
+    let cases: [(&str, Between, [bool; 2]); 6] = [
         ("nothing", Box::new(|_| {}), [true, true]),
         ("a write to it", Box::new(|run| run.write(&address(1))), [false, false]),
         ("a write elsewhere", Box::new(|run| run.write(&address(2))), [true, false]),

@@ -123,6 +123,9 @@ pub(super) fn run_number(folder: &Path, unix_seconds: u64) -> io::Result<u64> {
     Ok(by_clock.max(last.saturating_add(RUNS_APART)))
 }
 
+/// What journals say, and where they lie.
+type Journals = (Vec<Said>, Vec<PathBuf>);
+
 /// What all journals before this run's say together, or why they are not to be believed.
 fn read_journals(
     folder: &Path,
@@ -130,7 +133,7 @@ fn read_journals(
     run: u64,
     boot: &[u8],
     has_segments: bool,
-) -> io::Result<Result<(Vec<Said>, Vec<PathBuf>), &'static str>> {
+) -> io::Result<Result<Journals, &'static str>> {
     let (mut all, mut paths) = (Vec::new(), Vec::new());
     let older = journals(folder)?.into_iter().filter(|((other, _), _)| *other != run);
     for ((other, _), path) in older {

@@ -79,7 +79,7 @@ impl Index {
     /// Takes one record out.
     pub(super) fn remove(&mut self, hash: u64, sequence: u64) -> bool {
         let is_it = |place: &Place| place.hash == hash && place.sequence == sequence;
-        self.table.find_entry(hash, is_it).map(|entry| drop(entry.remove())).is_ok()
+        self.table.find_entry(hash, is_it).map(hashbrown::hash_table::OccupiedEntry::remove).is_ok()
     }
 
     pub(super) fn retain(&mut self, wanted: impl FnMut(&mut Place) -> bool) {

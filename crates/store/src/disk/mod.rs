@@ -91,6 +91,9 @@ pub struct Disk {
     inner: Arc<Inner>,
 }
 
+/// Appends what a record holds.
+pub type Write = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
+
 /// A record to be written.
 pub struct Put {
     /// Its number, from [`Disk::next_sequence`].
@@ -106,7 +109,7 @@ pub struct Put {
     /// What it keeps in memory until it is written, about.
     pub bytes: usize,
     /// Appends what is stored; on the writer's thread.
-    pub write: Box<dyn FnOnce(&mut Vec<u8>) + Send>,
+    pub write: Write,
 }
 
 /// What earlier runs left behind, once this one has the folder for itself.

@@ -34,6 +34,7 @@ fn server() -> Arc<Server> {
         server_timing: false,
         notes: Arc::new(server::NoNotes),
         tls: None,
+        disk: None,
         complaints: None,
     };
     Server::new(config, Clock::manual(0))
