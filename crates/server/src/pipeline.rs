@@ -348,11 +348,9 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     if let Task::Pass(PassReason::Upgrade) = task {
         return Box::pin(tunnel::open(journey)).await;
     }
-    if let Task::Recall(why) = task {
-        match Box::pin(recalled(&journey, hash, why)).await {
-            Ok(reply) => return reply,
-            Err(next) => task = next,
-        }
+    match Box::pin(recalled(&journey, hash, task)).await {
+        Ok(reply) => return reply,
+        Err(next) => task = next,
     }
     let journey = match with_session(journey, hash, &task).await {
         Ok(reply) => return reply,
@@ -421,7 +419,8 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
 }
 
 /// What comes of a request once what lies on the disk for it is in memory.
-async fn recalled(journey: &Journey, hash: u64, why: MissReason) -> Result<Reply, Task> {
+async fn recalled(journey: &Journey, hash: u64, task: Task) -> Result<Reply, Task> {
+    let Task::Recall(why) = task else { return Err(task) };
     disk::recall(journey, hash).await;
     let (key, now) = (Key { hash, text: &journey.key }, journey.now());
     let reader = &journey.reader;
