@@ -16,7 +16,7 @@ use std::time::Duration;
 use base::{Now, Phase};
 use policy::strangers::Visitor;
 use policy::{Judgement, MissReason, PassReason, Plan, Terms, Verdict};
-use store::{Key, Role};
+use store::{Key, Role, Wait};
 use tokio::time::{Instant, sleep_until};
 use wire::{Name, RequestHead};
 
@@ -345,12 +345,13 @@ pub(crate) async fn travel(journey: Journey, hash: u64, task: Task) -> Reply {
 }
 
 async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
-    if let Task::Pass(PassReason::Upgrade) = task {
-        return Box::pin(tunnel::open(journey)).await;
-    }
-    match Box::pin(recalled(&journey, hash, task)).await {
-        Ok(reply) => return reply,
-        Err(next) => task = next,
+    match task {
+        Task::Pass(PassReason::Upgrade) => return Box::pin(tunnel::open(journey)).await,
+        Task::Recall(why) => match Box::pin(recalled(&journey, hash, why)).await {
+            Ok(reply) => return reply,
+            Err(next) => task = next,
+        },
+        _ => {}
     }
     let journey = match with_session(journey, hash, &task).await {
         Ok(reply) => return reply,
@@ -381,16 +382,10 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
             Role::Waiter(wait) => wait,
         };
         let came = Instant::now();
-        let landing = match stale.as_ref().filter(|page| page.is_for_strangers()) {
-            Some(page) => match Box::pin(remake::wait_for(&journey, wait, page.clone())).await {
-                Ok(landing) => landing,
-                Err(stand_in) => return stand_in,
-            },
-            None => wait.outcome().await,
+        let landing = match landed(&journey, wait, stale.as_ref(), came).await {
+            Ok(landing) => landing,
+            Err(stand_in) => return stand_in,
         };
-        if let Some(phases) = &journey.phases {
-            phases.add(Phase::Flight, came.elapsed().as_micros() as u64);
-        }
         match landing {
             Some(Landing::Page { .. } | Landing::Shared(_)) if may_hear_what_was => {
                 // It may have been read before this request came, and before a change that
@@ -418,9 +413,26 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     fetch::pass(journey, hash, PassReason::Uncacheable).await
 }
 
+/// What came of the flight that is waited for; or what is shown instead, where strangers have
+/// waited for long enough.
+async fn landed(
+    journey: &Journey,
+    wait: Wait<Landing>,
+    stale: Option<&Arc<Page>>,
+    came: Instant,
+) -> Result<Option<Landing>, Reply> {
+    let landing = match stale.filter(|page| page.is_for_strangers()) {
+        Some(page) => Box::pin(remake::wait_for(journey, wait, page.clone())).await?,
+        None => wait.outcome().await,
+    };
+    if let Some(phases) = &journey.phases {
+        phases.add(Phase::Flight, came.elapsed().as_micros() as u64);
+    }
+    Ok(landing)
+}
+
 /// What comes of a request once what lies on the disk for it is in memory.
-async fn recalled(journey: &Journey, hash: u64, task: Task) -> Result<Reply, Task> {
-    let Task::Recall(why) = task else { return Err(task) };
+async fn recalled(journey: &Journey, hash: u64, why: MissReason) -> Result<Reply, Task> {
     disk::recall(journey, hash).await;
     let (key, now) = (Key { hash, text: &journey.key }, journey.now());
     let reader = &journey.reader;

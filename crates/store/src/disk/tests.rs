@@ -162,7 +162,8 @@ fn one_that_waits_for_another_removes_what_it_does_not_see_yet() {
 
 #[test]
 fn what_cannot_be_trusted_is_emptied_with_the_reason() {
-    let cases: [(&str, fn(&Path)); 4] = [
+    type Case = (&'static str, fn(&Path));
+    let cases: [Case; 4] = [
         ("what was purged can't be read any more", |folder| {
             let journal = journal(folder);
             let mut bytes = std::fs::read(&journal).expect("it is there");
