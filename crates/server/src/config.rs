@@ -137,6 +137,23 @@ pub struct Limits {
     pub connections_per_address_max: usize,
     /// How long answers in flight may take after the signal to stop.
     pub grace: Duration,
+    /// The same where another process serves in the place of this one.
+    pub upgrade_grace: Duration,
+}
+
+impl Limits {
+    /// The longest that a connection which waits, or what follows its next request, goes on
+    /// after another process has taken this one's place.
+    #[must_use]
+    pub fn short_leave(&self) -> Duration {
+        self.idle_timeout + self.grace
+    }
+
+    /// The longest that anything goes on then: also tunnels, streams of events, downloads.
+    #[must_use]
+    pub fn long_leave(&self) -> Duration {
+        self.upgrade_grace.max(self.short_leave())
+    }
 }
 
 impl Default for Limits {
@@ -157,6 +174,7 @@ impl Default for Limits {
             idle_frames_max: 1000,
             connections_per_address_max: 2_000,
             grace: Duration::from_secs(30),
+            upgrade_grace: Duration::from_secs(3600),
         }
     }
 }

@@ -24,6 +24,8 @@ base::counters! {
         pub clients_slow: Counter,
         /// Connections ended because they made no progress.
         pub connections_late: Counter,
+        /// Connections ended in the middle of something because the grace of a stop was over.
+        pub connections_cut: Counter,
         /// Connections on which HTTP/2 was spoken.
         pub connections_http2: Counter,
         /// Connections of HTTP/2 ended because their clients reset too many streams, or sent too

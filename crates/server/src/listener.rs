@@ -25,7 +25,7 @@ use crate::watch::SWEEP_INTERVAL_MS;
 
 /// Connections that the kernel holds for us while we are busy.
 const BACKLOG: i32 = 4096;
-/// How often a closing server looks whether it is done.
+/// How often a closing server looks whether it is done, at first.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// How long to leave `accept` alone when it fails for want of descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -187,13 +187,19 @@ impl Server {
 
     /// Waits until the last connection is gone.
     pub async fn drained(&self) {
+        let began = self.clock.now().ticks_ms;
         while self.watches.len() > 0 {
-            tokio::time::sleep(DRAIN_INTERVAL).await;
+            let waited = Duration::from_millis(self.clock.now().ticks_ms - began);
+            tokio::time::sleep(drain_pause(waited)).await;
         }
     }
 
     /// Ends late connections, for as long as the server lives; on the signal to stop
     /// also idle ones, and after the grace all.
+    ///
+    /// Where another process takes the place of this one, idle ones wait for their next
+    /// request, and what is under way goes on for as long as it may: a tunnel or a stream of
+    /// events that is cut is noticed by its visitor.
     pub async fn housekeeping(self: Arc<Self>, shutdown: Shutdown) {
         let mut tick = tokio::time::interval(Duration::from_millis(SWEEP_INTERVAL_MS));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -206,18 +212,79 @@ impl Server {
             self.counters.connections_late.add(late as u64);
         }
         self.begin_closing();
+        self.drain().await;
+    }
+
+    /// Waits for the last connections, and ends those that take too long.
+    async fn drain(&self) {
         let is_leaving = self.is_leaving();
-        let waits = if is_leaving { self.limits.idle_timeout } else { Duration::ZERO };
-        let grace = self.limits.grace + waits;
-        let deadline = self.clock.now().ticks_ms + grace.as_millis() as u64;
-        let mut tick = tokio::time::interval(DRAIN_INTERVAL);
+        let grace = if is_leaving { self.limits.long_leave() } else { self.limits.grace };
+        let began = self.clock.now().ticks_ms;
+        let mut waited = Duration::ZERO;
         while self.watches.len() > 0 {
-            tick.tick().await;
-            let now = self.clock.now().ticks_ms;
-            self.watches.sweep(now, !is_leaving);
-            if now >= deadline {
-                self.watches.end_all();
+            if is_leaving && waited >= self.limits.short_leave() {
+                // Nobody asks here any more, and the other one needs the room.
+                self.set_memory_limit(0);
             }
+            self.watches.sweep(began + waited.as_millis() as u64, !is_leaving);
+            if waited >= grace {
+                self.counters.connections_cut.add(self.watches.end_all() as u64);
+            }
+            tokio::time::sleep(drain_pause(waited)).await;
+            waited = Duration::from_millis(self.clock.now().ticks_ms - began);
         }
+    }
+}
+
+/// How long to leave connections alone that were waited for so long: most end at once, and
+/// the last ones may stay for an hour.
+fn drain_pause(waited: Duration) -> Duration {
+    (waited / 64).clamp(DRAIN_INTERVAL, Duration::from_millis(SWEEP_INTERVAL_MS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, ServerConfig};
+
+    /// When a connection in the middle of something, and one that waits, are ended.
+    async fn ends(is_leaving: bool) -> [u64; 2] {
+        let limits = Limits { upgrade_grace: Duration::from_secs(3600), ..Limits::default() };
+        let clock = base::Clock::manual(1_700_000_000_000);
+        let server = Server::new(ServerConfig { limits, ..ServerConfig::default() }, clock.clone());
+        if is_leaving {
+            server.begin_leaving();
+        }
+        let shutdown = Shutdown::default();
+        shutdown.begin();
+        let (mut busy, mut idle) = (Some(server.watches.enter()), Some(server.watches.enter()));
+        let watch = idle.as_ref().expect("it was entered").watch();
+        watch.set_idle(true);
+        watch.set(clock.now().ticks_ms + server.limits.idle_timeout.as_millis() as u64);
+        let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown));
+        let (mut ended, mut second) = ([0; 2], 0);
+        while busy.is_some() || idle.is_some() {
+            for (place, end) in [&mut busy, &mut idle].into_iter().zip(&mut ended) {
+                if place.take_if(|place| place.has_fired()).is_some() {
+                    *end = second;
+                }
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            clock.advance_ms(1000);
+            second += 1;
+        }
+        housekeeping.await.expect("it ends with the last connection");
+        assert_eq!(server.counters.connections_cut.read(), 1, "the one that waits is not cut");
+        assert_eq!(server.memory().limit_bytes == 0, is_leaving);
+        ended
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_under_way_stays_longer_where_another_one_serves() {
+        let at_a_stop = ends(false).await;
+        assert!(at_a_stop[1] <= 1 && (30..=32).contains(&at_a_stop[0]), "{at_a_stop:?}");
+        let leaving = ends(true).await;
+        assert!((60..=62).contains(&leaving[1]), "{leaving:?}");
+        assert!((3600..=3602).contains(&leaving[0]), "{leaving:?}");
     }
 }

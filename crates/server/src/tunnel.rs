@@ -4,7 +4,8 @@
 //! strangers share, nor in what is learned from visits: it may last for days, and what the
 //! app writes meanwhile is heard of like any change behind our back.
 //! Invariants: 1. no more than [`BUFFER_BYTES`] lie here in each direction. 2. a tunnel in
-//! which nothing moves ends after `limits.tunnel_timeout`, and at the stop all end at once.
+//! which nothing moves ends after `limits.tunnel_timeout`, and at the stop all end at once;
+//! where another process takes this one's place they go on for `limits.upgrade_grace`.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};

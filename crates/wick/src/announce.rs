@@ -153,6 +153,7 @@ fn troubles(server: &Server, log_lost: u64) -> Vec<(u64, &'static str)> {
             "addresses over the rate were forgotten for others: too many come at once",
         ),
         (counters.connections_late.read(), "connections were closed for want of progress"),
+        (counters.connections_cut.read(), "connections were cut: grace or upgrade_grace was over"),
         (counters.clients_slow.read(), "clients were let go: they sent or took less than min_rate"),
         (counters.handshakes_failed.read(), "TLS handshakes came to nothing"),
         (

@@ -587,6 +587,7 @@ fn limits(written: &LimitSettings) -> Limits {
     set(&mut limits.connections_max, written.connections);
     set(&mut limits.connections_per_address_max, written.connections_per_address);
     set(&mut limits.grace, written.grace.map(|time| time.0));
+    set(&mut limits.upgrade_grace, written.upgrade_grace.map(|time| time.0));
     limits
 }
 

@@ -352,14 +352,14 @@ impl Running {
         if end == End::Leave {
             self.keeping = None;
         }
-        let idle = match end {
-            End::Stop => Duration::ZERO,
-            End::Leave => self.plan.limits.idle_timeout,
-        };
-        let grace = self.plan.limits.grace + idle + AFTER_GRACE;
+        let grace = match end {
+            End::Stop => self.plan.limits.grace,
+            End::Leave => self.plan.limits.long_leave(),
+        } + AFTER_GRACE;
+        let log = self.log.as_ref();
         let in_good_order = tokio::select! {
             _ = &mut self.housekeeping => true,
-            () = signals.stop() => false,
+            () = stop_asked(signals, log) => false,
             () = tokio::time::sleep(grace) => false,
         };
         if !in_good_order {
@@ -426,6 +426,18 @@ fn configured(plan: &Plan, limits: Limits) -> ServerConfig {
         server_timing: plan.server_timing,
         complaints: Some(Arc::new(|line| eprintln!("wick: {line}"))),
         ..ServerConfig::default()
+    }
+}
+
+/// Waits for another signal to stop. Who serves its last answers for an hour doesn't write
+/// them to a log that was moved away.
+async fn stop_asked(signals: &mut Signals, log: Option<&AccessLog>) {
+    loop {
+        match (signals.next().await, log) {
+            (Heard::Stop, _) => return,
+            (Heard::Reopen, Some(log)) => log.reopen(),
+            (Heard::Reopen | Heard::Reload, _) => {}
+        }
     }
 }
 

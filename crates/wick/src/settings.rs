@@ -148,6 +148,9 @@ pub(crate) struct LimitSettings {
     pub(crate) concurrency: Option<usize>,
     /// How long answers in flight may take at a stop. Default: `30s`.
     pub(crate) grace: Option<Seconds>,
+    /// How long answers, event streams and connections in another protocol, such as WebSocket,
+    /// may go on after `wick upgrade` in the process that was replaced. Default: `1h`.
+    pub(crate) upgrade_grace: Option<Seconds>,
 }
 
 /// One `[[site]]`.

@@ -19,6 +19,7 @@ mod origin;
 mod purge;
 mod reloading;
 mod service;
+mod serving;
 mod sites;
 mod starts;
 mod stopping;

@@ -6,44 +6,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-
 use crate::origin::Origin;
+use crate::serving::{Serving, end, upgrade};
 use crate::wick::{PATIENCE, Wick, ask, body, has_php, names, open_folder, processes_with, until};
 
 /// How often another takes its place.
 const UPGRADES: usize = 20;
 /// Visitors who read meanwhile.
 const VISITORS: usize = 4;
-
-/// The process that serves now; it goes with the test.
-pub(crate) struct Serving(Pid);
-
-impl Serving {
-    fn of(id: u32) -> Self {
-        Self(Pid::from_raw(id.cast_signed()).expect("a process id"))
-    }
-
-    fn is_there(&self) -> bool {
-        test_kill_process(self.0).is_ok()
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // One that has ended is no failure.
-        let _ = kill_process(self.0, Signal::TERM);
-    }
-}
-
-/// `wick upgrade`; the process that serves from then on.
-pub(crate) fn upgrade(state: &str) -> Serving {
-    let ended = Wick::run(&["upgrade", "--state", state]).end();
-    assert_eq!(ended.told(), "0 ", "{}", ended.output);
-    let words: Vec<&str> = ended.output.split_whitespace().collect();
-    assert_eq!(words[..2], ["upgraded", "process"], "{}", ended.output);
-    Serving::of(words[2].parse().expect("a process id"))
-}
 
 /// Reads answers until told to stop: on each connection until it is said that it will be
 /// closed, and then on a new one. Nothing else may end a connection.
@@ -76,12 +46,6 @@ fn keep_reading(address: SocketAddr, is_over: &AtomicBool) -> usize {
     count
 }
 
-fn end(serving: Serving) {
-    let last = serving.0;
-    drop(serving);
-    until("the end of the last one", || test_kill_process(last).is_err());
-}
-
 #[test]
 fn visitors_notice_nothing_of_twenty_upgrades() {
     let origin = Origin::saying(
@@ -111,7 +75,7 @@ fn visitors_notice_nothing_of_twenty_upgrades() {
     let mut serving = Serving::of(wick.id());
     for _ in 0..UPGRADES {
         let next = upgrade(&state);
-        assert_ne!(next.0, serving.0);
+        assert_ne!(next, serving);
         std::mem::forget(std::mem::replace(&mut serving, next));
         assert_eq!(body(&ask(address, "GET /")), "hello");
     }

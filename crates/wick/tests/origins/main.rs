@@ -1,10 +1,14 @@
 //! Sites made by several HTTP servers, by https servers, and by those that speak more than
 //! HTTP: the built binary before real sockets.
 //!
-//! Start at [`several`], then [`https`], [`upgrades`], [`streams`].
+//! Start at [`several`], then [`https`], [`upgrades`], [`streams`], [`lasting`].
 
 mod https;
+mod lasting;
 mod servers;
+#[path = "../command_line/serving.rs"]
+#[allow(dead_code, reason = "it is shared with the tests of the command line")]
+mod serving;
 mod several;
 mod streams;
 mod upgrades;

@@ -9,7 +9,7 @@ use crate::serve;
 use crate::wick::{PATIENCE, send};
 
 /// An origin whose answers are handed to the test, each to be written by it.
-fn origin() -> (String, Receiver<(String, TcpStream)>) {
+pub(crate) fn origin() -> (String, Receiver<(String, TcpStream)>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let (tell, asked): (Sender<_>, _) = mpsc::channel();
@@ -27,7 +27,7 @@ fn origin() -> (String, Receiver<(String, TcpStream)>) {
 }
 
 /// Reads byte by byte until `end` has come.
-fn read_until(mut stream: &TcpStream, end: &str) -> String {
+pub(crate) fn read_until(mut stream: &TcpStream, end: &str) -> String {
     use std::io::Read;
     let (mut text, mut byte) = (String::new(), [0]);
     while !text.ends_with(end) {
