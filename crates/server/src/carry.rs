@@ -249,7 +249,8 @@ pub(crate) fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page
     let ticks_ms = server.clock.now().ticks_ms;
     // A write moves the count before it removes: it is seen here, or it finds this page.
     let inserted = server.store.insert_if(key, page.clone(), || {
-        site.generations.may_store(began)
+        !server.is_leaving()
+            && site.generations.may_store(began)
             && site.generations.standing(&page.marks, key, ticks_ms) != Standing::Gone
     });
     if matches!(inserted, Inserted::Stored { .. }) {

@@ -266,12 +266,14 @@ impl Server {
 
     /// At the signal to stop somebody else listens on the same sockets: connections that wait
     /// for a request are not ended before they had one more, or waited as long as any may.
+    /// Purges and changes are told to the other one from now on, so nothing that is stored here
+    /// counts as fresh any more, and nothing more is stored.
     pub fn begin_leaving(&self) {
-        self.leaving.store(true, Ordering::Relaxed);
+        self.leaving.store(true, Ordering::Release);
     }
 
     fn is_leaving(&self) -> bool {
-        self.leaving.load(Ordering::Relaxed)
+        self.leaving.load(Ordering::Acquire)
     }
 
     fn begin_closing(&self) {

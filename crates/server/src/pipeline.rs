@@ -290,9 +290,10 @@ pub(crate) fn look(
         }
         _ => judge(&stored.terms),
     };
-    let is_swept = standing == Standing::Swept;
+    let is_swept = standing == Standing::Swept || server.is_leaving();
     if is_for_strangers {
-        let is_current = page.is_current(site, key.hash, reader.content);
+        let is_current =
+            !server.is_leaving() && page.is_current(site, key.hash, reader.content);
         return judge_shared(page.clone(), judgement, is_current);
     }
     match judgement {

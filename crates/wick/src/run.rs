@@ -348,9 +348,10 @@ impl Running {
         if let Some(admin) = self.admin.take() {
             admin.join();
         }
-        // Another one may be waiting to go on with it.
+        // Another one may be waiting to go on with them.
         if end == End::Leave {
             self.keeping = None;
+            disk::close(&self.server).await;
         }
         let grace = match end {
             End::Stop => self.plan.limits.grace,
@@ -386,7 +387,9 @@ impl Running {
         if let Some(log) = &self.log {
             log.finish().await;
         }
-        disk::close(&self.server).await;
+        if end == End::Stop {
+            disk::close(&self.server).await;
+        }
         if let Some(notebook) = self.notebook.as_ref().filter(|_| !self.is_lent) {
             self.server.note_all();
             notebook.finish().await;

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::origin::Origin;
-use crate::upgrading::upgrade;
+use crate::serving::upgrade;
 use crate::wick::{Wick, ask, names, until};
 
 /// An origin that says what it was asked for, and lets it be stored for an hour.
