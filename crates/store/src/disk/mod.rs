@@ -294,11 +294,7 @@ impl Disk {
         if loaded.all_dead > 0 {
             inner.say(&Said::AllDead { before: loaded.all_dead });
         }
-        for path in &loaded.journals {
-            if let Err(error) = std::fs::remove_file(path) {
-                return inner.fail(&error.to_string());
-            }
-        }
+        let journals = std::mem::take(&mut loaded.journals);
         let mut shelf = inner.shelf.lock();
         if shelf.state != State::Waiting {
             return;
@@ -309,6 +305,12 @@ impl Disk {
         (shelf.index, shelf.segments) = (loaded.index, loaded.segments);
         (shelf.state, shelf.lock) = (State::Open, Some(lock));
         drop(shelf);
+        // All that they say is in this run's by now.
+        for path in &journals {
+            if let Err(error) = std::fs::remove_file(path) {
+                return inner.fail(&error.to_string());
+            }
+        }
         // Whoever was killed may have left more than there is room for.
         let _ = inner.sender.try_send(Message::MakeRoom);
     }
