@@ -5,6 +5,7 @@
 
 pub mod amount;
 pub mod clock;
+pub mod complaint;
 pub mod counter;
 pub mod network;
 pub mod phases;

@@ -43,7 +43,7 @@ impl Log {
     /// The sink that writes to standard error.
     #[must_use]
     pub fn standard_error() -> LogSink {
-        Arc::new(|line| eprintln!("{line}"))
+        Arc::new(|line| base::complaint::write(format_args!("{line}")))
     }
 
     /// Logs every line of `text`.

@@ -197,7 +197,7 @@ fn troubles(server: &Server, log_lost: u64) -> Vec<(u64, &'static str)> {
             server.purges_widened(),
             "purges took more than was asked for: there were too many patterns or tags",
         ),
-        (log_lost, "log lines were lost because the disk was too slow"),
+        (log_lost, "log lines were lost because the disk was too slow or full"),
     ]
 }
 

@@ -15,6 +15,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base::complaint::complain;
 use server::Listener;
 
 use crate::announce::{say, url};
@@ -201,7 +202,7 @@ fn open_to_all(folder: &Path, data: &Path) -> io::Result<()> {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("wick: {} could not be removed: {error}", self.0.display());
+            complain(format_args!("{} could not be removed: {error}", self.0.display()));
         }
     }
 }

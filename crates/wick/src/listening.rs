@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use base::Shutdown;
+use base::complaint::complain;
 use server::{Listener, Server};
 
 use crate::plan::Plan;
@@ -29,10 +30,10 @@ pub(crate) struct Listening {
 pub(crate) fn probe(plan: &Plan, inherited: &Inherited) -> Result<(), RunError> {
     let all = [plan.listen.as_slice(), &plan.listen_tls].concat();
     for address in inherited.besides(&all) {
-        eprintln!(
-            "wick: nothing is served on {address}, which was opened for it: add it to listen or \
+        complain(format_args!(
+            "nothing is served on {address}, which was opened for it: add it to listen or \
              listen_tls"
-        );
+        ));
     }
     for address in there(&all, inherited) {
         if inherited.of(address).is_empty() {
@@ -129,7 +130,7 @@ async fn serve_all(
         let (server, shutdown) = (server.clone(), shutdown.clone());
         async move {
             if let Err(error) = listener.serve(server, shutdown).await {
-                eprintln!("wick: a listener failed: {error}");
+                complain(format_args!("a listener failed: {error}"));
             }
         }
     });

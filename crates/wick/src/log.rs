@@ -1,7 +1,8 @@
 //! The access log: a line an answer, written by a thread of its own.
 //!
 //! A log that can't keep up loses lines, and counts them; it never holds up an answer.
-//! What has been taken is written at the latest a second later, and at the end. A file that was
+//! What has been taken is written at the latest a second later, and at the end. On a disk that is
+//! full it waits for room, and goes on. A file that was
 //! moved is made anew when somebody asks for that ([`AccessLog::reopen`]).
 
 use std::fs::OpenOptions;
@@ -12,6 +13,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 use base::Counter;
+use base::complaint::complain;
 use serde::Deserialize;
 use server::{AccessLine, AccessSink};
 use tokio::sync::oneshot;
@@ -65,10 +67,13 @@ impl AccessLog {
 
     fn to(target: Target, path: Option<PathBuf>, format: LogFormat) -> io::Result<Self> {
         let (sender, receiver) = mpsc::sync_channel(LINES_MAX);
+        let lost = Arc::<Counter>::default();
+        let (out, flush_due) = (BufWriter::new(target), Instant::now() + FLUSH_AFTER);
+        let writer = Writer { out, path, format, lost: lost.clone(), is_failing: false, flush_due };
         std::thread::Builder::new()
             .name("access-log".into())
-            .spawn(move || write_lines(&receiver, target, path.as_deref(), format))?;
-        Ok(Self { sender, lost: Arc::default() })
+            .spawn(move || writer.run(&receiver))?;
+        Ok(Self { sender, lost })
     }
 
     /// Counts the lines that it could not take.
@@ -89,7 +94,7 @@ impl AccessLog {
     /// log that can't be opened anew goes on in the old one and says so.
     pub(crate) fn reopen(&self) {
         if self.sender.try_send(Message::Reopen).is_err() {
-            eprintln!("wick: the access log is too busy to be opened anew; ask again");
+            complain("the access log is too busy to be opened anew; ask again");
         }
     }
 
@@ -108,39 +113,90 @@ fn open_file(path: &Path) -> io::Result<Target> {
     Ok(Box::new(OpenOptions::new().create(true).append(true).open(path)?))
 }
 
-fn write_lines(
-    messages: &mpsc::Receiver<Message>,
-    target: Target,
-    path: Option<&Path>,
+/// Writes what comes. What can't be written waits in the buffer and is tried again; while
+/// that lasts, new lines are lost, so that the log goes on with a whole line.
+struct Writer {
+    out: BufWriter<Target>,
+    path: Option<PathBuf>,
     format: LogFormat,
-) {
-    let mut out = BufWriter::new(target);
-    let mut flush_due = Instant::now() + FLUSH_AFTER;
-    loop {
-        let mut written = match messages.recv_timeout(FLUSH_AFTER) {
-            Ok(Message::Line(line)) => writeln!(out, "{}", format.show(&line)),
-            Ok(Message::Reopen) => out.flush().map(|()| match path.map(open_file) {
-                Some(Ok(target)) => out = BufWriter::new(target),
-                Some(Err(error)) => {
-                    eprintln!("wick: the access log can't be opened anew ({error}); it goes on");
+    lost: Arc<Counter>,
+    is_failing: bool,
+    flush_due: Instant,
+}
+
+impl Writer {
+    fn run(mut self, messages: &mpsc::Receiver<Message>) {
+        loop {
+            match messages.recv_timeout(FLUSH_AFTER) {
+                Ok(Message::Line(line)) => self.line(&line),
+                Ok(Message::Reopen) => self.reopen(),
+                Ok(Message::Finish(done)) => {
+                    self.flush();
+                    // Whoever asked may have given up waiting.
+                    let _ = done.send(());
                 }
-                None => {}
-            }),
-            Ok(Message::Finish(done)) => out.flush().inspect(|()| {
-                // Whoever asked may have given up waiting.
-                let _ = done.send(());
-            }),
-            Err(RecvTimeoutError::Timeout) => Ok(()),
-            Err(RecvTimeoutError::Disconnected) => return drop(out.flush()),
-        };
-        if written.is_ok() && Instant::now() >= flush_due {
-            written = out.flush();
-            flush_due = Instant::now() + FLUSH_AFTER;
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.flush(),
+            }
+            if Instant::now() >= self.flush_due {
+                self.flush();
+            }
         }
-        if let Err(error) = written {
-            eprintln!("wick: the access log can't be written ({error}); it ends here");
-            return;
+    }
+
+    fn line(&mut self, line: &AccessLine) {
+        if self.is_failing {
+            return self.lost.bump();
         }
+        // In one piece: the buffer takes all of it or nothing, unless it is larger than that.
+        let written = self.out.write_all(format!("{}\n", self.format.show(line)).as_bytes());
+        if written.is_err() {
+            self.lost.bump();
+        }
+        self.judge(written);
+    }
+
+    fn flush(&mut self) {
+        let written = self.out.flush();
+        self.judge(written);
+        self.flush_due = Instant::now() + FLUSH_AFTER;
+    }
+
+    fn reopen(&mut self) {
+        self.flush();
+        match self.path.as_deref().map(open_file) {
+            Some(Ok(target)) => {
+                // What the old file did not take goes into the new one.
+                let kept = std::mem::replace(&mut self.out, BufWriter::new(target));
+                let (_, rest) = kept.into_parts();
+                let written = self.out.write_all(&rest.unwrap_or_default());
+                self.judge(written);
+                self.flush();
+            }
+            Some(Err(error)) => {
+                complain(format_args!("the access log can't be opened anew ({error}); it goes on"));
+            }
+            None => {}
+        }
+    }
+
+    /// Says when lines begin to be lost, and when they no longer are.
+    fn judge(&mut self, written: io::Result<()>) {
+        match (written, self.is_failing) {
+            (Err(error), false) => complain(format_args!(
+                "the access log can't be written ({error}): lines are lost until it can; \
+                 make room, or move the file away and send SIGUSR1"
+            )),
+            (Ok(()), true) => {
+                let lost = self.lost.read();
+                complain(format_args!("the access log is written again; {lost} lines were lost"));
+                self.is_failing = false;
+                return;
+            }
+            (Ok(()), false) => return,
+            (Err(_), true) => {}
+        }
+        self.is_failing = true;
     }
 }
 
@@ -185,6 +241,47 @@ mod tests {
         log.finish().await;
         let lines = |path| std::fs::read_to_string(path).expect("the log is there").lines().count();
         assert_eq!((lines(&moved), lines(&path), log.lost()), (101, 1, 0));
+    }
+
+    /// A disk that has so much room, and takes what fits.
+    #[derive(Clone, Default)]
+    struct Small(Arc<std::sync::Mutex<(Vec<u8>, usize)>>);
+
+    impl Write for Small {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let (taken, room) = &mut *self.0.lock().expect("no holder panics");
+            let fits = bytes.len().min(*room);
+            taken.extend_from_slice(&bytes[..fits]);
+            *room -= fits;
+            if fits == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(fits) }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_loses_lines_and_the_log_goes_on_when_there_is_room() {
+        let disk = Small::default();
+        disk.0.lock().expect("no holder panics").1 = 100;
+        let log = AccessLog::to(Box::new(disk.clone()), None, LogFormat::Wick).expect("a log");
+        let sink = log.sink();
+        (0..3).for_each(|_| sink(line("before")));
+        // It fails in the middle of a line.
+        log.finish().await;
+        (0..5).for_each(|_| sink(line("meanwhile")));
+        log.finish().await;
+        assert_eq!(log.lost(), 5);
+        disk.0.lock().expect("no holder panics").1 = usize::MAX;
+        log.finish().await;
+        sink(line("after"));
+        log.finish().await;
+        let text =
+            String::from_utf8(disk.0.lock().expect("no holder panics").0.clone()).expect("lines");
+        let hosts = ["before", "before", "before", "after"];
+        assert_eq!(text.lines().count(), hosts.len(), "{text}");
+        assert!(text.lines().zip(hosts).all(|(line, host)| line.contains(host)), "{text}");
+        assert_eq!(log.lost(), 5);
     }
 
     #[tokio::test(start_paused = true)]

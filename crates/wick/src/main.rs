@@ -1,5 +1,7 @@
 //! The door: reads the command line and hands over.
 
+#![cfg_attr(not(test), warn(clippy::print_stderr, reason = "it panics where nobody reads"))]
+
 mod admin;
 mod announce;
 mod arguments;
@@ -36,6 +38,7 @@ mod upgrade;
 use std::error::Error;
 use std::process::ExitCode;
 
+use base::complaint::complain;
 use clap::Parser;
 
 use crate::arguments::{Arguments, Command};
@@ -50,7 +53,7 @@ fn main() -> ExitCode {
     match act(&Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            eprintln!("wick: {problem}");
+            complain(&problem);
             ExitCode::FAILURE
         }
     }

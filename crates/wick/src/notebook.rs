@@ -15,6 +15,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use base::Counter;
+use base::complaint::complain;
 use server::{Note, Notes, StoredNote};
 use tokio::sync::oneshot;
 
@@ -171,7 +172,7 @@ impl Writer {
                 }
                 Some(Message::TakeBack) => {
                     let opened = File::open(path, Bounds::default());
-                    file = opened.inspect_err(|error| eprintln!("wick: {error}")).ok();
+                    file = opened.inspect_err(|error| complain(error)).ok();
                 }
                 Some(Message::Finish(done)) => {
                     // Whoever hears the answer finds file and queue closed.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use base::complaint::complain;
 use base::{Clock, Shutdown};
 use observe::machine::Meter;
 use server::{
@@ -288,7 +289,7 @@ impl Running {
                     Heard::Reopen => self.reopen_log(),
                     Heard::Reload => match self.reload(arguments).await {
                         Ok(lines) => announce::say(&reload::told(&lines)),
-                        Err(why) => eprintln!("wick: the settings stay as they were: {why}"),
+                        Err(why) => complain(format_args!("the settings stay as they were: {why}")),
                     },
                 },
                 Some(Order { wanted, answer }) = received.recv() => match wanted {
@@ -370,7 +371,7 @@ impl Running {
         }
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                eprintln!("wick: a serving thread panicked; please report it");
+                complain("a serving thread panicked; please report it");
             }
         }
         if in_good_order {
@@ -395,9 +396,9 @@ impl Running {
             notebook.finish().await;
             match notebook.lost() {
                 0 => {}
-                lost => eprintln!(
-                    "wick: {lost} learned facts were not kept because the disk was too slow or full"
-                ),
+                lost => complain(format_args!(
+                    "{lost} learned facts were not kept because the disk was too slow or full"
+                )),
             }
         }
     }
@@ -427,7 +428,7 @@ fn configured(plan: &Plan, limits: Limits) -> ServerConfig {
         proxies: plan.proxies.clone(),
         request_ids: plan.request_ids,
         server_timing: plan.server_timing,
-        complaints: Some(Arc::new(|line| eprintln!("wick: {line}"))),
+        complaints: Some(Arc::new(|line| complain(line))),
         ..ServerConfig::default()
     }
 }
@@ -495,7 +496,7 @@ fn open_notebook(plan: &Plan) -> Option<Arc<Notebook>> {
     match Notebook::open(&plan.state) {
         Ok(notebook) => Some(Arc::new(notebook)),
         Err(error) => {
-            eprintln!("wick: {error}");
+            complain(&error);
             None
         }
     }
@@ -523,7 +524,7 @@ fn open_control(
             Some(socket)
         }
         Err(error) => {
-            eprintln!("wick: {error}");
+            complain(&error);
             None
         }
     }

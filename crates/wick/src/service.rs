@@ -6,6 +6,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 
+use base::complaint::complain;
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
 
@@ -65,7 +66,7 @@ pub(crate) enum Doing {
 pub(crate) fn tell_of_succession() {
     let state = NotifyState::MainPid(std::process::id());
     if let Err(error) = sd_notify::notify(&[state]) {
-        eprintln!("wick: systemd can't be told of the new process: {error}");
+        complain(format_args!("systemd can't be told of the new process: {error}"));
     }
 }
 
@@ -77,6 +78,6 @@ pub(crate) fn tell(doing: Doing) {
         Doing::Stops => NotifyState::Stopping,
     };
     if let Err(error) = sd_notify::notify(&[state]) {
-        eprintln!("wick: systemd can't be told that it {doing:?}: {error}");
+        complain(format_args!("systemd can't be told that it {doing:?}: {error}"));
     }
 }

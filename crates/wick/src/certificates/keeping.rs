@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::complaint::complain;
 use instant_acme::{Account, CertificateIdentifier, Error};
 use rustls::pki_types::CertificateDer;
 use server::Identity;
@@ -100,7 +101,9 @@ impl Keeper {
                 Ok(identity) => {
                     let until = told::day(identity.facts().not_after);
                     let name = &one.name;
-                    eprintln!("wick: {ca} has issued a certificate for {name}, good until {until}");
+                    complain(format_args!(
+                        "{ca} has issued a certificate for {name}, good until {until}"
+                    ));
                     self.showcase.replace(one.place, identity.clone(), true);
                     one.got(Lying { identity, directory: directory.clone() });
                     return;
@@ -113,7 +116,7 @@ impl Keeper {
                         setback = Setback::Refused;
                     }
                     let why = told::words(&error.to_string());
-                    eprintln!("wick: no certificate for {} from {ca}: {why}", one.name);
+                    complain(format_args!("no certificate for {} from {ca}: {why}", one.name));
                 }
             }
         }
@@ -125,7 +128,10 @@ impl Keeper {
         let pause = schedule::pause(setback, *times, rand::random());
         let seconds = pause.as_secs().max(1);
         one.due = told::now() + seconds as i64;
-        eprintln!("wick: the certificate for {} is asked for again in {seconds} s", one.name);
+        complain(format_args!(
+            "the certificate for {} is asked for again in {seconds} s",
+            one.name
+        ));
     }
 
     /// Gets a certificate and keeps it.
@@ -143,7 +149,7 @@ impl Keeper {
             self.shelf.keep_certificate(&one.name, directory, &issued.chain, &issued.key)
         {
             // It serves until the next start, which asks for another.
-            eprintln!("wick: the certificate for {} can't be kept: {error}", one.name);
+            complain(format_args!("the certificate for {} can't be kept: {error}", one.name));
         }
         Ok(Arc::new(identity))
     }

@@ -21,6 +21,7 @@ mod told;
 
 use std::sync::Arc;
 
+use base::complaint::complain;
 use server::{Served, Tls};
 use tokio::task::JoinSet;
 
@@ -180,10 +181,10 @@ impl<'a> Making<'a> {
                 }
                 None => {
                     self.found.push(format!("TLS       {name}: {ca} is asked for a certificate"));
-                    eprintln!(
-                        "wick: there is no certificate for {name} yet: until {ca} has issued one, \
+                    complain(format_args!(
+                        "there is no certificate for {name} yet: until {ca} has issued one, \
                          browsers are shown one that they warn of, and HTTP is served as it is"
-                    );
+                    ));
                     let stand_in = made::stand_in(std::slice::from_ref(&name));
                     Arc::new(stand_in.map_err(CertificateError::Tls)?)
                 }

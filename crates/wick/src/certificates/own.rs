@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use base::complaint::complain;
 use server::Identity;
 
 use super::showcase::Showcase;
@@ -86,13 +87,13 @@ pub(crate) async fn watch(mut all: Vec<Watched>, showcase: Arc<Showcase>) {
             match one.files.read() {
                 Ok(identity) => {
                     let until = told::day(identity.facts().not_after);
-                    eprintln!(
-                        "wick: {} was read again, good until {until}",
+                    complain(format_args!(
+                        "{} was read again, good until {until}",
                         one.files.chain.display()
-                    );
+                    ));
                     showcase.replace(one.place, Arc::new(identity), true);
                 }
-                Err(error) => eprintln!("wick: the certificate stays as it was: {error}"),
+                Err(error) => complain(format_args!("the certificate stays as it was: {error}")),
             }
         }
     }

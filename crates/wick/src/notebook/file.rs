@@ -14,6 +14,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base::complaint::complain;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
 use server::{Note, StoredNote};
 
@@ -167,7 +168,7 @@ impl File {
                 Vec::new()
             }
             Err(fault) => {
-                eprintln!("wick: {}", fault.told_of(&self.path));
+                complain(format_args!("{}", fault.told_of(&self.path)));
                 Vec::new()
             }
         }
@@ -182,7 +183,7 @@ impl File {
         }
         let was_failing = std::mem::replace(&mut self.is_failing, result.is_err());
         if let (Err(fault), false) = (result, was_failing) {
-            eprintln!("wick: {}", fault.told_of(&self.path));
+            complain(format_args!("{}", fault.told_of(&self.path)));
         }
         !self.is_failing
     }
@@ -211,7 +212,7 @@ impl File {
         let fresh = set_aside(&self.path, why).map_err(Fault::Io);
         match fresh.and_then(|()| Open::at(&self.path)) {
             Ok(open) => self.open = Some(open),
-            Err(fault) => eprintln!("wick: {}", fault.told_of(&self.path)),
+            Err(fault) => complain(format_args!("{}", fault.told_of(&self.path))),
         }
     }
 }
@@ -352,11 +353,11 @@ fn set_aside(path: &Path, why: &str) -> io::Result<()> {
     if log.exists() {
         fs::rename(log, log_aside)?;
     }
-    eprintln!(
-        "wick: what was learned before can't be read ({why}): it is set aside as {}, \
+    complain(format_args!(
+        "what was learned before can't be read ({why}): it is set aside as {}, \
          and learning begins afresh",
         aside.display()
-    );
+    ));
     remove_old_damage(path)
 }
 
