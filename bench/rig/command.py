@@ -22,31 +22,37 @@ class Options:
     server_cores: set
     visitor_cores: set
     shared_cores: set
+    only: tuple = ()
 
 
 def main(title, measurements):
     """Runs `measurements` (name, function) one after the other, prints their report,
     and ends with 0 if every target was met, 1 if not, 130 if interrupted."""
-    sys.exit(_main(title, measurements, writes_readme=False))
+    sys.exit(_main(title, measurements, page=None))
 
 
 def main_all(title, measurements):
     """The same; unless quick, the table in README.md becomes this run's."""
-    sys.exit(_main(title, measurements, writes_readme=True))
+    sys.exit(_main(title, measurements, page=servers.BENCH / "README.md"))
 
 
-def _main(title, measurements, writes_readme):
+def main_page(title, measurements, page, parts):
+    """The same for a page of its own, and measurements whose parts can be asked for."""
+    sys.exit(_main(title, measurements, page, [part.__name__ for part in parts]))
+
+
+def _main(title, measurements, page, parts=()):
     try:
-        options = _options(title)
+        options = _options(title, parts)
         found = _measure(measurements, options)
         facts = [_conditions(options), *machine.facts(), *_wick_version(options)]
         text = found.markdown(facts)
         print(text)
-        if writes_readme and (options.quick or not options.built_here):
-            report.progress("not a whole measurement of this checkout: README.md is left as it is")
-        elif writes_readme:
-            report.write_between_markers(servers.BENCH / "README.md", text)
-            report.progress("written into bench/README.md")
+        if page and (options.quick or options.only or not options.built_here):
+            report.progress(f"not a whole run of this checkout: {page.name} is left as it is")
+        elif page:
+            report.write_between_markers(page, text)
+            report.progress(f"written into bench/{page.name}")
         return 0 if found.good else 1
     except KeyboardInterrupt:
         print("interrupted; everything is stopped", file=sys.stderr)
@@ -69,7 +75,7 @@ def _measure(measurements, options):
     return found
 
 
-def _options(title):
+def _options(title, parts):
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--quick", action="store_true", help="shows that it works; measures nothing")
     parser.add_argument("--rounds", type=int, help="rounds of each server (default 5, quick 1)")
@@ -77,6 +83,8 @@ def _options(title):
     parser.add_argument("--wick", type=Path, help="the binary (default: built from this checkout)")
     parser.add_argument("--no-wick", action="store_true", help="the peers alone")
     parser.add_argument("--perf", action="store_true", help="hits: where Wick's CPU time goes")
+    if parts:
+        parser.add_argument("--only", nargs="+", choices=parts, default=(), help="these alone")
     given = parser.parse_args()
     server, visitors, shared = machine.cores()
     return Options(
@@ -89,6 +97,7 @@ def _options(title):
         server_cores=server,
         visitor_cores=visitors,
         shared_cores=shared,
+        only=tuple(getattr(given, "only", ())),
     )
 
 

@@ -43,6 +43,11 @@ class Report:
         met = value >= target if at_least else value <= target
         self.rows.append(Row(figure, shown.format(value), wanted, "met" if met else "**missed**"))
 
+    def promise(self, figure, measured, target, broken):
+        """Adds a row that is met unless something stands in `broken`."""
+        verdict = f"**broken**: {'; '.join(broken)}" if broken else "met"
+        self.rows.append(Row(figure, measured, target, verdict.replace("|", "/")))
+
     def void(self, figure, why):
         """Adds a row that says that nothing was found out."""
         self.rows.append(Row(figure, f"void: {str(why).splitlines()[0]}", "", "**void**"))

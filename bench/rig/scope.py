@@ -53,13 +53,14 @@ class Scope:
             for number in SIGNALS:
                 signal.signal(number, _interrupt)
 
-    def start(self, name, command, cores=None, environment=None):
-        """Starts a server on `cores`; its output goes to NAME.log in the folder."""
+    def start(self, name, command, cores=None, environment=None, is_told=False):
+        """Starts a server on `cores`; its output goes to NAME.log in the folder. One that
+        `is_told` hears us on its standard input."""
         log = self.folder / f"{name}.log"
         with log.open("ab") as output:
             child = subprocess.Popen(
                 [str(word) for word in command],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if is_told else subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 env={**os.environ, **(environment or {})},
