@@ -89,7 +89,7 @@ class Holders:
 
     def run(self):
         self.selector.register(0, selectors.EVENT_READ, None)
-        is_told, looked, began, again = False, 0.0, 0.0, 0
+        is_told, looked, began, again, opened = False, 0.0, 0.0, 0, 0
         while True:
             for key, _ in self.selector.select(0.02):
                 if key.data is None:
@@ -99,10 +99,11 @@ class Holders:
             now = time.monotonic()
             room = int((now - began) * COMING_AGAIN_A_SECOND) - again if is_told else OPENINGS_AT_ONCE
             for _ in range(min(room, self.count - len(self.due))):
-                again += is_told
+                again, opened = again + is_told, opened + 1
                 if not self.open():
                     break
-            if not is_told and len(self.due) >= self.count:
+            # Those who are answered at once never hold on all together.
+            if not is_told and (len(self.due) >= self.count or opened >= 2 * self.count):
                 print("held", flush=True)
                 is_told, began, again = True, now, 0
             if now - looked > 0.1:

@@ -20,7 +20,7 @@ GARBAGE = (
     lambda chance: b"HTTP/1.1 abc Nonsense\r\n\r\n",
     lambda chance: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\nhello",
     lambda chance: b"HTTP/2 200\r\nserver: nginx\r\n\r\nhello",
-    lambda chance: b"HTTP/1.1 200 OK\r\nX: " + b"a" * 500_000 + b"\r\n\r\n",
+    lambda chance: b"HTTP/1.1 200 OK\r\nX: " + b"a" * 2_000_000 + b"\r\n\r\n",
     lambda chance: b"HTTP/1.1 200 OK\r\nBad Name : x\x00\r\nContent-Length: 0\r\n\r\n",
     lambda chance: b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n",
     lambda chance: b"SSH-2.0-OpenSSH_9.2\r\n",

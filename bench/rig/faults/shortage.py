@@ -136,9 +136,9 @@ def memory_scan(options):
         on.begin(memory=f"{memory}M")
         on.gather(rate=2000, misses_every=0)
         before = on.part()["before"]
-        command_seconds = 3 if options.quick else 40
+        seconds = 3 if options.quick else 40
         on.gather(rate=2500, misses_every=2)
-        on.mark("during", command_seconds)
+        on.mark("during", seconds)
         figures = on.part()
         peak = process.resident_bytes_peak(on.pid) / MEGABYTE
         said = on.end()

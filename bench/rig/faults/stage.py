@@ -89,7 +89,8 @@ class Stage:
         command = [self.options.wick, *words, "--state", self.state]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         if done.returncode != 0:
-            self.broken.append(f"wick {words[0]} failed: {done.stderr.strip()}")
+            why = f"wick {words[0]} failed: {done.stderr.strip()}"
+            self.broken += [why] if why not in self.broken else []
         if words[0] == "upgrade" and done.returncode == 0:
             self.pid = int(re.search(r"process (\d+) serves", done.stdout)[1])
         return done.stdout.strip()

@@ -4,8 +4,8 @@
 //! through it.
 //! What is spoken there stands in the `server` crate.
 //! Invariants: 1. Nobody but its owner can ever connect to it. 2. A socket that somebody
-//! answers on is never replaced; one that was left behind is. 3. Only what was made here
-//! is removed.
+//! answers on is replaced by its successor alone; one that was left behind, by anybody.
+//! 3. Only what was made here is removed.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -72,10 +72,15 @@ pub(crate) struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Listens in a state folder. It must be called on a runtime.
-    pub(crate) fn open(state: &Path) -> Result<(Self, UnixListener), ControlError> {
+    /// Listens in a state folder, also in the place of another Wick that is known to leave. It
+    /// must be called on a runtime.
+    pub(crate) fn open(
+        state: &Path,
+        takes_over: bool,
+    ) -> Result<(Self, UnixListener), ControlError> {
         let path = state.join(NAME);
         match UnixStream::connect(&path) {
+            Ok(_) if takes_over => {}
             Ok(_) => return Err(ControlError::Taken(state.to_owned())),
             Err(error) if is_nobody(&error) => {}
             Err(error) => return Err(ControlError::Listen(path, error)),
@@ -87,9 +92,16 @@ impl ControlSocket {
     }
 }
 
+impl ControlSocket {
+    /// Whether it is still this one that is found.
+    pub(crate) fn is_in_place(&self) -> bool {
+        identity(&self.path).is_ok_and(|identity| identity == self.identity)
+    }
+}
+
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
+        if self.is_in_place() {
             // If it can't be removed, the next one replaces it.
             let _ = fs::remove_file(&self.path);
         }
@@ -262,19 +274,35 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let state = folder.path().join("state");
         let path = state.join(NAME);
-        let (first, listener) = ControlSocket::open(&state).expect("a free place");
+        let (first, listener) = ControlSocket::open(&state, false).expect("a free place");
         let mode = fs::metadata(&path).expect("the socket").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(&state).expect("the folder").count(), 1, "the closed door is gone");
-        let taken = ControlSocket::open(&state).err().expect("it is taken").to_string();
+        let taken = ControlSocket::open(&state, false).err().expect("it is taken").to_string();
         assert!(taken.contains("another Wick"), "{taken}");
 
         drop(listener);
-        let (second, _listener) = ControlSocket::open(&state).expect("nobody answers");
+        let (second, _listener) = ControlSocket::open(&state, false).expect("nobody answers");
         drop(first);
         assert!(path.exists(), "it is not the first one's any more");
         drop(second);
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_successor_is_found_while_the_one_before_still_answers() {
+        let state = tempfile::tempdir().expect("a folder");
+        let path = state.path().join(NAME);
+        let (before, _answers) = ControlSocket::open(state.path(), false).expect("a free place");
+        let (successor, _too) = ControlSocket::open(state.path(), true).expect("it takes over");
+        assert!(successor.is_in_place() && !before.is_in_place());
+        drop(before);
+        assert!(path.exists(), "at no moment is there none");
+        // If the successor fails, the one before takes its place back.
+        drop(successor);
+        assert!(!path.exists());
+        let (again, _again) = ControlSocket::open(state.path(), false).expect("a free place");
+        assert!(again.is_in_place());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! A Wick that takes another's place finds the folder taken: it serves without what is in it
 //! until the other has written all it had in memory, and let go.
 
+use base::complaint::complain;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -42,10 +43,10 @@ pub(crate) fn begin(plan: &Plan) -> Option<Disk> {
         index_bytes_max: usize::try_from(index_bytes).unwrap_or(usize::MAX),
         boot: boot(),
         unix_seconds: since_1970.as_secs(),
-        complain: Box::new(|line| eprintln!("wick: {line}")),
+        complain: Box::new(|line| complain(line)),
         secret: &hash_seed,
     });
-    begun.inspect_err(|error| eprintln!("wick: {}", explain(&folder, error))).ok()
+    begun.inspect_err(|error| complain(explain(&folder, error))).ok()
 }
 
 /// Why there is no tier, and what to do.

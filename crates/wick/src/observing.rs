@@ -8,6 +8,7 @@
 pub(crate) mod asking;
 pub(crate) mod log;
 
+use base::complaint::complain;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
@@ -81,7 +82,7 @@ impl Keeping {
             .name("history".into())
             .spawn(move || keep(&observing, &server, &stopped));
         if let Err(error) = &spawned {
-            eprintln!("wick: no history is kept, as there is no thread for it: {error}");
+            complain(format_args!("no history is kept, as there is no thread for it: {error}"));
         }
         Self { stop: Some(stop), thread: spawned.ok() }
     }
@@ -151,7 +152,7 @@ impl Scribe {
             self.history = None;
             let is_waiting = matches!(error, HistoryError::Taken(_));
             if !is_waiting && !std::mem::replace(&mut self.has_complained, true) {
-                eprintln!("wick: {error}");
+                complain(error);
             }
         }
     }

@@ -7,7 +7,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -34,11 +33,8 @@ use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
 use crate::upgrade::{Predecessor, Succession};
-use crate::{admin, announce, changes, control, descriptors, disk, memory, reload};
+use crate::{admin, announce, changes, descriptors, disk, memory, reload};
 
-/// How often and how long it is waited for a predecessor to close its control socket.
-const FREE_TRIES: u32 = 500;
-const FREE_INTERVAL: Duration = Duration::from_millis(10);
 /// Orders that may wait for the one that is carried out.
 const ORDERS_MAX: usize = 4;
 /// How long connections may take to notice that the grace is over.
@@ -154,6 +150,8 @@ pub(crate) struct Running {
     keeping: Option<Keeping>,
     control: Option<ControlSocket>,
     pub(crate) admin: Option<admin::Listening>,
+    /// What it hands on to us, if a successor fails that had taken its place.
+    orders: Option<Orders>,
     /// One for each of the plan's sites, in their order.
     pub(crate) started: Vec<Started>,
     /// Origins of earlier settings that still answer.
@@ -217,9 +215,10 @@ impl Running {
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
         tokio::spawn(server.clone().follow(shutdown.clone()));
-        take_place(predecessor, &plan.state).await?;
+        // Before the other one leaves: whoever asks next must find somebody.
+        let control = open_control(&plan, &server, orders.clone(), &shutdown, takes_over);
+        take_place(predecessor)?;
         let keeping = Some(Keeping::begin(&observing, &server));
-        let control = open_control(&plan, &server, orders, &shutdown);
         Ok(Self {
             plan,
             server,
@@ -233,6 +232,7 @@ impl Running {
             keeping,
             control,
             admin: None,
+            orders,
             started,
             leaving: JoinSet::new(),
             reloads: number,
@@ -335,6 +335,10 @@ impl Running {
             && let Some(notebook) = &self.notebook
         {
             notebook.take_back();
+        }
+        if self.control.as_ref().is_none_or(|control| !control.is_in_place()) {
+            let orders = self.orders.clone();
+            self.control = open_control(&self.plan, &self.server, orders, &self.shutdown, false);
         }
     }
 
@@ -515,10 +519,11 @@ fn open_control(
     server: &Arc<Server>,
     orders: Option<Orders>,
     shutdown: &Shutdown,
+    takes_over: bool,
 ) -> Option<ControlSocket> {
     // Without somebody to carry them out, orders are refused.
     let orders = orders.unwrap_or_else(|| mpsc::channel(1).0);
-    match ControlSocket::open(&plan.state) {
+    match ControlSocket::open(&plan.state, takes_over) {
         Ok((socket, listener)) => {
             tokio::spawn(server.clone().serve_control(listener, orders, shutdown.clone()));
             Some(socket)
@@ -531,22 +536,11 @@ fn open_control(
 }
 
 /// Tells the one before, if there is one, that somebody else serves now.
-async fn take_place(predecessor: Option<Predecessor>, state: &Path) -> Result<(), RunError> {
+fn take_place(predecessor: Option<Predecessor>) -> Result<(), RunError> {
     let Some(predecessor) = predecessor else { return Ok(()) };
     predecessor.dismiss()?;
     service::tell_of_succession();
-    until_free(state).await;
     Ok(())
-}
-
-/// Waits until the one before has closed the door through which it is asked.
-async fn until_free(state: &Path) {
-    for _ in 0..FREE_TRIES {
-        if control::connect(state).is_err() {
-            return;
-        }
-        tokio::time::sleep(FREE_INTERVAL).await;
-    }
 }
 
 async fn stop_all(started: &mut Vec<Started>, leaving: &mut JoinSet<()>) {

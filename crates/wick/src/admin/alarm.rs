@@ -3,6 +3,7 @@
 //! Invariants: 1. nobody waits for those who are told: what can't be told soon is left out and
 //! counted. 2. the address is never shown, since whoever knows it may write there.
 
+use base::complaint::complain;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -178,7 +179,7 @@ impl Alarm {
     }
 
     pub(crate) fn tell(&self, turn: Turn) {
-        eprintln!("wick: {}", Told::of(&turn).text.trim_start_matches("Wick: "));
+        complain(Told::of(&turn).text.trim_start_matches("Wick: "));
         self.counters.alerts.bump();
         if self.turns.try_send(turn).is_err() {
             self.counters.alerts_untold.bump();
@@ -192,7 +193,7 @@ async fn tell(plan: &AlarmPlan, turn: &Turn, counters: &AdminCounters) {
         && let Err(why) = run(program, &told).await
     {
         counters.alerts_untold.bump();
-        eprintln!("wick: the alert_command {} failed: {why}", program.display());
+        complain(format_args!("the alert_command {} failed: {why}", program.display()));
     }
     let Some(webhook) = &plan.webhook else { return };
     let json = serde_json::to_string(&told).unwrap_or_default();
@@ -206,7 +207,7 @@ async fn tell(plan: &AlarmPlan, turn: &Turn, counters: &AdminCounters) {
     }
     if let Err(why) = result {
         counters.alerts_untold.bump();
-        eprintln!("wick: the alert_webhook could not be told: {why}");
+        complain(format_args!("the alert_webhook could not be told: {why}"));
     }
 }
 

@@ -18,6 +18,7 @@ mod subjects;
 mod token;
 mod watch;
 
+use base::complaint::complain;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -180,7 +181,7 @@ impl Door {
             tokio::time::sleep(FREE_INTERVAL).await;
             tried = TcpListener::bind(address).await;
         }
-        let told = |error: io::Error| eprintln!("wick: {}", explain(setting, address, &error));
+        let told = |error: io::Error| complain(explain(setting, address, &error));
         tried.map_err(told).ok()
     }
 }
@@ -210,7 +211,7 @@ impl Listening {
     /// Waits for its end, after the signal to stop.
     pub(crate) fn join(self) {
         if self.thread.join().is_err() {
-            eprintln!("wick: the admin thread panicked; please report it");
+            complain("the admin thread panicked; please report it");
         }
     }
 }

@@ -77,6 +77,9 @@ fn visitors_notice_nothing_of_twenty_upgrades() {
         let next = upgrade(&state);
         assert_ne!(next, serving);
         std::mem::forget(std::mem::replace(&mut serving, next));
+        // Who asks the running Wick for something finds the next one at once.
+        let page = format!("http://{address}/");
+        assert_eq!(Wick::run(&["explain", &page, "--state", &state]).end().told(), "0 ");
         assert_eq!(body(&ask(address, "GET /")), "hello");
     }
     resting
