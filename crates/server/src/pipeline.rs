@@ -292,8 +292,7 @@ pub(crate) fn look(
     };
     let is_swept = standing == Standing::Swept || server.is_leaving();
     if is_for_strangers {
-        let is_current =
-            !server.is_leaving() && page.is_current(site, key.hash, reader.content);
+        let is_current = !server.is_leaving() && page.is_current(site, key.hash, reader.content);
         return judge_shared(page.clone(), judgement, is_current);
     }
     match judgement {

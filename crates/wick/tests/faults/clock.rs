@@ -24,7 +24,7 @@ fn field(answer: &str, name: &str) -> String {
     let lines = answer.lines().filter_map(|line| line.split_once(": "));
     let line =
         lines.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value).next();
-    line.unwrap_or_else(|| panic!("{name} in {answer}")).to_owned()
+    line.ok_or_else(|| format!("{name} in {answer}")).expect("it is told").to_owned()
 }
 
 fn dated(answer: &str) -> i64 {

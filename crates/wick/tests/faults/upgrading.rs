@@ -70,7 +70,7 @@ async fn ask_until_told(
         let Ok(ready) = client.ready().await else { return };
         client = ready;
         let number = answered.load(Ordering::Relaxed);
-        let target = if number % 2 == 0 { String::new() } else { number.to_string() };
+        let target = if number.is_multiple_of(2) { String::new() } else { number.to_string() };
         let request = Request::get(format!("https://a.test/{target}")).body(()).expect("a request");
         let Ok((answer, _)) = client.send_request(request, true) else { return };
         let answer = match answer.await {
