@@ -30,6 +30,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "fastcgi_record", body: targets::fastcgi::run_records },
     Target { name: "history", body: targets::history::run },
     Target { name: "http2_head", body: targets::http2_head::run },
+    Target { name: "http3_frames", body: targets::http3::run_frames },
+    Target { name: "http3_head", body: targets::http3::run_head },
     Target { name: "import_caddy", body: targets::import::run_caddy },
     Target { name: "import_htaccess", body: targets::import::run_htaccess },
     Target { name: "import_nginx", body: targets::import::run_nginx },

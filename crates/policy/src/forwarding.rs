@@ -44,6 +44,7 @@ pub fn to_origin(head: &RequestHead, peer: IpAddr, scheme: &str) -> Fields {
         Version::Http10 => "1.0 wick",
         Version::Http11 => "1.1 wick",
         Version::Http2 => "2.0 wick",
+        Version::Http3 => "3.0 wick",
     };
     fields.put(Name::Via, version);
     fields

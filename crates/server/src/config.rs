@@ -125,12 +125,12 @@ pub struct Limits {
     pub slowest: Slowest,
     /// Connections at one time.
     pub connections_max: usize,
-    /// Requests of one HTTP/2 connection at one time.
+    /// Requests of one connection of HTTP/2 or HTTP/3 at one time.
     pub streams_max: u32,
-    /// Streams that an HTTP/2 client may reset, at once and again in ten seconds. A page with
+    /// Streams that such a client may reset, at once and again in ten seconds. A page with
     /// hundreds of pictures that is left before it is whole makes a few hundred.
     pub resets_max: u32,
-    /// Frames that ask for nothing which an HTTP/2 client may send, at once and again in ten
+    /// Frames that ask for nothing which such a client may send, at once and again in ten
     /// seconds; what opens the window for bytes that it takes is on top of that.
     pub idle_frames_max: u32,
     /// Connections of one address at one time.

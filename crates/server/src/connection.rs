@@ -296,6 +296,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             wanted: framing.persistent && !self.server.is_closing(),
             version: self.head.version,
             takes_trailers: self.head.fields.has_member(Name::Te, "trailers"),
+            http3_port: self.peers.http3_port,
         };
         let has_body = framing.length != Length::None;
         let peers = self.peers.of_request(&self.server.proxies, &self.head.fields);
@@ -694,8 +695,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Tells the client why its request can't be read, and closes.
     async fn refuse(&mut self, error: HeadError) {
         let now = self.server.clock.now();
-        let persistence =
-            Persistence { wanted: false, version: Version::Http11, takes_trailers: false };
+        let persistence = Persistence { wanted: false, ..Persistence::default() };
         let reply = Reply::unreadable(error);
         // What is there of the head may be another request's.
         self.head = RequestHead::default();
@@ -769,7 +769,7 @@ async fn next_hints(early: &mut Option<mpsc::Receiver<ResponseHead>>) -> Option<
 }
 
 /// Polls once; `None` when it would have to wait.
-async fn poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+pub(crate) async fn poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
     poll_fn(|context| match Pin::new(&mut future).poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => Poll::Ready(None),

@@ -28,15 +28,21 @@ base::counters! {
         pub connections_cut: Counter,
         /// Connections on which HTTP/2 was spoken.
         pub connections_http2: Counter,
-        /// Connections of HTTP/2 ended because their clients reset too many streams, or sent too
-        /// many frames that ask for nothing.
+        /// Connections on which HTTP/3 was spoken.
+        pub connections_http3: Counter,
+        /// Clients of HTTP/3 that were asked to show that their address is theirs, because many
+        /// handshakes were under way.
+        pub addresses_asked: Counter,
+        /// Connections of HTTP/2 and HTTP/3 ended because their clients reset too many streams,
+        /// or sent too many frames that ask for nothing.
         pub connections_calmed: Counter,
-        /// Streams of HTTP/2 that were reset: malformed, refused, too large, late, or broken off.
+        /// Streams of HTTP/2 and HTTP/3 that were reset: malformed, refused, too large, late, or
+        /// broken off.
         pub streams_reset: Counter,
-        /// Streams of HTTP/2 refused unread, because those of the same client that were reset are
-        /// still under way.
+        /// Streams of HTTP/2 and HTTP/3 refused unread, because those of the same client that were
+        /// reset are still under way.
         pub streams_refused: Counter,
-        /// Streams of HTTP/2 ended because their clients took nothing of the answer.
+        /// Streams of HTTP/2 and HTTP/3 ended because their clients took nothing of the answer.
         pub streams_late: Counter,
         /// TLS handshakes that came to nothing.
         pub handshakes_failed: Counter,

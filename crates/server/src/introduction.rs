@@ -50,7 +50,7 @@ impl Peers {
     /// Both ends of a connection as the system tells them.
     pub(crate) fn new(peer: SocketAddr, local: SocketAddr, scheme: &'static str) -> Self {
         let is_here = peer.ip().to_canonical().is_loopback();
-        Self { peer, local, scheme, is_here }
+        Self { peer, local, scheme, is_here, http3_port: 0 }
     }
 
     /// The ends of a request, which a trusted proxy may have sent on for somebody.

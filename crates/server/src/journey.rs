@@ -39,6 +39,8 @@ pub(crate) struct Peers {
     pub(crate) scheme: &'static str,
     /// Whether a program on this machine asks: as the connection tells, not a field.
     pub(crate) is_here: bool,
+    /// On which port the same visitor finds HTTP/3; 0: on none that is told.
+    pub(crate) http3_port: u16,
 }
 
 /// A request on its way to the origin, or to somebody who is already there.

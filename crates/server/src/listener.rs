@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use base::network::Block;
@@ -35,6 +36,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Listener {
     socket: std::net::TcpListener,
     is_for_tls: bool,
+    /// On which port HTTP/3 is spoken to the same visitors; 0: on none.
+    http3_port: Arc<AtomicU16>,
 }
 
 impl Listener {
@@ -54,13 +57,19 @@ impl Listener {
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
-        Ok(Self { socket: socket.into(), is_for_tls: false })
+        Ok(Self { socket: socket.into(), is_for_tls: false, http3_port: Arc::default() })
     }
 
     /// The same for visitors who come by TLS, if the server has any.
     #[must_use]
     pub fn for_tls(self) -> Self {
         Self { is_for_tls: true, ..self }
+    }
+
+    /// Tells visitors on which port they find HTTP/3, as long as there is one.
+    #[must_use]
+    pub fn telling(self, http3_port: Arc<AtomicU16>) -> Self {
+        Self { http3_port, ..self }
     }
 
     /// A socket that listens already, opened by somebody else. Several of ours may share it.
@@ -71,7 +80,7 @@ impl Listener {
         let socket = socket.try_clone()?;
         SockRef::from(&socket).set_tcp_nodelay(true)?;
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, is_for_tls: false })
+        Ok(Self { socket, is_for_tls: false, http3_port: Arc::default() })
     }
 
     /// Another handle on the socket, for whoever is to listen on it next.
@@ -130,7 +139,7 @@ impl Listener {
                         true => io.local_addr().unwrap_or(address),
                         false => address,
                     };
-                    let peers = Peers::new(peer, local, "http");
+                    let mut peers = Peers::new(peer, local, "http");
                     let panics = &server.counters.panics;
                     if server.proxies.introduces(peer.ip()) {
                         let introduced = server.clone().serve_introduced(io, peers, tls.clone());
@@ -138,6 +147,10 @@ impl Listener {
                         continue;
                     }
                     let Ok(seat) = server.seat(peers) else { continue };
+                    // A proxy would tell it to others, who don't come to us.
+                    if tls.is_some() && !server.proxies.trusts(peer.ip()) {
+                        peers.http3_port = self.http3_port.load(Ordering::Relaxed);
+                    }
                     // Nothing more of it than this lives as long as the connection.
                     let leave = move |()| drop(seat);
                     match &tls {

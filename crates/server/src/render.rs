@@ -9,15 +9,18 @@ use wire::{Name, ResponseHead, Version};
 
 use crate::reply::{Head, Payload, Reply};
 use crate::request_id::{self, RequestId};
+use crate::streams;
 
 /// What the client's version and wishes mean for the connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Persistence {
     /// Whether another request may follow.
     pub(crate) wanted: bool,
     pub(crate) version: Version,
     /// Whether the client said that it wants to see trailers.
     pub(crate) takes_trailers: bool,
+    /// Where HTTP/3 is spoken to the same client; 0: nowhere.
+    pub(crate) http3_port: u16,
 }
 
 /// Appends everything up to the body.
@@ -58,6 +61,11 @@ pub(crate) fn head(out: &mut Vec<u8>, reply: &Reply, persistence: Persistence, n
             out.extend_from_slice(b"connection: keep-alive\r\n");
         }
         _ => {}
+    }
+    if persistence.http3_port != 0 {
+        out.extend_from_slice(b"alt-svc: ");
+        streams::head::push_alternative(out, persistence.http3_port);
+        out.extend_from_slice(b"\r\n");
     }
     out.extend_from_slice(b"\r\n");
 }

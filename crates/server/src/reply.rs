@@ -18,6 +18,7 @@ use wire::{Body, BodyError, Codings, Fields, Name, ResponseHead};
 use crate::coding::coded::Coded;
 use crate::coding::passing;
 use crate::journey::Journey;
+use crate::observer::Outcome;
 use crate::page::Page;
 use crate::{parts, render};
 
@@ -80,6 +81,11 @@ impl Payload {
 }
 
 impl Reply {
+    /// What who wants to know is told of it: what came of the request, and bytes of the body.
+    pub(crate) fn seen(&self) -> (Outcome, u64) {
+        (Outcome::of(self), self.payload.length().unwrap_or_default())
+    }
+
     /// A request that could not be read; the connection closes behind it.
     pub(crate) fn unreadable(error: HeadError) -> Self {
         let verdict = Verdict::Refused(RefuseReason::BadFraming);

@@ -35,7 +35,7 @@ fn url_by(scheme: &str, port: u16, address: SocketAddr) -> String {
 
 /// Where it listens, what was found, and what to do next.
 pub(crate) fn start(running: &Running) -> String {
-    let Running { plan, addresses, addresses_tls, found, .. } = running;
+    let Running { plan, addresses, addresses_tls, addresses_http3, found, .. } = running;
     let mut text = String::new();
     for line in found {
         let _ = writeln!(text, "  {line}");
@@ -59,6 +59,9 @@ pub(crate) fn start(running: &Running) -> String {
     for (address, url) in plain.chain(tls) {
         let all = if address.ip().is_unspecified() { "   (and all other addresses)" } else { "" };
         let _ = writeln!(text, "  listening {url}{all}");
+    }
+    for address in addresses_http3 {
+        let _ = writeln!(text, "  HTTP/3    {address} over UDP");
     }
     if let Some(page) = first_page(running) {
         let try_it = format!("curl -sD- -o /dev/null {page}");
@@ -158,13 +161,17 @@ fn troubles(server: &Server, log_lost: u64) -> Vec<(u64, &'static str)> {
         (counters.handshakes_failed.read(), "TLS handshakes came to nothing"),
         (
             counters.connections_calmed.read(),
-            "HTTP/2 connections were closed: their clients sent too much that asks for nothing",
+            "HTTP/2 or HTTP/3 connections were closed: their clients sent too much that asks for nothing",
         ),
         (
             counters.streams_refused.read(),
-            "HTTP/2 requests were refused: their clients had reset too many still under way",
+            "HTTP/2 or HTTP/3 requests were refused: their clients had reset too many still under way",
         ),
-        (counters.streams_late.read(), "HTTP/2 answers were given up: nobody took them"),
+        (counters.streams_late.read(), "HTTP/2 or HTTP/3 answers were given up: nobody took them"),
+        (
+            counters.addresses_asked.read(),
+            "HTTP/3 clients were asked to show that their address is theirs: many came at once",
+        ),
         (
             counters.accept_failures.read(),
             "connections could not be accepted: raise the limit on open files",

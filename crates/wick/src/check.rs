@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use base::amount::show_bytes;
 use origin::{Origin, OriginError};
-use server::Listener;
+use server::{Http3Listener, Listener};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::admin;
@@ -19,7 +19,7 @@ use crate::arguments::Serve;
 use crate::certificates;
 use crate::changes;
 use crate::disk;
-use crate::listening::explain_listen;
+use crate::listening::{explain_http3, explain_listen};
 use crate::plan::{Plan, SitePlan};
 use crate::run::{RunError, single_threaded};
 use crate::sites::Started;
@@ -83,6 +83,12 @@ fn say_machine(plan: &Plan, wrong: &mut Vec<String>) {
     }
     if let Err(error) = admin::probe(&plan.admin) {
         wrong.push(error.to_string());
+    }
+    for &address in plan.listen_tls.iter().filter(|_| plan.http3) {
+        match Http3Listener::bind(address) {
+            Ok(_) => say(&format!("listen      {address} over UDP (free, HTTP/3)\n")),
+            Err(error) => wrong.push(explain_http3(address, &error)),
+        }
     }
     say(&format!("memory      {} for the cache\n", show_bytes(plan.memory_bytes)));
     say(&format!("threads     {}\n", plan.threads));

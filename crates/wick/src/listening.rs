@@ -4,15 +4,22 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use base::Shutdown;
 use base::complaint::complain;
-use server::{Listener, Server};
+use futures_util::FutureExt;
+use futures_util::future::{join, join_all};
+use server::{Http3Listener, Listener, Server};
 
 use crate::plan::Plan;
 use crate::run::{RunError, single_threaded};
 use crate::service::Inherited;
+
+/// How often it is seen whether another Wick has left its UDP port.
+const FREE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What is served.
 #[derive(Default)]
@@ -21,6 +28,8 @@ pub(crate) struct Listening {
     pub(crate) addresses: Vec<SocketAddr>,
     /// For HTTPS.
     pub(crate) addresses_tls: Vec<SocketAddr>,
+    /// For HTTP/3, over UDP.
+    pub(crate) addresses_http3: Vec<SocketAddr>,
     /// Handles on all sockets.
     pub(crate) sockets: Vec<OwnedFd>,
     pub(crate) threads: Vec<JoinHandle<()>>,
@@ -59,44 +68,86 @@ fn is_other_family(error: &io::Error) -> bool {
     matches!(number, Some(rustix::io::Errno::AFNOSUPPORT | rustix::io::Errno::ADDRNOTAVAIL))
 }
 
+/// An address of HTTP/3.
+struct Http3 {
+    address: SocketAddr,
+    /// None: another Wick, whose place this one takes, has it yet.
+    listener: Option<Http3Listener>,
+    /// Where visitors of HTTPS are told of it from.
+    told: Arc<AtomicU16>,
+}
+
+/// What one thread listens on.
+#[derive(Default)]
+struct Doors {
+    listeners: Vec<Listener>,
+    http3: Vec<Http3>,
+}
+
 /// Binds every address once a thread, unless it was opened for us, and starts the threads.
+/// HTTP/3 has one socket for each address: one who `takes_over` has it when the other has left.
 pub(crate) fn begin(
     plan: &Plan,
+    takes_over: bool,
     inherited: &Inherited,
     server: &Arc<Server>,
     [shutdown, abandon]: [&Shutdown; 2],
 ) -> Result<Listening, RunError> {
     let mut listening = Listening::default();
-    let mut by_thread: Vec<Vec<Listener>> = (0..plan.threads).map(|_| Vec::new()).collect();
+    let mut by_thread: Vec<Doors> = (0..plan.threads).map(|_| Doors::default()).collect();
     for wanted in there(&plan.listen, inherited) {
-        let address = bind(wanted, false, inherited, &mut by_thread, &mut listening.sockets)?;
+        let address = bind(wanted, None, inherited, &mut by_thread, &mut listening.sockets)?;
         listening.addresses.push(address);
     }
     for wanted in there(&plan.listen_tls, inherited) {
-        let address = bind(wanted, true, inherited, &mut by_thread, &mut listening.sockets)?;
+        let told = Arc::<AtomicU16>::default();
+        let (doors, sockets) = (&mut by_thread, &mut listening.sockets);
+        let address = bind(wanted, Some(&told), inherited, doors, sockets)?;
+        let http3 = plan.http3.then(|| bind_http3(address, takes_over, told)).flatten();
+        if let Some(http3) = http3 {
+            // Not all on the first, and not where the main thread would be, if there are more.
+            let thread = (listening.addresses_http3.len() + 1) % by_thread.len();
+            by_thread[thread].http3.push(http3);
+            listening.addresses_http3.push(address);
+        }
         listening.addresses_tls.push(address);
     }
     if let Some(address) = listening.addresses_tls.first() {
         server.set_tls_port(address.port());
     }
-    for (number, listeners) in by_thread.into_iter().enumerate() {
+    for (number, doors) in by_thread.into_iter().enumerate() {
         let (server, shutdown, abandon) = (server.clone(), shutdown.clone(), abandon.clone());
         let runtime = single_threaded()?;
         let thread = std::thread::Builder::new()
             .name(format!("serve-{number}"))
-            .spawn(move || runtime.block_on(serve_all(listeners, server, shutdown, abandon)))
+            .spawn(move || runtime.block_on(serve_all(doors, server, shutdown, abandon)))
             .map_err(|error| RunError::System("a thread", error))?;
         listening.threads.push(thread);
     }
     Ok(listening)
 }
 
-/// Binds one address; returns it with its port.
+/// Binds one address over UDP. Without it a site is served too.
+fn bind_http3(address: SocketAddr, takes_over: bool, told: Arc<AtomicU16>) -> Option<Http3> {
+    match Http3Listener::bind(address) {
+        Ok(listener) => Some(Http3 { address, listener: Some(listener), told }),
+        Err(error) if takes_over && error.kind() == io::ErrorKind::AddrInUse => {
+            Some(Http3 { address, listener: None, told })
+        }
+        Err(error) => {
+            eprintln!("wick: {}", explain_http3(address, &error));
+            None
+        }
+    }
+}
+
+/// Binds one address; returns it with its port. `tls`: for visitors who come by it, who are told
+/// of HTTP/3 from there.
 fn bind(
     wanted: SocketAddr,
-    is_for_tls: bool,
+    tls: Option<&Arc<AtomicU16>>,
     inherited: &Inherited,
-    by_thread: &mut [Vec<Listener>],
+    by_thread: &mut [Doors],
     handles: &mut Vec<OwnedFd>,
 ) -> Result<SocketAddr, RunError> {
     let failed = |error| RunError::Listen(wanted, error);
@@ -114,19 +165,18 @@ fn bind(
             handles.push(listener.handle().map_err(failed)?);
         }
         let thread = number % by_thread.len();
-        by_thread[thread].push(if is_for_tls { listener.for_tls() } else { listener });
+        by_thread[thread].listeners.push(match tls {
+            Some(http3_port) => listener.for_tls().telling(http3_port.clone()),
+            None => listener,
+        });
     }
     Ok(address)
 }
 
 /// One thread's work.
-async fn serve_all(
-    listeners: Vec<Listener>,
-    server: Arc<Server>,
-    shutdown: Shutdown,
-    abandon: Shutdown,
-) {
-    let serving = listeners.into_iter().map(|listener| {
+async fn serve_all(doors: Doors, server: Arc<Server>, shutdown: Shutdown, abandon: Shutdown) {
+    let http3 = doors.http3.into_iter().map(|it| it.serve(server.clone(), shutdown.clone()));
+    let serving = doors.listeners.into_iter().map(|listener| {
         let (server, shutdown) = (server.clone(), shutdown.clone());
         async move {
             if let Err(error) = listener.serve(server, shutdown).await {
@@ -134,11 +184,43 @@ async fn serve_all(
             }
         }
     });
-    futures_util::future::join_all(serving).await;
+    let serving = join(join_all(serving), join_all(http3));
     // What is left when this returns goes with the thread's runtime.
     tokio::select! {
-        () = server.drained() => {}
+        () = serving.then(|_| server.drained()) => {}
         () = abandon.begun() => {}
+    }
+}
+
+impl Http3 {
+    /// Serves from when the address can be had to the stop.
+    async fn serve(self, server: Arc<Server>, shutdown: Shutdown) {
+        let mut listener = self.listener;
+        let served = loop {
+            match listener.map_or_else(|| Http3Listener::bind(self.address), Ok) {
+                Ok(listener) => break listener.serve(server, self.told, shutdown).await,
+                Err(error) if error.kind() != io::ErrorKind::AddrInUse => break Err(error),
+                Err(_) => listener = None,
+            }
+            tokio::select! {
+                () = tokio::time::sleep(FREE_INTERVAL) => {}
+                () = shutdown.begun() => return,
+            }
+        };
+        if let Err(error) = served {
+            eprintln!("wick: {}", explain_http3(self.address, &error));
+        }
+    }
+}
+
+pub(crate) fn explain_http3(address: SocketAddr, error: &io::Error) -> String {
+    let port = address.port();
+    match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "HTTP/3 is not served on {address}: something has that UDP port already; stop it \
+             (\"ss -lunp sport = :{port}\" names it), or set http3 = false"
+        ),
+        _ => format!("HTTP/3 is not served on {address} ({error}): see to it or set http3 = false"),
     }
 }
 

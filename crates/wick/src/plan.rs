@@ -40,6 +40,8 @@ const TUNNELS: usize = 1024;
 pub(crate) struct Plan {
     pub(crate) listen: Vec<SocketAddr>,
     pub(crate) listen_tls: Vec<SocketAddr>,
+    /// Whether HTTP/3 is spoken where HTTPS is.
+    pub(crate) http3: bool,
     /// How certificates are got.
     pub(crate) acme: AcmePlan,
     pub(crate) memory_bytes: u64,
@@ -203,6 +205,7 @@ impl Plan {
         Self {
             listen: vec![listen],
             listen_tls: Vec::new(),
+            http3: true,
             acme: AcmePlan::default(),
             memory_bytes: MEMORY_BYTES,
             disk_bytes: None,
@@ -269,6 +272,7 @@ impl Plan {
         Ok(Self {
             listen,
             listen_tls,
+            http3: settings.http3.unwrap_or(true),
             acme,
             memory_bytes,
             disk_bytes,

@@ -113,6 +113,7 @@ impl Plan {
         [
             ("listen", listen(self), listen(other)),
             ("listen_tls", listen_tls(self), listen_tls(other)),
+            ("http3", self.http3.to_string(), other.http3.to_string()),
             ("memory", show_bytes(self.memory_bytes), show_bytes(other.memory_bytes)),
             ("disk", format!("{:?}", self.disk_bytes), format!("{:?}", other.disk_bytes)),
             ("threads", self.threads.to_string(), other.threads.to_string()),

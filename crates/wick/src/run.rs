@@ -141,6 +141,8 @@ pub(crate) struct Running {
     pub(crate) server: Arc<Server>,
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) addresses_tls: Vec<SocketAddr>,
+    /// Over UDP.
+    pub(crate) addresses_http3: Vec<SocketAddr>,
     pub(crate) certificates: Option<Certificates>,
     pub(crate) found: Vec<String>,
     pub(crate) log: Option<AccessLog>,
@@ -203,15 +205,17 @@ impl Running {
         found.extend(disk::open(&server, &plan, &shutdown).await);
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
-        let listening = listening::begin(&plan, &inherited, &server, [&shutdown, &abandon]);
-        let Listening { addresses, addresses_tls, sockets, threads } = match listening {
-            Ok(listening) => listening,
-            Err(error) => {
-                shutdown.begin();
-                stop_all(&mut started, &mut JoinSet::new()).await;
-                return Err(error);
-            }
-        };
+        let listening =
+            listening::begin(&plan, takes_over, &inherited, &server, [&shutdown, &abandon]);
+        let Listening { addresses, addresses_tls, addresses_http3, sockets, threads } =
+            match listening {
+                Ok(listening) => listening,
+                Err(error) => {
+                    shutdown.begin();
+                    stop_all(&mut started, &mut JoinSet::new()).await;
+                    return Err(error);
+                }
+            };
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
         tokio::spawn(server.clone().follow(shutdown.clone()));
@@ -224,6 +228,7 @@ impl Running {
             server,
             addresses,
             addresses_tls,
+            addresses_http3,
             certificates,
             found,
             log,

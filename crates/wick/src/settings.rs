@@ -36,6 +36,9 @@ pub(crate) struct Settings {
     /// Addresses to listen on for HTTPS; one, or a list. Default: none; with `--domain` port 443
     /// of all addresses.
     pub(crate) listen_tls: Option<OneOrMany<SocketAddr>>,
+    /// Whether HTTP/3 is spoken too wherever HTTPS is, on the same port over UDP; visitors are
+    /// told by `Alt-Svc`. A firewall must let UDP through to that port. Default: `true`.
+    pub(crate) http3: Option<bool>,
     /// Where certificates are got for the hosts of sites that have none of their own: the
     /// directory of a CA that speaks ACME, or a list of which the next is asked when one fails.
     /// Whoever uses this agrees to the CA's terms. Default:

@@ -7,13 +7,15 @@
 pub mod address;
 pub mod body;
 pub mod coding;
+pub mod decoded;
 pub mod fastcgi;
 pub mod fields;
 pub mod h1;
-pub mod h2;
+pub mod h3;
 pub mod message;
 pub mod name;
 pub mod proxy;
+pub mod qpack;
 
 pub use address::push_address;
 pub use body::{Body, BodyError};

@@ -14,6 +14,8 @@ pub enum Version {
     Http11,
     /// HTTP/2: many requests at once.
     Http2,
+    /// HTTP/3: the same over QUIC.
+    Http3,
 }
 
 /// A request line with its fields, normalised.

@@ -12,7 +12,7 @@ use wire::h1::{FIELDS_MAX, Framing, HeadError, HeadLimits, Length, read_head};
 pub(crate) fn run(input: &[u8]) {
     let Some((parts, has_body)) = request(input) else { return };
     let (mut head, limits) = (RequestHead::default(), HeadLimits::default());
-    match wire::h2::read_head(&parts, has_body, &mut head, &limits) {
+    match wire::decoded::read_head(&parts, has_body, &mut head, &limits) {
         Ok(framing) => check(&head, framing),
         Err(error) => assert!((400..=599).contains(&error.status())),
     }

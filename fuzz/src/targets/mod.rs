@@ -9,6 +9,7 @@ pub(crate) mod disk;
 pub(crate) mod fastcgi;
 pub(crate) mod history;
 pub(crate) mod http2_head;
+pub(crate) mod http3;
 pub(crate) mod import;
 pub(crate) mod machine;
 pub(crate) mod proxies;

@@ -53,6 +53,7 @@ pub(crate) fn encode(
         Version::Http10 => b"HTTP/1.0",
         Version::Http11 => b"HTTP/1.1",
         Version::Http2 => b"HTTP/2.0",
+        Version::Http3 => b"HTTP/3.0",
     };
     put("SERVER_PROTOCOL", protocol);
     put("REQUEST_SCHEME", call.scheme.as_bytes());

@@ -14,7 +14,8 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::Server;
-use crate::http2::meter::{Excess, Meter};
+use crate::http2::meter::Meter;
+use crate::streams::allowance::Excess;
 use crate::watch::Watch;
 
 /// So much leaves together.

@@ -6,13 +6,13 @@
 //! here they are looked at at once. Law: RFC 9113 §4.1, §10.5.
 //! Invariant: the same is counted however the bytes were cut.
 
+use crate::streams::allowance::{Allowance, Excess};
+
 /// So many bytes come before the first frame: the preface.
 const PREFACE_BYTES: usize = 24;
 /// Each so many bytes that a client takes let it send one more frame: its window is opened by
 /// frames, while answers to PING and SETTINGS are too short to pay for the next.
 const BYTES_A_FRAME: usize = 64;
-/// In this time an empty allowance is full again.
-const REFILL_MS: u64 = 10_000;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -20,16 +20,6 @@ const RST_STREAM: u8 = 3;
 const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
-
-/// What a client sent too much of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Excess {
-    /// RST_STREAM.
-    Resets,
-    /// Frames that bring nothing: SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA, pieces
-    /// of one head, and what nobody knows.
-    Idle,
-}
 
 /// Finds the frames in bytes that pass.
 #[derive(Default)]
@@ -131,41 +121,11 @@ impl Meter {
             HEADERS => return Ok(()),
             DATA if length(header) > 0 || flags & END_STREAM != 0 => return Ok(()),
             RST_STREAM => (&mut self.resets, Excess::Resets),
+            // SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA, pieces of one head, and what
+            // nobody knows.
             _ => (&mut self.idle, Excess::Idle),
         };
         if allowance.take(ticks_ms) { Ok(()) } else { Err(excess) }
-    }
-}
-
-/// So many, and again that many in [`REFILL_MS`].
-struct Allowance {
-    most: u32,
-    left: u32,
-    filled_ticks_ms: u64,
-}
-
-impl Allowance {
-    fn new(most: u32, ticks_ms: u64) -> Self {
-        Self { most, left: most, filled_ticks_ms: ticks_ms }
-    }
-
-    /// Takes one; the clock is read only when none are left.
-    fn take(&mut self, ticks_ms: impl Fn() -> u64) -> bool {
-        if self.left == 0 {
-            let now = ticks_ms();
-            let passed = now.saturating_sub(self.filled_ticks_ms).min(REFILL_MS);
-            self.left = (u64::from(self.most) * passed / REFILL_MS) as u32;
-            if self.left == 0 {
-                return false;
-            }
-            self.filled_ticks_ms = now;
-        }
-        self.left -= 1;
-        true
-    }
-
-    fn give(&mut self, more: u32) {
-        self.left = self.left.saturating_add(more).min(self.most);
     }
 }
 
@@ -174,6 +134,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::streams::allowance::REFILL_MS;
 
     fn frame(length: usize, kind: u8, flags: u8) -> Vec<u8> {
         let mut bytes = vec![0, (length >> 8) as u8, length as u8, kind, flags, 0, 0, 0, 1];

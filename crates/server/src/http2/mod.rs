@@ -6,23 +6,21 @@
 //! ```
 //!
 //! Frames, header compression and flow control are the `h2` crate's; what a request is and what
-//! it may cost is decided here and in `wire::h2`. [`link`] gathers frames into few writes and
-//! counts those that ask for nothing; [`stream`] answers; [`upload`] is a request's body.
+//! it may cost is decided in [`crate::streams`]. [`link`] gathers frames into few writes and
+//! counts those that ask for nothing; [`stream`] is a stream as it is seen from there.
 //! Law: RFC 9113.
 //! Invariants: 1. a connection never has more requests under way than it may have streams,
 //! however many of them its client resets: what was asked of an origin goes on until it
 //! answers. 2. an answer in memory is never copied for a client that doesn't take it.
 
-mod head;
 mod link;
 mod meter;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod upload;
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -32,33 +30,22 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use h2::server::{Builder, SendResponse};
-use h2::{Reason, RecvStream};
-use http::{Method, Request};
-use http_body_util::BodyExt;
+use h2::{Reason, RecvStream, SendStream};
+use http::Request;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use wire::h1::{Framing, HeadLimits, Length};
-use wire::{Name, RequestHead};
 
 use crate::Server;
-use crate::access::Begun;
-use crate::connection::EARLY_MAX;
 use crate::http2::link::{Link, Signals};
-use crate::http2::stream::{Answering, PIECE_BYTES};
-use crate::http2::upload::Upload;
-use crate::journey::{Journey, Peers};
-use crate::observer::Outcome;
-use crate::pipeline::{self, Errand, Turn};
-use crate::reply::Reply;
+use crate::journey::Peers;
+use crate::streams::answer::{PIECE_BYTES, Rest};
+use crate::streams::{Answer, Received, Reception, STREAM_WINDOW_BYTES, Scratch, upload};
 use crate::watch::Place;
 
 /// What a client says first. HTTP/1.1 has no such method, so nobody else begins like that.
 pub(crate) const PREFACE_START: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 
-/// What a client may send of one request's body before the origin has taken any.
-const STREAM_WINDOW_BYTES: u32 = 64 << 10;
-/// The same of all requests of a connection together.
+/// What a client may send of all bodies together before an origin has taken any.
 const CONNECTION_WINDOW_BYTES: u32 = 128 << 10;
 /// Frames are no larger, either way, and so are the buffers for them.
 const FRAME_BYTES_MAX: u32 = 16 << 10;
@@ -68,8 +55,6 @@ const HEADER_TABLE_BYTES: u32 = 4 << 10;
 const MALFORMED_MAX: usize = 256;
 /// How long the last word to a client may take.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-type Answer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Serves a connection on which HTTP/2 is spoken from its first byte on: known from what the
 /// client chose (ALPN), or from `first`, which was read already.
@@ -89,14 +74,12 @@ where
     let Some(frames) = begun.await else { return };
     server.counters.connections_http2.bump();
     let connection = Connection {
-        server,
+        reception: Reception::new(server, peers),
         frames,
         signals,
-        peers,
         place,
         answers: FuturesUnordered::new(),
-        head: RequestHead::default(),
-        key: Vec::new(),
+        scratch: Scratch::default(),
         phase: Phase::Begun,
         is_leaving: false,
     };
@@ -121,15 +104,13 @@ fn settings(server: &Server) -> Builder {
 }
 
 struct Connection<S> {
-    server: Arc<Server>,
+    reception: Reception,
     frames: h2::server::Connection<Link<S>, Bytes>,
     signals: Arc<Signals>,
-    peers: Peers,
     place: Place,
     /// Requests under way, from their heads to the last bytes of their answers.
     answers: FuturesUnordered<Answer>,
-    head: RequestHead,
-    key: Vec<u8>,
+    scratch: Scratch,
     phase: Phase,
     /// Whether the client was told to ask for nothing more.
     is_leaving: bool,
@@ -167,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             End::Closed => {}
             End::Late => self.leave(Reason::NO_ERROR).await,
             End::Excess => {
-                self.server.counters.connections_calmed.bump();
+                self.reception.server.counters.connections_calmed.bump();
                 self.leave(Reason::ENHANCE_YOUR_CALM).await;
             }
         }
@@ -190,25 +171,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Does all that can be done now. Frames are gathered meanwhile and leave at its end.
     fn turn(&mut self, context: &mut Context<'_>) -> Poll<End> {
         let mut now = None;
-        if !self.is_leaving && self.server.is_closing() {
+        if !self.is_leaving && self.reception.server.is_closing() {
             self.is_leaving = true;
             self.frames.graceful_shutdown();
         }
         self.signals.cork();
         loop {
             while let Poll::Ready(Some(())) = self.answers.poll_next_unpin(context) {
-                now.get_or_insert_with(|| self.server.clock.now());
+                now.get_or_insert_with(|| self.reception.server.clock.now());
             }
             match self.frames.poll_accept(context) {
                 Poll::Ready(Some(Ok((request, respond)))) => {
-                    let now = *now.get_or_insert_with(|| self.server.clock.now());
+                    let now = *now.get_or_insert_with(|| self.reception.server.clock.now());
                     if let Some(answer) = self.receive(request, respond, now) {
                         self.answers.push(answer);
                     }
                 }
                 Poll::Ready(Some(Err(error))) => {
                     if error.reason() == Some(Reason::ENHANCE_YOUR_CALM) && error.is_library() {
-                        self.server.counters.connections_calmed.bump();
+                        self.reception.server.counters.connections_calmed.bump();
                     }
                     return Poll::Ready(End::Closed);
                 }
@@ -237,7 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.phase = Phase::Flushing;
             return;
         }
-        let limits = &self.server.limits;
+        let limits = &self.reception.server.limits;
         let (phase, within) = match (has_answers, has_streams, is_midway) {
             (true, _, _) => (Phase::Busy, None),
             (_, true, _) => (Phase::Flushing, Some(limits.write_timeout)),
@@ -252,7 +233,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         match within {
             None => self.place.clear(),
             Some(within) => {
-                let now = now.unwrap_or_else(|| self.server.clock.now());
+                let now = now.unwrap_or_else(|| self.reception.server.clock.now());
                 self.place.set(now.ticks_ms + within.as_millis() as u64);
             }
         }
@@ -265,7 +246,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         mut respond: SendResponse<Bytes>,
         now: Now,
     ) -> Option<Answer> {
-        let server = &self.server;
+        let server = &self.reception.server;
         if self.answers.len() >= server.limits.streams_max as usize {
             // Its client has reset streams that are still under way at an origin.
             server.counters.streams_refused.bump();
@@ -274,98 +255,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let (parts, incoming) = request.into_parts();
         let has_body = !incoming.is_end_stream();
-        let limits = HeadLimits {
-            head_bytes_max: server.limits.head_bytes_max,
-            target_bytes_max: server.limits.target_bytes_max,
-        };
-        let mut answering = Answering {
-            server: server.clone(),
-            respond,
-            line: None,
-            watched: None,
-            id: None,
-            is_head: parts.method == Method::HEAD,
-            takes_trailers: false,
-        };
-        let framing = match wire::h2::read_head(&parts, has_body, &mut self.head, &limits) {
-            Ok(framing) => framing,
-            Err(error) => {
-                let reply = Reply::unreadable(error);
-                self.head = RequestHead::default();
-                let rest = self.begin(answering, reply, now);
-                return finish(rest, incoming, has_body);
+        let scratch = &mut self.scratch;
+        match self.reception.receive(&parts, incoming, has_body, respond, scratch, now) {
+            Received::Arrived(answering, reply, unread) => {
+                let seen = reply.seen();
+                let rest = answering.begin_now(reply, now);
+                self.reception.observe(&self.scratch, now, seen);
+                finish(rest, unread)
             }
-        };
-        answering.takes_trailers = self.head.fields.has_member(Name::Te, "trailers");
-        let peers = self.peers.of_request(&server.proxies, &self.head.fields);
-        let peer = peers.peer.ip();
-        let id = server.name_request(self.peers, &mut self.head.fields);
-        answering.id = id;
-        answering.line = server.access.as_ref().map(|_| Begun::of(&self.head, peer, id, now));
-        let limit = server.limits.body_bytes_max;
-        let turn = match framing.length {
-            Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
-            length => {
-                let (has_body, key) = (length != Length::None, &mut self.key);
-                pipeline::depart(server, &mut self.head, has_body, now, key, peers)
-            }
-        };
-        match turn {
-            Turn::Arrived(reply) => {
-                let rest = self.begin(answering, reply, now);
-                finish(rest, incoming, has_body)
-            }
-            Turn::Onward(errand) => {
-                let body = has_body.then_some(incoming);
-                answering.watched = server.watch(&self.head, now);
-                Some(self.set_out(errand, framing, body, peers, answering))
-            }
+            Received::Onward(answer) => Some(answer),
         }
-    }
-
-    /// Begins an answer that nobody waited for.
-    fn begin(&self, answering: Answering, reply: Reply, now: Now) -> Option<stream::Rest> {
-        let reply = if answering.is_head { reply.without_body() } else { reply };
-        let (outcome, bytes) = (Outcome::of(&reply), reply.payload.length());
-        let rest = answering.begin(reply, now);
-        self.server.observe(&self.head, now, outcome, bytes.unwrap_or_default());
-        rest
-    }
-
-    /// Sends a request on the part of the road that waits.
-    fn set_out(
-        &mut self,
-        errand: Errand,
-        framing: Framing,
-        incoming: Option<RecvStream>,
-        peers: Peers,
-        answering: Answering,
-    ) -> Answer {
-        let hints = errand.site.origin.sends_hints().then(|| mpsc::channel(EARLY_MAX));
-        let (early_sender, early) = hints.unzip();
-        let (wanted_sender, wanted) = framing.expects_continue.then(oneshot::channel).unzip();
-        let limits = &self.server.limits;
-        let (body, left_over) = incoming
-            .map(|incoming| {
-                let (most, patience) = (limits.body_bytes_max, limits.body_timeout);
-                let slowest = limits.slowest;
-                Upload::new(incoming, framing.length, most, patience, slowest, wanted_sender)
-            })
-            .unzip();
-        let body = body.filter(|_| framing.length != Length::None);
-        let journey = Journey::new(
-            self.server.clone(),
-            &errand,
-            std::mem::take(&mut self.head),
-            std::mem::take(&mut self.key),
-            framing.length,
-            body.map(BodyExt::boxed_unsync),
-            peers,
-            early_sender,
-            answering.watched.as_ref().map(|watched| watched.phases()),
-        );
-        let travel = pipeline::travel(journey, errand.hash, errand.task);
-        Box::pin(answering.answer(travel, early, wanted, left_over))
     }
 
     /// Says that nothing more will be answered, and why.
@@ -378,15 +277,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 }
 
 /// The future that sends what could not be sent at once, and reads what nobody wants.
-fn finish(rest: Option<stream::Rest>, incoming: RecvStream, has_body: bool) -> Option<Answer> {
-    match (rest, has_body) {
-        (None, false) => None,
-        (Some(rest), false) => Some(Box::pin(rest.send())),
-        (rest, true) => Some(Box::pin(async move {
+fn finish(rest: Option<Rest<SendStream<Bytes>>>, unread: Option<RecvStream>) -> Option<Answer> {
+    match (rest, unread) {
+        (None, None) => None,
+        (Some(rest), None) => Some(Box::pin(rest.send())),
+        (rest, Some(unread)) => Some(Box::pin(async move {
             if let Some(rest) = rest {
                 rest.send().await;
             }
-            upload::drain(incoming).await;
+            upload::drain(unread).await;
         })),
     }
 }

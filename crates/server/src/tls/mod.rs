@@ -36,6 +36,8 @@ use certificates::Certificates;
 /// What may be agreed on, the dearest first.
 const PROTOCOLS: [&[u8]; 4] = [HTTP2, b"http/1.1", b"http/1.0", CHALLENGE];
 const HTTP2: &[u8] = b"h2";
+/// What is agreed on over QUIC, and nothing else.
+const HTTP3: &[u8] = b"h3";
 /// By which a CA checks whose a name is; nothing is spoken inside (RFC 8737 §3).
 const CHALLENGE: &[u8] = b"acme-tls/1";
 
@@ -43,6 +45,8 @@ const CHALLENGE: &[u8] = b"acme-tls/1";
 #[derive(Debug)]
 pub struct Tls {
     config: Arc<ServerConfig>,
+    /// The same for QUIC.
+    quic: Arc<ServerConfig>,
     certificates: Arc<Certificates>,
     /// Where visitors of plain HTTP are sent; 0: nowhere yet.
     port: AtomicU16,
@@ -63,7 +67,28 @@ impl Tls {
         // Sessions are resumed by tickets, whose keys change every six hours; none is kept here.
         config.ticketer = ring::Ticketer::new()?;
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(Arc::new(Self { config: Arc::new(config), certificates, port: AtomicU16::new(0) }))
+        let quic = Arc::new(Self::for_quic(certificates.clone())?);
+        let (config, port) = (Arc::new(config), AtomicU16::new(0));
+        Ok(Arc::new(Self { config, quic, certificates, port }))
+    }
+
+    /// QUIC knows TLS 1.3 only. No request is taken before the handshake is over (0-RTT): who
+    /// records one could send it again (RFC 8470).
+    fn for_quic(certificates: Arc<Certificates>) -> Result<ServerConfig, rustls::Error> {
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_no_client_auth()
+            .with_cert_resolver(certificates);
+        config.alpn_protocols = vec![HTTP3.to_vec()];
+        config.max_early_data_size = 0;
+        config.ticketer = ring::Ticketer::new()?;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(config)
+    }
+
+    /// How QUIC is spoken.
+    pub(crate) fn quic(&self) -> Arc<ServerConfig> {
+        self.quic.clone()
     }
 
     /// Shows these certificates from now on; connections that are open stay as they are.

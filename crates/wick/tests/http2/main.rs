@@ -5,6 +5,7 @@
 
 mod h2spec;
 mod programs;
+mod specimen;
 mod stranger;
 #[allow(dead_code, reason = "other tests need more of it")]
 #[path = "../command_line/wick.rs"]

@@ -1,40 +1,8 @@
 //! A stranger who reads a shared page and writes from it, all over HTTP/2.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-
-use tempfile::TempDir;
-
-use crate::wick::{Wick, has_php, open_folder, until};
+use crate::specimen::{lay_out, quoted};
+use crate::wick::{Wick, has_php, until};
 use crate::{output, program};
-
-/// Lays the specimen, what it needs and folders for its data into a folder of its own.
-fn lay_out() -> TempDir {
-    let outer = open_folder();
-    let specimens = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specimens");
-    for part in ["token-hidden-field", "lib"] {
-        let from = specimens.join(part).display().to_string();
-        output(Path::new("cp"), &["-rL", &from, &outer.path().display().to_string()]);
-    }
-    let data = outer.path().join("data");
-    fs::create_dir(&data).expect("a folder");
-    fs::set_permissions(&data, fs::Permissions::from_mode(0o777)).expect("it is ours");
-    let (prepended, shown) = (outer.path().join("folders.php"), data.display());
-    fs::write(&prepended, format!("<?php\nputenv('SPECIMEN_DATA={shown}');\n")).expect("a file");
-    let settings = format!(
-        "auto_prepend_file = \"{}\"\nsession.save_path = \"{shown}\"\n",
-        prepended.display()
-    );
-    fs::write(outer.path().join("token-hidden-field/.user.ini"), settings).expect("a file");
-    outer
-}
-
-/// What stands in `text` between the first `before` and the next quotation mark.
-fn quoted<'a>(text: &'a str, before: &str) -> &'a str {
-    let rest = text.split_once(before).map_or("", |(_, rest)| rest);
-    rest.split('"').next().unwrap_or_default()
-}
 
 #[test]
 fn a_form_on_a_shared_page_is_sent_over_http2_and_taken() {

@@ -315,7 +315,9 @@ fn read_framing(head: &mut RequestHead) -> Result<Framing, HeadError> {
     };
     let persistent = match head.version {
         _ if !fields.has(Name::Connection) => head.version == Version::Http11,
-        Version::Http11 | Version::Http2 => !fields.has_member(Name::Connection, "close"),
+        Version::Http11 | Version::Http2 | Version::Http3 => {
+            !fields.has_member(Name::Connection, "close")
+        }
         Version::Http10 => {
             fields.has_member(Name::Connection, "keep-alive")
                 && !fields.has_member(Name::Connection, "close")

@@ -3,7 +3,7 @@
 use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::http2::STREAM_WINDOW_BYTES;
+use crate::streams::STREAM_WINDOW_BYTES;
 
 use super::*;
 

@@ -2,30 +2,31 @@
 //!
 //! The origin takes it piece by piece, and only what was taken lets the client send more: a
 //! slow origin slows its own client down, and no more is held than the stream's window.
-//! Law: RFC 9113 §5.2. That the pieces are as long as `Content-Length` says is seen to by the
-//! library below. Trailers of requests end here, as over HTTP/1.1.
+//! Law: RFC 9113 §5.2; RFC 9114 §4.1.2. Trailers of requests end here, as over HTTP/1.1.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::RecvStream;
 use http_body::{Frame, SizeHint};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use wire::BodyError;
 use wire::h1::Length;
 
+use crate::config::Limits;
 use crate::connection::{LINGER, LINGER_BYTES_MAX};
 use crate::pace::{Pace, Slowest};
+use crate::streams::Incoming;
 
 /// A body that yields what a stream brings.
-pub(crate) struct Upload {
+pub(crate) struct Upload<I: Incoming> {
     /// Always there until this is dropped.
-    incoming: Option<RecvStream>,
+    incoming: Option<I>,
     /// Who takes what the origin left.
-    leavings: Option<oneshot::Sender<RecvStream>>,
+    leavings: Option<oneshot::Sender<I>>,
     /// Bytes that the origin has, and that the client may not send anew yet.
     held: usize,
     taken_bytes: u64,
@@ -43,18 +44,18 @@ pub(crate) struct Upload {
     is_over: bool,
 }
 
-impl Upload {
-    /// The body of a request of this length, which may not exceed `limit_bytes`, nor pause for
-    /// longer than `patience`, nor come more slowly than `slowest`. `wanted` is told if somebody waits for it; what is left of it in
-    /// the end goes to whom the receiver belongs that comes with it.
+impl<I: Incoming> Upload<I> {
+    /// The body of a request of this length, within these limits. `wanted` is told if somebody
+    /// waits for it; what is left of it in the end goes to whom the receiver belongs that comes
+    /// with it.
     pub(crate) fn new(
-        incoming: RecvStream,
+        incoming: I,
         length: Length,
-        limit_bytes: u64,
-        patience: Duration,
-        slowest: Slowest,
+        limits: &Limits,
         wanted: Option<oneshot::Sender<()>>,
-    ) -> (Self, oneshot::Receiver<RecvStream>) {
+    ) -> (Self, oneshot::Receiver<I>) {
+        let (patience, slowest) = (limits.body_timeout, limits.slowest);
+        let limit_bytes = limits.body_bytes_max;
         let left = match length {
             Length::None => Some(0),
             Length::Known(bytes) => Some(bytes),
@@ -84,7 +85,7 @@ impl Upload {
     /// Lets the client send as much as the origin has taken.
     fn release(&mut self) {
         if let Some(incoming) = &mut self.incoming {
-            give_back(incoming, std::mem::take(&mut self.held));
+            incoming.give_back(std::mem::take(&mut self.held));
         }
     }
 
@@ -114,11 +115,11 @@ impl Upload {
     }
 }
 
-impl Drop for Upload {
+impl<I: Incoming> Drop for Upload<I> {
     fn drop(&mut self) {
         self.release();
         if let (Some(incoming), Some(leavings)) = (self.incoming.take(), self.leavings.take()) {
-            // Where nobody waits for it the library resets the stream.
+            // Where nobody waits for it its stream is reset.
             let _ = leavings.send(incoming);
         }
     }
@@ -126,11 +127,11 @@ impl Drop for Upload {
 
 /// Reads on for a moment after an answer that did not wait for its request's body: some clients
 /// take the answer for broken if what they still send is met by a reset.
-pub(crate) async fn drain(mut incoming: RecvStream) {
+pub(crate) async fn drain<I: Incoming>(mut incoming: I) {
     let drained = async {
         let mut left = LINGER_BYTES_MAX;
-        while let Some(Ok(data)) = incoming.data().await {
-            give_back(&mut incoming, data.len());
+        while let Some(Ok(data)) = poll_fn(|context| incoming.poll_data(context)).await {
+            incoming.give_back(data.len());
             match left.checked_sub(data.len()) {
                 Some(rest) => left = rest,
                 None => return,
@@ -141,13 +142,7 @@ pub(crate) async fn drain(mut incoming: RecvStream) {
     let _ = timeout(LINGER, drained).await;
 }
 
-fn give_back(incoming: &mut RecvStream, bytes: usize) {
-    // It fails only for more than was received.
-    let released = incoming.flow_control().release_capacity(bytes);
-    debug_assert!(released.is_ok());
-}
-
-impl http_body::Body for Upload {
+impl<I: Incoming> http_body::Body for Upload<I> {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -181,7 +176,7 @@ impl http_body::Body for Upload {
         }
         let frame = match next {
             Some(Ok(data)) => Some(upload.take(data)),
-            Some(Err(error)) => Some(Err(BodyError::Client(error.to_string()))),
+            Some(Err(why)) => Some(Err(BodyError::Client(why))),
             None if upload.left.is_some_and(|left| left > 0) => {
                 Some(Err(BodyError::Client("it is shorter than announced".into())))
             }

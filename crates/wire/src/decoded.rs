@@ -1,10 +1,11 @@
-//! HTTP/2 request heads: what a library has decoded, checked as strictly as a head of
-//! HTTP/1.1, and made the same [`RequestHead`].
+//! Request heads of HTTP/2 and HTTP/3: what a library has decoded, checked as strictly as a
+//! head of HTTP/1.1, and made the same [`RequestHead`].
 //!
-//! In: a request's pseudo-fields and fields, as the `h2` crate hands them over; it has refused
-//! upper case, unknown and repeated pseudo-fields, and those of responses. Out: a head and its
-//! framing, or why the stream must end.
-//! Law: RFC 9113 §8.2, §8.3; RFC 9110 §7.2.
+//! In: a request's pseudo-fields and fields, as the crates `h2` and `h3` hand them over.
+//! Upper case, unknown and repeated pseudo-fields, and those of responses were refused: by `h2`
+//! itself, and before `h3` by [`crate::qpack`]. Out: a head and its framing, or why the stream
+//! must end.
+//! Law: RFC 9113 §8.2, §8.3; RFC 9114 §4.2, §4.3; RFC 9110 §7.2.
 //! Invariants: 1. what is refused of an HTTP/1.1 head is refused here, by the same code:
 //! see [`crate::h1`]. 2. `host` and the `Host` field agree.
 
@@ -18,7 +19,7 @@ use crate::h1::{known_length, push_ascii, push_host};
 use crate::{Name, RequestHead, Version};
 
 /// Reads a decoded head into `head`, whose memory is reused. `has_body`: the stream goes on
-/// behind it.
+/// behind it. Its version is what the connection speaks.
 ///
 /// # Errors
 /// The request is malformed, or asks for what is not served.
@@ -28,7 +29,10 @@ pub fn read_head(
     head: &mut RequestHead,
     limits: &HeadLimits,
 ) -> Result<Framing, HeadError> {
-    head.version = Version::Http2;
+    head.version = match parts.version {
+        http::Version::HTTP_3 => Version::Http3,
+        _ => Version::Http2,
+    };
     if parts.method == Method::CONNECT {
         return Err(HeadError::Malformed("CONNECT is for proxies"));
     }

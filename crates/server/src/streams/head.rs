@@ -1,14 +1,15 @@
-//! A reply's status and fields as HTTP/2 sends them.
+//! A reply's status and fields as HTTP/2 and HTTP/3 send them.
 //!
 //! What lies in the store is rendered for HTTP/1.1; its fields are cut out of one copy of that,
-//! without a copy of each. Law: RFC 9113 §8.2.2, §8.3.2.
+//! without a copy of each. Law: RFC 9113 §8.2.2, §8.3.2; RFC 9114 §4.2, §4.3.2;
+//! RFC 7838 §3.
 //! Invariant: no field is about a connection of HTTP/1.1.
 
 use base::Now;
 use bytes::Bytes;
 use http::header::{AGE, CACHE_STATUS, DATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use policy::cache_status;
+use policy::{cache_status, digits};
 use wire::{Name, ResponseHead};
 
 use crate::reply::{Head, Reply};
@@ -51,6 +52,23 @@ pub(crate) fn add(name: &'static str, value: &[u8], fields: &mut HeaderMap) {
     if let Ok(value) = HeaderValue::from_bytes(value) {
         fields.append(HeaderName::from_static(name), value);
     }
+}
+
+/// Where HTTP/3 is spoken to who comes by another protocol: on this port, if it isn't 0.
+pub(crate) fn alternative(http3_port: u16) -> Option<HeaderValue> {
+    if http3_port == 0 {
+        return None;
+    }
+    let mut text = Vec::with_capacity(32);
+    push_alternative(&mut text, http3_port);
+    HeaderValue::from_maybe_shared(Bytes::from(text)).ok()
+}
+
+/// The same as it is written; a browser may rely on it for a day.
+pub(crate) fn push_alternative(out: &mut Vec<u8>, http3_port: u16) {
+    out.extend_from_slice(b"h3=\":");
+    digits::push(out, u64::from(http3_port));
+    out.extend_from_slice(b"\"; ma=86400");
 }
 
 /// An interim answer.
