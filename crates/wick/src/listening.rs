@@ -135,7 +135,7 @@ fn bind_http3(address: SocketAddr, takes_over: bool, told: Arc<AtomicU16>) -> Op
             Some(Http3 { address, listener: None, told })
         }
         Err(error) => {
-            eprintln!("wick: {}", explain_http3(address, &error));
+            complain(explain_http3(address, &error));
             None
         }
     }
@@ -208,7 +208,7 @@ impl Http3 {
             }
         };
         if let Err(error) = served {
-            eprintln!("wick: {}", explain_http3(self.address, &error));
+            complain(explain_http3(self.address, &error));
         }
     }
 }

@@ -187,7 +187,7 @@ impl Running {
         let log = open_log(&plan)?;
         // First, as what lies there decides how everything is hashed.
         let disk = disk::begin(&plan);
-        let mut started = start_all(&plan, number, caches).await?;
+        let started = start_all(&plan, number, caches).await?;
         let mut found = found(&plan, &started, caches).await;
         found.extend(prepared.iter().flat_map(|prepared| prepared.found.clone()));
         let notebook = open_notebook(&plan);
@@ -205,16 +205,11 @@ impl Running {
         found.extend(disk::open(&server, &plan, &shutdown).await);
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
-        let listening =
-            listening::begin(&plan, takes_over, &inherited, &server, [&shutdown, &abandon]);
+        let ends = [&shutdown, &abandon];
         let Listening { addresses, addresses_tls, addresses_http3, sockets, threads } =
-            match listening {
+            match listening::begin(&plan, takes_over, &inherited, &server, ends) {
                 Ok(listening) => listening,
-                Err(error) => {
-                    shutdown.begin();
-                    stop_all(&mut started, &mut JoinSet::new()).await;
-                    return Err(error);
-                }
+                Err(error) => return Err(given_up(error, &shutdown, started).await),
             };
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
@@ -427,6 +422,13 @@ impl Running {
 fn within_descriptors(limits: &Limits) -> Limits {
     let connections_max = limits.connections_max.min(descriptors::raise_limit());
     Limits { connections_max, ..limits.clone() }
+}
+
+/// Stops what was started, as the rest could not be.
+async fn given_up(error: RunError, shutdown: &Shutdown, mut started: Vec<Started>) -> RunError {
+    shutdown.begin();
+    stop_all(&mut started, &mut JoinSet::new()).await;
+    error
 }
 
 /// What of a server's configuration stands in the plan as it is.
