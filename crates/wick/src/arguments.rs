@@ -92,6 +92,13 @@ pub(crate) struct Serve {
     /// Write a line for each answer to this file, or to standard error for "-".
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
+    /// As whom to serve when root starts it [default: wick, or www-data where there is no such
+    /// user].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Be the process that stays root.
+    #[arg(long, hide = true)]
+    pub(crate) keep_for: Option<String>,
     /// Take the place of the Wick that runs with the same state folder, as "wick upgrade" does.
     #[arg(long)]
     pub(crate) take_over: bool,

@@ -24,6 +24,7 @@ mod memory;
 mod notebook;
 mod observing;
 mod origins;
+mod own_user;
 mod pages;
 mod plan;
 mod processor;

@@ -28,6 +28,7 @@ use crate::listening::{self, Listening, explain_listen};
 use crate::log::AccessLog;
 use crate::notebook::Notebook;
 use crate::observing::{Keeping, Observing};
+use crate::own_user::{self, OwnUserError};
 use crate::plan::{Plan, PlanError};
 use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
@@ -46,6 +47,9 @@ pub(crate) enum RunError {
     /// There is no plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// It can't become the user that it is to serve as.
+    #[error(transparent)]
+    OwnUser(#[from] OwnUserError),
     /// A site can't be served.
     #[error(transparent)]
     Site(#[from] SiteError),
@@ -85,7 +89,11 @@ pub(crate) enum RunError {
 
 /// Serves until it is told to stop, or until another Wick serves in its place.
 pub(crate) fn serve(arguments: &Serve) -> Result<(), RunError> {
+    if let Some(keep_for) = &arguments.keep_for {
+        return own_user::keep(arguments, keep_for);
+    }
     let plan = Plan::of(arguments)?;
+    own_user::enter(&plan, arguments)?;
     let runtime = single_threaded()?;
     runtime.block_on(async {
         let mut signals = listen_to_signals()?;

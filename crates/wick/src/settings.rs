@@ -57,6 +57,11 @@ pub(crate) struct Settings {
     /// Where Wick keeps what it must not lose. Default: `/var/lib/wick` for root, for others the
     /// user's state folder.
     pub(crate) state: Option<PathBuf>,
+    /// As whom to serve when root starts it. php-fpm still runs as the owner of each site's folder.
+    /// Default: `wick`, or `www-data` where there is no such user; `root` stays root.
+    pub(crate) user: Option<String>,
+    /// The group of that user that comes first. Default: its own.
+    pub(crate) group: Option<String>,
     /// Serving threads. Default: one for each core.
     pub(crate) threads: Option<usize>,
     /// A line for each answer goes to this file, or to standard error for `"-"`. Default: no log.
@@ -373,7 +378,8 @@ pub(crate) enum SettingsError {
 
 /// Reads and checks a settings file.
 pub(crate) fn read(path: &Path) -> Result<Settings, SettingsError> {
-    let text = std::fs::read_to_string(path)
+    let text = crate::own_user::read(path)
+        .and_then(|text| String::from_utf8(text).map_err(std::io::Error::other))
         .map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
     parse(&text, path)
 }

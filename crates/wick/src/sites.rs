@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use origin::{
-    FilesOrigin, Fpm, FpmError, FpmOptions, HttpOptions, HttpOrigin, HttpServer, Log, Origin,
+    Dial, FilesOrigin, Fpm, FpmError, FpmOptions, HttpOptions, HttpOrigin, HttpServer, Log, Origin,
     PhpAddressError, PhpOptions, PhpOrigin, ServersError,
 };
 use server::SiteConfig;
 
 use crate::admin::{PhpSelf, Subject};
 use crate::changes::tap::{self, TapError};
+use crate::own_user::{self, KeptPhp};
 use crate::plan::{SitePlan, Source};
 
 /// How deep PHP is looked for in a folder: apps keep an index.php at the top.
@@ -37,6 +38,9 @@ pub(crate) enum SiteError {
     /// php-fpm can't be started.
     #[error(transparent)]
     Fpm(#[from] FpmError),
+    /// php-fpm can't be started by who may.
+    #[error("{0}")]
+    Kept(String),
     /// The owner wants a tap, and none can stand.
     #[error(transparent)]
     Tap(#[from] TapError),
@@ -47,11 +51,69 @@ pub(crate) struct Started {
     pub(crate) config: SiteConfig,
     /// What was found, for the person at the terminal.
     pub(crate) found: Vec<String>,
-    fpm: Option<Fpm>,
+    fpm: Option<Php>,
     /// What its PHP goes to for its database. It goes last: PHP may ask until it has ended.
     tap: Option<tap::Standing>,
     /// Looks after the origin's health.
     watch: Option<Watch>,
+}
+
+/// A php-fpm that was started for a site.
+enum Php {
+    /// By this process.
+    Own(Fpm),
+    /// By the one that stayed root.
+    Kept(KeptPhp),
+}
+
+impl Php {
+    async fn start(
+        plan: &SitePlan,
+        folder: &Path,
+        state: &Path,
+        number: u64,
+        database_socket: Option<&Path>,
+    ) -> Result<Self, SiteError> {
+        if let Some(kept) = own_user::start_php(folder, number, database_socket).await {
+            return kept.map(Self::Kept).map_err(SiteError::Kept);
+        }
+        let mut options = FpmOptions::new(folder, run_folder(state, folder, number));
+        options.children = plan.php_children.map(|children| children as usize);
+        options.environment = plan.environment.clone();
+        options.database_socket = database_socket.map(Path::to_owned);
+        Ok(Self::Own(Fpm::start(options).await?))
+    }
+
+    fn socket(&self) -> &Path {
+        match self {
+            Self::Own(fpm) => fpm.socket(),
+            Self::Kept(kept) => kept.socket(),
+        }
+    }
+
+    fn children(&self) -> usize {
+        match self {
+            Self::Own(fpm) => fpm.children(),
+            Self::Kept(kept) => kept.children(),
+        }
+    }
+
+    /// What a person is told of it.
+    fn told(&self) -> String {
+        let (program, user) = match self {
+            Self::Own(fpm) => (fpm.program(), fpm.user()),
+            Self::Kept(kept) => (kept.program(), kept.user()),
+        };
+        let user = user.map_or_else(String::new, |user| format!(", running as {user}"));
+        format!("php-fpm   {} (ours, {} children{user})", program.display(), self.children())
+    }
+
+    async fn stop(self) {
+        match self {
+            Self::Own(fpm) => fpm.stop().await,
+            Self::Kept(kept) => kept.stop().await,
+        }
+    }
 }
 
 /// A task that ends with this.
@@ -101,8 +163,7 @@ impl Started {
                         let told;
                         (tap, told) = tap_before(plan, caches).await?;
                         let (origin, mut found, fpm) =
-                            php(plan, &folder, &run_folder(state, &folder, number), tap.as_ref())
-                                .await?;
+                            php(plan, &folder, (state, number), tap.as_ref()).await?;
                         found.extend(told);
                         (origin, found, fpm)
                     }
@@ -170,7 +231,10 @@ impl Started {
 
     /// The process group of the php-fpm that was started for the site, if any.
     pub(crate) fn php_group(&self) -> Option<u32> {
-        self.fpm.as_ref().and_then(Fpm::process_id)
+        match &self.fpm {
+            Some(Php::Own(fpm)) => fpm.process_id(),
+            _ => None,
+        }
     }
 
     /// Stops what was started for the site.
@@ -238,9 +302,9 @@ async fn tap_before(
 async fn php(
     plan: &SitePlan,
     folder: &Path,
-    run_folder: &Path,
+    (state, number): (&Path, u64),
     tap: Option<&tap::Standing>,
-) -> Result<(Origin, Vec<String>, Option<Fpm>), SiteError> {
+) -> Result<(Origin, Vec<String>, Option<Php>), SiteError> {
     let site = format!("php       {}", folder.display());
     if let Some(address) = &plan.php {
         let dial = PhpOrigin::parse_address(address)?;
@@ -256,16 +320,10 @@ async fn php(
         let found = vec![site, format!("php-fpm   {address} (not ours)")];
         return Ok((Origin::Php(PhpOrigin::new(folder, dial, options)), found, None));
     }
-    let mut options = FpmOptions::new(folder, run_folder);
-    options.children = plan.php_children.map(|children| children as usize);
-    options.environment = plan.environment.clone();
-    options.database_socket = tap.map(|tap| tap.socket().to_owned());
-    let fpm = Fpm::start(options).await?;
+    let fpm = Php::start(plan, folder, state, number, tap.map(tap::Standing::socket)).await?;
     let php = PhpOptions { timeouts: plan.timeouts, ..PhpOptions::for_children(fpm.children()) };
-    let origin = PhpOrigin::new(folder, fpm.dial(), php);
-    let program = fpm.program().display();
-    let user = fpm.user().map_or_else(String::new, |user| format!(", running as {user}"));
-    let ours = format!("php-fpm   {program} (ours, {} children{user})", fpm.children());
+    let origin = PhpOrigin::new(folder, Dial::Unix(fpm.socket().to_owned()), php);
+    let ours = fpm.told();
     let found = vec![site, ours];
     Ok((Origin::Php(origin), found, Some(fpm)))
 }

@@ -28,6 +28,7 @@ pub(crate) struct Plan {
     pub(crate) children: usize,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) database_socket: Option<PathBuf>,
+    pub(crate) visitor: Option<(u32, u32)>,
     pub(crate) facts: Facts,
 }
 
@@ -103,6 +104,9 @@ impl Plan {
         let user = self.user.iter().map(|user| format!("user = {user}\n"));
         text.extend(user);
         let _ = writeln!(text, "listen = {}", self.socket().display());
+        if let Some((user, group)) = self.visitor {
+            let _ = writeln!(text, "listen.owner = {user}\nlisten.group = {group}");
+        }
         text.push_str("listen.mode = 0600\nlisten.backlog = 1024\n");
         // A pool that grows only as php-fpm thinks right starves: a child whose connection
         // is kept counts as idle there, so no other is made for a connection that nobody
@@ -153,8 +157,9 @@ pub(crate) fn pool_name(run_folder: &Path) -> String {
     format!("wick-{:016x}", hasher.finish())
 }
 
-/// Makes the run folder, for our user alone, and gives its absolute path.
-pub(crate) fn prepare_folder(folder: &Path) -> Result<PathBuf, FpmError> {
+/// Makes the run folder, for our user alone or for one more to pass through, and gives its
+/// absolute path.
+pub(crate) fn prepare_folder(folder: &Path, is_passed: bool) -> Result<PathBuf, FpmError> {
     let failed = |error: &std::io::Error| unusable(folder, error);
     let path = std::path::absolute(folder).map_err(|error| failed(&error))?;
     let is_plain = path.to_str().is_some_and(|text| {
@@ -164,10 +169,11 @@ pub(crate) fn prepare_folder(folder: &Path) -> Result<PathBuf, FpmError> {
         let reason = "php-fpm can't read paths with such characters".to_owned();
         return Err(FpmError::RunFolder { path, reason });
     }
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+    let mode = if is_passed { 0o711 } else { 0o700 };
+    let made = std::fs::DirBuilder::new().recursive(true).mode(mode).create(&path);
     made.map_err(|error| failed(&error))?;
-    let private = std::fs::Permissions::from_mode(0o700);
-    std::fs::set_permissions(&path, private).map_err(|error| failed(&error))?;
+    let permissions = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(&path, permissions).map_err(|error| failed(&error))?;
     Ok(path)
 }
 
@@ -254,6 +260,7 @@ mod tests {
             children: 7,
             environment: environment.iter().map(own).collect(),
             database_socket: None,
+            visitor: None,
             facts: Facts::parse(facts),
         }
     }
@@ -283,6 +290,15 @@ mod tests {
         }
         assert!(at("/run/\"\nuser = root").text().is_err());
         assert!(!plan("", &[]).text().expect("as ever").contains("default_socket"));
+    }
+
+    #[test]
+    fn its_socket_is_for_one_user_whom_the_configuration_names_by_number() {
+        let of = |visitor| Plan { visitor, ..plan("", &[]) }.text().expect("a configuration");
+        assert!(
+            of(Some((33, 34))).contains("listen.owner = 33\nlisten.group = 34\nlisten.mode = 0600")
+        );
+        assert!(!of(None).contains("listen.owner"));
     }
 
     #[test]

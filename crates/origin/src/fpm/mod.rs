@@ -38,6 +38,8 @@ pub struct FpmOptions {
     /// The socket that an app finds its MariaDB or MySQL at where it says `localhost` and names
     /// none; none: the one of php.ini.
     pub database_socket: Option<PathBuf>,
+    /// The user and group that alone may open its socket, by number; none: those of this process.
+    pub visitor: Option<(u32, u32)>,
     /// Where its messages go.
     pub log: LogSink,
 }
@@ -53,6 +55,7 @@ impl FpmOptions {
             program: None,
             environment: Vec::new(),
             database_socket: None,
+            visitor: None,
             log: Log::standard_error(),
         }
     }
@@ -113,7 +116,8 @@ impl Fpm {
             Some(program) => program.clone(),
             None => program::find().ok_or(FpmError::Missing)?,
         };
-        let run_folder = configuration::prepare_folder(&options.run_folder)?;
+        let run_folder =
+            configuration::prepare_folder(&options.run_folder, options.visitor.is_some())?;
         left_over::end(&run_folder).await;
         let facts = program::facts(&program).await;
         let children = options.children.unwrap_or_else(configuration::fitting_children).max(1);
@@ -125,6 +129,7 @@ impl Fpm {
             children,
             environment: options.environment,
             database_socket: options.database_socket,
+            visitor: options.visitor,
             facts,
         };
         plan.write()?;
@@ -162,6 +167,12 @@ impl Fpm {
     #[must_use]
     pub fn dial(&self) -> Dial {
         Dial::Unix(self.socket.clone())
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// Children: the most connections that make sense.

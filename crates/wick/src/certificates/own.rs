@@ -12,6 +12,7 @@ use server::Identity;
 
 use super::showcase::Showcase;
 use super::told;
+use crate::own_user;
 
 /// How often the files are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
@@ -41,7 +42,7 @@ impl Files {
     /// Reads both.
     pub(crate) fn read(&self) -> Result<Identity, OwnError> {
         let read = |path: &Path| {
-            fs::read(path).map_err(|error| OwnError::Unreadable(path.to_owned(), error))
+            own_user::read(path).map_err(|error| OwnError::Unreadable(path.to_owned(), error))
         };
         let (chain, key) = (read(&self.chain)?, read(&self.key)?);
         Identity::read(&chain, &key)

@@ -15,6 +15,7 @@ use changes::{Address, Door, Lost, Source, Tap};
 use tempfile::TempDir;
 
 use super::{ChangesPlan, PATIENCE};
+use crate::own_user;
 use crate::plan::{self, SitePlan};
 
 /// A Unix socket's path may have no more bytes on Linux, with the NUL behind it.
@@ -147,7 +148,8 @@ fn is_reached_by_php(folder: &Path) -> bool {
     let lets_pass = |folder: &Path| {
         std::fs::metadata(folder).is_ok_and(|data| data.permissions().mode() & 0o001 != 0)
     };
-    !rustix::process::geteuid().is_root() || folder.ancestors().all(lets_pass)
+    !(rustix::process::geteuid().is_root() || own_user::is_kept())
+        || folder.ancestors().all(lets_pass)
 }
 
 /// Whether an app's settings name a socket themselves: PHP goes there then, whatever it is told.
