@@ -56,9 +56,16 @@ impl Server {
     /// Counts a reply, and ends the log's line for it.
     pub(crate) fn note_answer(&self, line: Option<Begun>, reply: &Reply, now: Now) {
         self.counters.count(reply);
-        if let (Some(line), Some(access)) = (line, &self.access) {
+        let Some(line) = line else { return };
+        // One that was begun for a log that is gone since is told to nobody.
+        if let Some(access) = &*self.access.load() {
             access(line.end(reply, now));
         }
+    }
+
+    /// Whether lines are wanted.
+    pub(crate) fn has_log(&self) -> bool {
+        self.access.load().is_some()
     }
 }
 

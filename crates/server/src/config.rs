@@ -103,7 +103,7 @@ impl SiteConfig {
 }
 
 /// Bounds on what one client may take, in bytes, time and number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a request head.
     pub head_bytes_max: usize,

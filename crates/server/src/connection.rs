@@ -24,7 +24,6 @@ use tokio::sync::mpsc;
 use wire::h1::{Framing, HeadError, HeadLimits, Length, read_head};
 use wire::{BodyError, Name, RequestHead, ResponseHead, Version};
 
-use crate::Server;
 use crate::access::Begun;
 use crate::http2;
 use crate::journey::{Journey, Peers};
@@ -37,6 +36,7 @@ use crate::request_id::RequestId;
 use crate::tunnel;
 use crate::upload::{self, Need, Pump};
 use crate::watch::Place;
+use crate::{Limits, Server};
 
 /// A first read this large takes any usual head in one go.
 const READ_BYTES: usize = 4 << 10;
@@ -65,6 +65,8 @@ struct Resting<S> {
 /// A connection while it is busy.
 struct Connection<S> {
     server: Arc<Server>,
+    /// As they were when it was last at rest.
+    limits: Arc<Limits>,
     io: S,
     peers: Peers,
     place: Place,
@@ -129,7 +131,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     // Who connects and says nothing must not stay.
-    let late_at = server.clock.now().ticks_ms + server.limits.head_timeout.as_millis() as u64;
+    let late_at = server.clock.now().ticks_ms + server.limits().head_timeout.as_millis() as u64;
     place.set(late_at);
     let mut resting = Resting { server, io, peers, place, has_served: false };
     let mut input = BytesMut::new();
@@ -174,6 +176,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn of(resting: Resting<S>, input: BytesMut) -> Self {
         let Resting { server, io, peers, place, has_served } = resting;
         Self {
+            limits: server.limits.load_full(),
             server,
             io,
             peers,
@@ -222,8 +225,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Waits for a whole head.
     async fn next_request(&mut self) -> Result<Framing, End> {
         let limits = HeadLimits {
-            head_bytes_max: self.server.limits.head_bytes_max,
-            target_bytes_max: self.server.limits.target_bytes_max,
+            head_bytes_max: self.limits.head_bytes_max,
+            target_bytes_max: self.limits.target_bytes_max,
         };
         let (mut scanned, mut begun) = (0, false);
         loop {
@@ -242,7 +245,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
                 if !begun {
                     begun = true;
-                    self.expect_progress(self.server.limits.head_timeout);
+                    self.expect_progress(self.limits.head_timeout);
                 }
             }
             if self.input.is_empty() && self.server.is_closing() && !self.server.is_leaving() {
@@ -301,12 +304,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let has_body = framing.length != Length::None;
         let peers = self.peers.of_request(&self.server.proxies, &self.head.fields);
         self.id = self.server.name_request(self.peers, &mut self.head.fields);
-        self.line = self
-            .server
-            .access
-            .as_ref()
-            .map(|_| Begun::of(&self.head, peers.peer.ip(), self.id, now));
-        let limit = self.server.limits.body_bytes_max;
+        self.line =
+            self.server.has_log().then(|| Begun::of(&self.head, peers.peer.ip(), self.id, now));
+        let limit = self.limits.body_bytes_max;
         let (server, head, key) = (&self.server, &mut self.head, &mut self.key);
         let turn = match framing.length {
             Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
@@ -316,7 +316,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Turn::Arrived(reply) if !has_body => {
                 let is_head = self.head.method == Method::HEAD;
                 let reply = if is_head { reply.without_body() } else { reply };
-                let idle_ms = self.server.limits.idle_timeout.as_millis() as u64;
+                let idle_ms = self.limits.idle_timeout.as_millis() as u64;
                 self.place.set(now.ticks_ms + idle_ms);
                 self.send_at_once(reply, persistence, now).await?;
                 Ok(persistence.wanted)
@@ -363,7 +363,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         persistence: Persistence,
     ) -> Result<bool, End> {
         self.place.clear();
-        let (mut pump, upload) = upload::channel(framing.length, self.server.limits.body_bytes_max);
+        let (mut pump, upload) = upload::channel(framing.length, self.limits.body_bytes_max);
         let hints = errand.site.origin.sends_hints() && self.head.version == Version::Http11;
         let (early_sender, early) = hints.then(|| mpsc::channel(EARLY_MAX)).unzip();
         let journey = Journey::new(
@@ -435,7 +435,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Need::Nothing => {}
             Need::Room => pump.hand_over().await,
             Need::Bytes => {
-                let limits = &self.server.limits;
+                let limits = &self.limits;
                 let began = self.server.clock.now();
                 self.incoming.reach(pump.taken_bytes());
                 let (within_ms, is_slow) =
@@ -447,7 +447,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.incoming.note(0, waited_ms);
                 if read.is_err() && self.place.has_fired() {
                     self.server.counters.clients_slow.add(u64::from(is_slow));
-                    let seconds = self.server.limits.body_timeout.as_secs();
+                    let seconds = self.limits.body_timeout.as_secs();
                     pump.fail(BodyError::ClientIdle { seconds });
                 } else if read.is_err() {
                     pump.fail(BodyError::Client("the connection closed".into()));
@@ -470,7 +470,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let unread = pump.is_some();
         let reply = if is_head { reply.without_body() } else { reply };
         let whole = self.send(reply, pump, persistence, now).await?;
-        self.expect_progress(self.server.limits.idle_timeout);
+        self.expect_progress(self.limits.idle_timeout);
         if unread && !whole {
             self.linger().await;
             return Ok(false);
@@ -740,7 +740,7 @@ impl<'a> Patience<'a> {
     /// Ready when the client was waited for long enough; the first call begins that.
     fn poll_over(&mut self, context: &Context<'_>) -> Poll<()> {
         if self.since.is_none() {
-            let (now, limits) = (self.server.clock.now(), &self.server.limits);
+            let (now, limits) = (self.server.clock.now(), self.server.limits());
             let (within_ms, is_slow) = self.pace.allowance_ms(limits.slowest, limits.write_timeout);
             self.place.set(now.ticks_ms + within_ms);
             (self.since, self.is_slow) = (Some(now), is_slow);

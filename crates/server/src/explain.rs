@@ -67,7 +67,7 @@ impl Server {
     /// Tells what is known, up to where the verdict is clear.
     fn tell(&self, question: &Question, lines: &mut Vec<Line>) -> Verdict {
         let mut say = |topic, text| lines.push(Line { topic, text });
-        let mut head = match read(question, &self.limits) {
+        let mut head = match read(question, &self.limits()) {
             Ok(head) => head,
             Err(why) => {
                 say("request", why);

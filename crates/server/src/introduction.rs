@@ -106,7 +106,7 @@ impl Server {
     /// Reads the header and not a byte more; none if there is none, or not in time.
     async fn introduced<S: AsyncRead + Unpin>(&self, io: &mut S, peers: Peers) -> Option<Peers> {
         let place = self.watches.enter();
-        let within_ms = self.limits.head_timeout.as_millis() as u64;
+        let within_ms = self.limits().head_timeout.as_millis() as u64;
         place.set(self.clock.now().ticks_ms + within_ms);
         let mut bytes = Vec::new();
         loop {

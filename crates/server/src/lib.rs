@@ -47,7 +47,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use base::Clock;
 use store::{Flights, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -88,7 +88,7 @@ use crate::watch::Watches;
 /// Everything that the connections of one process share.
 pub struct Server {
     clock: Clock,
-    limits: Limits,
+    limits: ArcSwap<Limits>,
     proxies: Proxies,
     /// Whether each request is given an id.
     request_ids: bool,
@@ -100,7 +100,7 @@ pub struct Server {
     shelf: Option<Shelf>,
     flights: Flights<Landing>,
     counters: Counters,
-    access: Option<AccessSink>,
+    access: ArcSwapOption<AccessSink>,
     observer: Option<Arc<dyn Observer>>,
     server_timing: bool,
     notes: Arc<dyn Notes>,
@@ -122,7 +122,7 @@ impl Server {
         let memory = usize::try_from(config.memory_bytes).unwrap_or(usize::MAX);
         Arc::new(Self {
             clock,
-            limits: config.limits,
+            limits: ArcSwap::from_pointee(config.limits),
             proxies: config.proxies,
             request_ids: config.request_ids,
             sites: ArcSwap::from_pointee(Sites::new(
@@ -135,7 +135,7 @@ impl Server {
             store: Arc::new(Store::new(memory)),
             flights: Flights::default(),
             counters: Counters::default(),
-            access: config.access,
+            access: ArcSwapOption::from_pointee(config.access),
             observer: config.observer,
             server_timing: config.server_timing,
             notes: config.notes,
@@ -168,6 +168,21 @@ impl Server {
     pub fn replace_sites(&self, sites: Vec<SiteConfig>) {
         self.sites.store(Arc::new(self.sites().after(sites, &self.notes)));
         self.sites_changed.notify_one();
+    }
+
+    /// Bounds clients by these from now on; a connection in the middle of something when it next
+    /// rests.
+    pub fn replace_limits(&self, limits: Limits) {
+        self.limits.store(Arc::new(limits));
+    }
+
+    /// Tells of answers here from now on.
+    pub fn replace_access(&self, access: Option<AccessSink>) {
+        self.access.store(access.map(Arc::new));
+    }
+
+    fn limits(&self) -> Guard<Arc<Limits>> {
+        self.limits.load()
     }
 
     fn sites(&self) -> Guard<Arc<Sites>> {

@@ -130,7 +130,7 @@ impl Listener {
             };
             match accepted {
                 Ok((io, peer)) => {
-                    if server.watches.len() >= server.limits.connections_max {
+                    if server.watches.len() >= server.limits().connections_max {
                         server.counters.connections_refused.bump();
                         continue;
                     }
@@ -193,7 +193,7 @@ impl Server {
         if peers.is_here {
             return Ok(None);
         }
-        let at_once = self.limits.connections_per_address_max;
+        let at_once = self.limits().connections_per_address_max;
         let seat = self.callers.enter(Block::of(peers.peer.ip()), at_once);
         seat.map(Some).inspect_err(|_| self.counters.connections_of_one.bump())
     }
@@ -231,11 +231,11 @@ impl Server {
     /// Waits for the last connections, and ends those that take too long.
     async fn drain(&self) {
         let is_leaving = self.is_leaving();
-        let grace = if is_leaving { self.limits.long_leave() } else { self.limits.grace };
+        let grace = if is_leaving { self.limits().long_leave() } else { self.limits().grace };
         let began = self.clock.now().ticks_ms;
         let mut waited = Duration::ZERO;
         while self.watches.len() > 0 {
-            if is_leaving && waited >= self.limits.short_leave() {
+            if is_leaving && waited >= self.limits().short_leave() {
                 // Nobody asks here any more, and the other one needs the room.
                 self.set_memory_limit(0);
             }
@@ -273,7 +273,7 @@ mod tests {
         let (mut busy, mut idle) = (Some(server.watches.enter()), Some(server.watches.enter()));
         let watch = idle.as_ref().expect("it was entered").watch();
         watch.set_idle(true);
-        watch.set(clock.now().ticks_ms + server.limits.idle_timeout.as_millis() as u64);
+        watch.set(clock.now().ticks_ms + server.limits().idle_timeout.as_millis() as u64);
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown));
         let (mut ended, mut second) = ([0; 2], 0);
         while busy.is_some() || idle.is_some() {

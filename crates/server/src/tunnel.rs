@@ -96,7 +96,7 @@ struct Noted<'a, S> {
 
 impl<S> Noted<'_, S> {
     fn note(&self) {
-        let limit_ms = self.server.limits.tunnel_timeout.as_millis() as u64;
+        let limit_ms = self.server.limits().tunnel_timeout.as_millis() as u64;
         self.watch.set(self.server.clock.now().ticks_ms + limit_ms);
     }
 }

@@ -9,6 +9,7 @@ use server::Server;
 use wire::Coding;
 
 use crate::certificates::{self, CertificatePlan};
+use crate::own_user;
 use crate::run::Running;
 
 /// Writes to standard output. Somebody who no longer reads is no reason to stop serving.
@@ -53,6 +54,9 @@ pub(crate) fn start(running: &Running) -> String {
         for told in told.into_iter().chain(trouble) {
             let _ = writeln!(text, "  admin     {told}");
         }
+    }
+    if let Some(user) = own_user::told() {
+        let _ = writeln!(text, "  user      {user}");
     }
     let plain = addresses.iter().map(|&address| (address, url(address)));
     let tls = addresses_tls.iter().map(|&address| (address, url_by("https", 443, address)));

@@ -17,7 +17,7 @@ use server::{DefenceRules, FollowRules, Limits, Proxies, PurgeToken, Rate, Stran
 
 use crate::admin::{AdminPlan, AdminPlanError, AdminWritten, StatusPath};
 use crate::arguments::Serve;
-use crate::certificates::{AcmePlan, CertificatePlan, CertificateSetting, check_plan};
+use crate::certificates::{AcmePlan, Binding, CertificatePlan, CertificateSetting, check_plan};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::OriginSetting;
@@ -176,6 +176,12 @@ pub(crate) enum PlanError {
          certificate = \"/path/fullchain.pem\" or \"off\" for that site"
     )]
     BadName(String),
+    /// An id without its key, or the other way.
+    #[error(
+        "acme_eab_key_id and acme_eab_hmac_key belong together: write both, as the CA gives them, \
+         or neither"
+    )]
+    HalfBinding,
     /// Listening for nobody.
     #[error("listen_tls is there and every site has certificate = \"off\": take one of them out")]
     AllOff,
@@ -238,6 +244,11 @@ impl Plan {
         let acme = AcmePlan {
             directories: settings.acme_directory.take().unwrap_or_default(),
             email: settings.acme_email.take(),
+            binding: match (settings.acme_eab_key_id.take(), settings.acme_eab_hmac_key.take()) {
+                (Some(id), Some(key)) => Some(Binding { id, key }),
+                (None, None) => None,
+                _ => return Err(PlanError::HalfBinding),
+            },
             ca_file: settings.acme_ca_file.take(),
         };
         check_plan(&sites, &listen_tls, &acme)?;

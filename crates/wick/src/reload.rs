@@ -6,11 +6,12 @@
 
 use base::amount::show_bytes;
 use observe::history::Mark;
-use server::Line;
+use server::{Limits, Line};
 
 use crate::arguments::Serve;
+use crate::log::AccessLog;
 use crate::plan::{Plan, SitePlan};
-use crate::run::{RunError, Running};
+use crate::run::{RunError, Running, feasible, open_log};
 use crate::service::{self, Doing};
 use crate::sites::Started;
 
@@ -37,6 +38,7 @@ impl Running {
             Some(certificates) => Some(certificates.after(&plan)?),
             None => None,
         };
+        let log = self.other_log(&plan)?;
         let ways = self.ways(&plan).await?;
         let mut old: Vec<Option<Started>> = self.started.drain(..).map(Some).collect();
         let mut lines = Vec::new();
@@ -55,6 +57,7 @@ impl Running {
         if let (Some(now), Some(prepared)) = (&mut self.certificates, certificates) {
             now.succeed(prepared);
         }
+        self.settle_limits(plan.limits.clone(), &mut lines);
         while self.leaving.try_join_next().is_some() {}
         for started in old.into_iter().flatten() {
             let text = format!("{}: ends with its last answer", started.config.name);
@@ -65,8 +68,46 @@ impl Running {
         self.plan.sites = plan.sites;
         self.tell_admin();
         self.observing.mark(Mark::Reload);
-        self.reopen_log();
+        match log {
+            Some(log) => {
+                (self.plan.access_log, self.plan.access_log_format) =
+                    (plan.access_log, plan.access_log_format);
+                lines.push(self.change_log(log).await);
+            }
+            None => self.reopen_log(),
+        }
         Ok(lines)
+    }
+
+    /// The access log that the plan wants, opened, if it is another than there is.
+    fn other_log(&self, plan: &Plan) -> Result<Option<Option<AccessLog>>, RunError> {
+        let wanted = |plan: &Plan| (plan.access_log.clone(), plan.access_log_format);
+        (wanted(plan) != wanted(&self.plan)).then(|| open_log(plan)).transpose()
+    }
+
+    /// Goes on in another log, or in none; what the one before has taken is written.
+    async fn change_log(&mut self, log: Option<AccessLog>) -> Line {
+        self.server.replace_access(log.as_ref().map(AccessLog::sink));
+        if let Some(before) = std::mem::replace(&mut self.log, log) {
+            before.finish().await;
+            self.lost_before += before.lost();
+        }
+        let text = match &self.plan.access_log {
+            Some(path) => format!("answers are told to {} from now on", path.display()),
+            None => "answers are told nowhere from now on".to_owned(),
+        };
+        Line { topic: "log", text }
+    }
+
+    /// Bounds clients by other limits, if these are others.
+    fn settle_limits(&mut self, limits: Limits, lines: &mut Vec<Line>) {
+        if limits == self.plan.limits {
+            return;
+        }
+        self.server.replace_limits(feasible(&limits));
+        self.plan.limits = limits;
+        let text = "these hold from now on, and for busy connections once they are idle";
+        lines.push(Line { topic: "limits", text: text.to_owned() });
     }
 
     /// Starts what the plan needs and isn't there; all or nothing.
@@ -106,6 +147,11 @@ impl Running {
 }
 
 impl Plan {
+    /// As whom it serves.
+    fn own(&self) -> (&Option<String>, &Option<String>) {
+        (&self.user, &self.group)
+    }
+
     /// What of another plan can't be had without a restart, with what it stays at until then.
     fn needing_restart(&self, other: &Self) -> impl Iterator<Item = String> + use<> {
         let listen = |plan: &Self| format!("{:?}", plan.listen);
@@ -118,12 +164,6 @@ impl Plan {
             ("disk", format!("{:?}", self.disk_bytes), format!("{:?}", other.disk_bytes)),
             ("threads", self.threads.to_string(), other.threads.to_string()),
             ("state", self.state.display().to_string(), other.state.display().to_string()),
-            ("access_log", format!("{:?}", self.access_log), format!("{:?}", other.access_log)),
-            (
-                "access_log_format",
-                format!("{:?}", self.access_log_format),
-                format!("{:?}", other.access_log_format),
-            ),
             (
                 "proxy_protocol, trusted_proxies or trusted_field",
                 format!("{:?}", self.proxies),
@@ -132,7 +172,7 @@ impl Plan {
             ("request_id", self.request_ids.to_string(), other.request_ids.to_string()),
             ("admin, munin or alert_…", format!("{:?}", self.admin), format!("{:?}", other.admin)),
             ("server_timing", self.server_timing.to_string(), other.server_timing.to_string()),
-            ("[limits]", format!("{:?}", self.limits), format!("{:?}", other.limits)),
+            ("user or group", format!("{:?}", self.own()), format!("{:?}", other.own())),
         ]
         .into_iter()
         .filter(|(_, now, then)| now != then)

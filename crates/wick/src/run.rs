@@ -154,6 +154,8 @@ pub(crate) struct Running {
     pub(crate) certificates: Option<Certificates>,
     pub(crate) found: Vec<String>,
     pub(crate) log: Option<AccessLog>,
+    /// Lines that logs of earlier settings could not take.
+    pub(crate) lost_before: u64,
     notebook: Option<Arc<Notebook>>,
     pub(crate) observing: Arc<Observing>,
     /// Writes the history, until the stop.
@@ -186,7 +188,7 @@ impl Running {
     pub(crate) async fn start(plan: Plan, begin: Begin) -> Result<Self, RunError> {
         let Begin { caches, orders, takes_over } = begin;
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
-        let limits = within_descriptors(&plan.limits);
+        let limits = feasible(&plan.limits);
         let (predecessor, inherited) = opened(&plan, takes_over)?;
         // Its php-fpm has the folders without a number.
         let number = if takes_over { u64::from(std::process::id()) } else { 0 };
@@ -235,6 +237,7 @@ impl Running {
             certificates,
             found,
             log,
+            lost_before: 0,
             notebook,
             observing,
             keeping,
@@ -417,19 +420,13 @@ impl Running {
 
     /// Lines that the access log could not take.
     pub(crate) fn log_lost(&self) -> u64 {
-        self.log.as_ref().map_or(0, AccessLog::lost)
+        self.lost_before + self.log.as_ref().map_or(0, AccessLog::lost)
     }
 
     /// The process groups of the php-fpms that were started.
     pub(crate) fn php_groups(&self) -> Vec<u32> {
         self.started.iter().filter_map(Started::php_group).collect()
     }
-}
-
-/// No more connections than there can be descriptors for.
-fn within_descriptors(limits: &Limits) -> Limits {
-    let connections_max = limits.connections_max.min(descriptors::raise_limit());
-    Limits { connections_max, ..limits.clone() }
 }
 
 /// Stops what was started, as the rest could not be.
@@ -503,8 +500,14 @@ async fn found(plan: &Plan, started: &[Started], caches: bool) -> Vec<String> {
     found
 }
 
+/// Limits that this process can have: connections take descriptors.
+pub(crate) fn feasible(limits: &Limits) -> Limits {
+    let connections_max = limits.connections_max.min(descriptors::raise_limit());
+    Limits { connections_max, ..limits.clone() }
+}
+
 /// The access log, if one is wanted.
-fn open_log(plan: &Plan) -> Result<Option<AccessLog>, RunError> {
+pub(crate) fn open_log(plan: &Plan) -> Result<Option<AccessLog>, RunError> {
     let Some(path) = &plan.access_log else { return Ok(None) };
     let log = AccessLog::open(path, plan.access_log_format);
     log.map(Some).map_err(|error| RunError::AccessLog(path.display().to_string(), error))

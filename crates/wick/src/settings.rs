@@ -20,7 +20,7 @@ use changes::Pattern;
 use wire::{Coding, Codings};
 
 use crate::admin::{AdminSetting, StatusPath};
-use crate::certificates::{CertificateSetting, Directories};
+use crate::certificates::{BindingKey, CertificateSetting, Directories};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::{HealthPath, HealthStatus, OriginSetting};
@@ -46,6 +46,11 @@ pub(crate) struct Settings {
     pub(crate) acme_directory: Option<Directories>,
     /// An address at which the CA may tell you something. Default: none.
     pub(crate) acme_email: Option<String>,
+    /// The id of the key by which an account at the first of those CAs is bound to yours, where it
+    /// wants that (external account binding). Default: none.
+    pub(crate) acme_eab_key_id: Option<String>,
+    /// That key itself, as the CA writes it (base64url). Default: none.
+    pub(crate) acme_eab_hmac_key: Option<BindingKey>,
     /// The certificates (PEM) by which a private CA itself is known. Default: none; public CAs are
     /// known.
     pub(crate) acme_ca_file: Option<PathBuf>,

@@ -92,7 +92,7 @@ impl<S> Link<S> {
         watch: Arc<Watch>,
         signals: &Arc<Signals>,
     ) -> Self {
-        let limits = &server.limits;
+        let limits = server.limits();
         let ticks_ms = server.clock.now().ticks_ms;
         let meter = Meter::new(limits.resets_max, limits.idle_frames_max, ticks_ms);
         let (server, signals) = (server.clone(), signals.clone());
@@ -139,7 +139,7 @@ impl<S: AsyncWrite + Unpin> Link<S> {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
                     if !self.signals.is_stuck.swap(true, Ordering::Relaxed) {
-                        let limit_ms = self.server.limits.write_timeout.as_millis() as u64;
+                        let limit_ms = self.server.limits().write_timeout.as_millis() as u64;
                         self.watch.set(self.server.clock.now().ticks_ms + limit_ms);
                     }
                     return Poll::Pending;

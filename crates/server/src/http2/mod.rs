@@ -62,7 +62,7 @@ pub(crate) async fn serve<S>(server: Arc<Server>, io: S, peers: Peers, place: Pl
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let head_ms = server.limits.head_timeout.as_millis() as u64;
+    let head_ms = server.limits().head_timeout.as_millis() as u64;
     place.set(server.clock.now().ticks_ms + head_ms);
     let signals = Arc::<Signals>::default();
     let link = Link::new(io, first, &server, place.watch(), &signals);
@@ -87,7 +87,7 @@ where
 }
 
 fn settings(server: &Server) -> Builder {
-    let limits = &server.limits;
+    let limits = server.limits();
     let mut builder = h2::server::Builder::new();
     builder
         .max_concurrent_streams(limits.streams_max)
@@ -218,7 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.phase = Phase::Flushing;
             return;
         }
-        let limits = &self.reception.server.limits;
+        let limits = self.reception.server.limits();
         let (phase, within) = match (has_answers, has_streams, is_midway) {
             (true, _, _) => (Phase::Busy, None),
             (_, true, _) => (Phase::Flushing, Some(limits.write_timeout)),
@@ -247,7 +247,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         now: Now,
     ) -> Option<Answer> {
         let server = &self.reception.server;
-        if self.answers.len() >= server.limits.streams_max as usize {
+        if self.answers.len() >= server.limits().streams_max as usize {
             // Its client has reset streams that are still under way at an origin.
             server.counters.streams_refused.bump();
             respond.send_reset(Reason::REFUSED_STREAM);

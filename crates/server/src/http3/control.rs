@@ -26,7 +26,7 @@ const NO_CAPACITY: u8 = 0b0010_0000;
 pub(crate) async fn begin(hall: &Hall) -> Option<SendStream> {
     let mut control = hall.connection.open_uni().await.ok()?;
     let mut settings = Vec::new();
-    push_settings(&mut settings, hall.server().limits.head_bytes_max);
+    push_settings(&mut settings, hall.server().limits().head_bytes_max);
     control.write_all(&settings).await.ok()?;
     Some(control)
 }

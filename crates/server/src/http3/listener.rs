@@ -89,7 +89,7 @@ impl Http3Listener {
     ) -> io::Result<()> {
         let address = self.address()?;
         let tls = server.tls.clone().ok_or_else(|| io::Error::other("there is no TLS"))?;
-        let config = config(&server.limits, &tls)?;
+        let config = config(&server.limits(), &tls)?;
         let runtime = Arc::new(quinn::TokioRuntime);
         let endpoint =
             Endpoint::new(EndpointConfig::default(), Some(config), self.socket, runtime)?;
@@ -162,7 +162,7 @@ impl Drop for Unproven {
 impl Door {
     fn take(&self, incoming: Incoming) {
         let (server, peer) = (&self.server, incoming.remote_address());
-        if server.watches.len() >= server.limits.connections_max {
+        if server.watches.len() >= server.limits().connections_max {
             server.counters.connections_refused.bump();
             return incoming.refuse();
         }
@@ -213,7 +213,7 @@ async fn enter(
     place: crate::watch::Place,
     shutdown: Shutdown,
 ) {
-    let late_at = server.clock.now().ticks_ms + server.limits.head_timeout.as_millis() as u64;
+    let late_at = server.clock.now().ticks_ms + server.limits().head_timeout.as_millis() as u64;
     place.set(late_at);
     let connecting = incoming.accept().ok();
     let connection = match connecting {

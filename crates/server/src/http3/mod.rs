@@ -99,7 +99,7 @@ pub(crate) async fn serve(
     shutdown: Shutdown,
 ) {
     server.counters.connections_http3.bump();
-    let limits = &server.limits;
+    let limits = server.limits();
     let ticks_ms = server.clock.now().ticks_ms;
     let hall = Arc::new(Hall {
         allowances: Mutex::new(Allowances {
@@ -134,7 +134,7 @@ struct Visit {
 
 impl Visit {
     async fn run(mut self, shutdown: Shutdown) {
-        self.expect_within(self.hall.server().limits.head_timeout);
+        self.expect_within(self.hall.server().limits().head_timeout);
         self.place.set_idle(true);
         let (hall, mut is_leaving) = (self.hall.clone(), false);
         let mut stop = pin!(shutdown.begun());
@@ -153,7 +153,7 @@ impl Visit {
                 },
                 Some(()) = self.answers.next(), if !self.answers.is_empty() => {
                     if self.answers.is_empty() {
-                        self.expect_within(hall.server().limits.idle_timeout);
+                        self.expect_within(hall.server().limits().idle_timeout);
                         self.place.set_idle(true);
                     }
                 }
@@ -204,7 +204,7 @@ impl Visit {
     /// Takes in a stream that may bring a request.
     fn receive(&mut self, mut send: SendStream, mut recv: RecvStream, is_leaving: bool) {
         let server = self.hall.server();
-        if is_leaving || self.answers.len() >= server.limits.streams_max as usize {
+        if is_leaving || self.answers.len() >= server.limits().streams_max as usize {
             server.counters.streams_refused.bump();
             let code = VarInt::from_u32(Code::RequestRejected.number());
             // Either fails only if the client was faster.
@@ -233,7 +233,7 @@ impl Visit {
 
 /// One request and its answer.
 async fn exchange(hall: Arc<Hall>, mut taking: Taking, sending: Sending) {
-    let limits = &hall.server().limits;
+    let limits = hall.server().limits();
     let read = timeout(limits.head_timeout, read_head(&mut taking, &hall)).await;
     let (parts, has_body) = match read.unwrap_or(Err(Fault::Stream(Code::RequestIncomplete))) {
         Ok(read) => read,
@@ -274,7 +274,7 @@ async fn read_head(
     taking: &mut Taking,
     hall: &Hall,
 ) -> Result<(http::request::Parts, bool), Fault> {
-    let bytes_max = hall.server().limits.head_bytes_max;
+    let bytes_max = hall.server().limits().head_bytes_max;
     let block = taking.head(bytes_max).await?;
     let parts = h3::read_head(&block, bytes_max).map_err(|error| match error {
         BlockError::Broken => {

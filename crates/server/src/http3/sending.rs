@@ -62,7 +62,7 @@ impl Sending {
 
     /// The same for what must not wait long.
     async fn write_in_time(&mut self, chunks: &mut [Bytes]) -> Result<(), Gone> {
-        let patience = self.hall.server().limits.write_timeout;
+        let patience = self.hall.server().limits().write_timeout;
         timeout(patience, self.write(chunks)).await.unwrap_or(Err(Gone))
     }
 

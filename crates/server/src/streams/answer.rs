@@ -268,7 +268,7 @@ async fn paced(
     if let Some(done) = poll_once(work.as_mut()).await {
         return Ok(done?);
     }
-    let limits = &server.limits;
+    let limits = server.limits();
     // Streams share what the client's line carries, so one may have to wait for others.
     let after = limits.slowest.after.max(limits.write_timeout);
     let slowest = Slowest { after, ..limits.slowest };

@@ -151,8 +151,8 @@ impl Reception {
     ) -> Received<R, I> {
         let server = &self.server;
         let limits = HeadLimits {
-            head_bytes_max: server.limits.head_bytes_max,
-            target_bytes_max: server.limits.target_bytes_max,
+            head_bytes_max: server.limits().head_bytes_max,
+            target_bytes_max: server.limits().target_bytes_max,
         };
         let mut answering = self.answering(responder, parts.method == Method::HEAD);
         let head = &mut scratch.head;
@@ -170,8 +170,8 @@ impl Reception {
         let peer = peers.peer.ip();
         let id = server.name_request(self.peers, &mut head.fields);
         answering.id = id;
-        answering.line = server.access.as_ref().map(|_| Begun::of(head, peer, id, now));
-        let limit = server.limits.body_bytes_max;
+        answering.line = server.has_log().then(|| Begun::of(head, peer, id, now));
+        let limit = server.limits().body_bytes_max;
         let turn = match framing.length {
             Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
             length => {
@@ -233,9 +233,9 @@ impl Reception {
         let hints = errand.site.origin.sends_hints().then(|| mpsc::channel(EARLY_MAX));
         let (early_sender, early) = hints.unzip();
         let (wanted_sender, wanted) = framing.expects_continue.then(oneshot::channel).unzip();
-        let limits = &self.server.limits;
+        let limits = self.server.limits();
         let (body, left_over) = incoming
-            .map(|incoming| Upload::new(incoming, framing.length, limits, wanted_sender))
+            .map(|incoming| Upload::new(incoming, framing.length, &limits, wanted_sender))
             .unzip();
         let body = body.filter(|_| framing.length != Length::None);
         let journey = Journey::new(

@@ -146,7 +146,7 @@ async fn shake_hands<S>(server: Arc<Server>, tls: Arc<Tls>, io: S, peers: Peers,
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let late_at = server.clock.now().ticks_ms + server.limits.head_timeout.as_millis() as u64;
+    let late_at = server.clock.now().ticks_ms + server.limits().head_timeout.as_millis() as u64;
     place.set(late_at);
     // Boxed, so that what only the handshake needs is gone when it is over.
     let mut handshake = Box::pin(TlsAcceptor::from(tls.config.clone()).accept(io));

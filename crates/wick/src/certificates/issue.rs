@@ -6,11 +6,12 @@
 use std::time::Duration;
 
 use instant_acme::{
-    Account, AccountCredentials, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount,
-    NewOrder, Order, OrderStatus, RetryPolicy,
+    Account, AccountCredentials, AuthorizationStatus, ChallengeType, Error, ExternalAccountKey,
+    Identifier, NewAccount, NewOrder, Order, OrderStatus, RetryPolicy,
 };
 use server::{Shown, Tls};
 
+use super::Binding;
 use super::client::Client;
 use super::made;
 use super::schedule::Setback;
@@ -23,6 +24,9 @@ const STEP: RetryPolicy = RetryPolicy::new()
     .timeout(Duration::from_secs(90));
 /// What says that a CA has forgotten an account.
 const NO_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
+
+/// What says that a CA takes no account without one that its owner has there.
+const NO_BINDING: &str = "urn:ietf:params:acme:error:externalAccountRequired";
 
 /// How a CA is shown whose a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,12 @@ pub(crate) enum IssueError {
         "it offers no way to prove the name that is possible here: let port 80 or 443 of it lead to this machine"
     )]
     NoWay,
+    /// It knows its customers.
+    #[error(
+        "it takes no account without one that you have there ({0}): write acme_eab_key_id and \
+         acme_eab_hmac_key as it gives them to you"
+    )]
+    Unbound(String),
     /// Ours.
     #[error("{0}")]
     Ours(String),
@@ -90,6 +100,7 @@ pub(crate) async fn account(
     shelf: &Shelf,
     directory: &str,
     email: Option<&str>,
+    binding: Option<&Binding>,
 ) -> Result<Account, IssueError> {
     let builder = || Account::builder_with_http(Box::new(client.clone()));
     let kept = shelf.account(directory);
@@ -104,7 +115,15 @@ pub(crate) async fn account(
         terms_of_service_agreed: true,
         only_return_existing: false,
     };
-    let (account, credentials) = builder().create(&new, directory.to_owned(), None).await?;
+    let binding =
+        binding.map(|Binding { id, key }| ExternalAccountKey::new(id.clone(), key.reveal()));
+    let created = builder().create(&new, directory.to_owned(), binding.as_ref()).await;
+    let (account, credentials) = created.map_err(|error| match &error {
+        Error::Api(problem) if problem.r#type.as_deref() == Some(NO_BINDING) => {
+            IssueError::Unbound(problem.detail.clone().unwrap_or_default())
+        }
+        _ => IssueError::Acme(error),
+    })?;
     let text = serde_json::to_string(&credentials).map_err(Error::from)?;
     let kept = shelf.keep_account(directory, &text);
     kept.map_err(|error| IssueError::Ours(format!("the account can't be kept: {error}")))?;

@@ -14,6 +14,7 @@ use instant_acme::{Account, CertificateIdentifier, Error};
 use rustls::pki_types::CertificateDer;
 use server::Identity;
 
+use super::Binding;
 use super::client::Client;
 use super::issue::{self, IssueError, Way};
 use super::schedule::{self, Setback};
@@ -33,6 +34,8 @@ pub(crate) struct Keeper {
     pub(crate) showcase: Arc<Showcase>,
     pub(crate) directories: Vec<String>,
     pub(crate) email: Option<String>,
+    /// For the first of them.
+    pub(crate) binding: Option<Binding>,
     /// Those that are possible here, the first to be tried first.
     pub(crate) ways: Vec<Way>,
 }
@@ -155,7 +158,9 @@ impl Keeper {
     }
 
     async fn account(&self, directory: &str) -> Result<Account, IssueError> {
-        issue::account(&self.client, &self.shelf, directory, self.email.as_deref()).await
+        let is_first = self.directories.first().is_some_and(|first| first == directory);
+        let binding = self.binding.as_ref().filter(|_| is_first);
+        issue::account(&self.client, &self.shelf, directory, self.email.as_deref(), binding).await
     }
 
     /// Moves the renewal to when the CA wants it, if it has a wish.

@@ -26,8 +26,8 @@ use server::{Served, Tls};
 use tokio::task::JoinSet;
 
 pub(crate) use own::Files;
-pub(crate) use plan::{AcmePlan, CertificatePlan, check_plan, names};
-pub(crate) use setting::{CertificateSetting, Directories};
+pub(crate) use plan::{AcmePlan, Binding, CertificatePlan, check_plan, names};
+pub(crate) use setting::{BindingKey, CertificateSetting, Directories};
 
 use crate::plan::{Plan, SitePlan};
 use client::{Client, ClientError};
@@ -97,6 +97,7 @@ impl Prepared {
                 showcase: showcase.clone(),
                 directories: plan.acme.directories.0.clone(),
                 email: plan.acme.email.clone(),
+                binding: plan.acme.binding.clone(),
                 ways: ways(plan),
             }),
         };

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use super::issue::Way;
-use super::{CertificateSetting, Directories, Files};
+use super::{BindingKey, CertificateSetting, Directories, Files};
 use crate::plan::{Plan, PlanError, SitePlan};
 use crate::settings::SiteSettings;
 
@@ -14,6 +14,15 @@ pub(crate) struct AcmePlan {
     pub(crate) directories: Directories,
     pub(crate) email: Option<String>,
     pub(crate) ca_file: Option<PathBuf>,
+    /// What binds an account at the first CA to one that the owner has there.
+    pub(crate) binding: Option<Binding>,
+}
+
+/// External account binding (RFC 8555 §7.3.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Binding {
+    pub(crate) id: String,
+    pub(crate) key: BindingKey,
 }
 
 /// Where a site's certificate comes from.

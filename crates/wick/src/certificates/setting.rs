@@ -11,6 +11,9 @@ const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 /// More CAs than anybody has a use for.
 const DIRECTORIES_MAX: usize = 8;
 
+/// A shorter key is a mistake.
+const BINDING_KEY_BYTES_MIN: usize = 16;
+
 /// The setting `certificate`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CertificateSetting {
@@ -37,6 +40,43 @@ impl Directories {
     /// Whether these are only such as issue for names of the public DNS.
     pub(crate) fn are_public(&self) -> bool {
         self.0.iter().all(|directory| directory == LETS_ENCRYPT)
+    }
+}
+
+/// The setting `acme_eab_hmac_key`: a key that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct BindingKey(Vec<u8>);
+
+impl BindingKey {
+    /// Its bytes, for signing.
+    pub(crate) fn reveal(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for BindingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BindingKey(…)")
+    }
+}
+
+impl<'de> Deserialize<'de> for BindingKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use base64::Engine;
+        use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+        let padding = DecodePaddingMode::Indifferent;
+        let config = GeneralPurposeConfig::new().with_decode_padding_mode(padding);
+        let reader = GeneralPurpose::new(&base64::alphabet::URL_SAFE, config);
+        // Some CAs write the other alphabet of base64.
+        let text = String::deserialize(deserializer)?.replace('+', "-").replace('/', "_");
+        match reader.decode(text) {
+            Ok(key) if key.len() >= BINDING_KEY_BYTES_MIN => Ok(Self(key)),
+            // Not what was written: it may be most of a key.
+            _ => Err(de::Error::custom(
+                "this is no key for an external account: write it as the CA gives it, in \
+                 base64url, as in \"zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W\"",
+            )),
+        }
     }
 }
 

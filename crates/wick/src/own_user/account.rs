@@ -79,6 +79,14 @@ impl Account {
     }
 }
 
+/// What a user is called.
+pub(super) fn name_of(uid: u32) -> String {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let number = uid.to_string();
+    let found = fields(&users).find(|fields| fields.get(2) == Some(&number.as_str()));
+    found.map_or_else(|| format!("user {uid}"), |fields| fields[0].to_owned())
+}
+
 /// The fields of each line.
 fn fields(text: &str) -> impl Iterator<Item = Vec<&str>> {
     text.lines().map(|line| line.split(':').collect())

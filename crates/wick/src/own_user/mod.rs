@@ -77,6 +77,12 @@ pub(crate) fn enter(plan: &Plan, arguments: &Serve) -> Result<(), OwnUserError> 
     Err(failed(begin_anew(plan, arguments, &socket)))
 }
 
+/// What a person is told of the user whom root has left this to.
+pub(crate) fn told() -> Option<String> {
+    let own = rustix::process::geteuid().as_raw();
+    kept::is_kept().then(|| format!("{} serves; root only starts php-fpm", account::name_of(own)))
+}
+
 fn choose(plan: &Plan) -> Result<Choice, OwnUserError> {
     let is_root = rustix::process::geteuid().is_root();
     let group = plan.group.as_deref();

@@ -106,6 +106,40 @@ fn a_certificate_is_renewed_before_it_ends_and_connections_stay() {
 }
 
 #[test]
+fn an_account_is_bound_to_one_that_the_owner_has_at_the_ca() {
+    const KEY: &str = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
+    let ground = Ground::new();
+    let Some(mut pebble) = Pebble::new(ground.path()) else { return };
+    pebble.binding = Some(("kid-1", KEY));
+    let site = site(&ground, "\"g.wick.test\"");
+    let mut running = ground.serve(&format!("{}{site}", pebble.settings()));
+    pebble.start(running.plain().port(), 1, LONG);
+    running.wick.line("takes no account without one that you have there");
+    let output = running.stop().output;
+    assert!(output.contains("write acme_eab_key_id and acme_eab_hmac_key"), "{output}");
+    pebble.stop();
+
+    let bound = format!(
+        "acme_eab_key_id = \"kid-1\"\nacme_eab_hmac_key = \"{KEY}\"\n{}",
+        pebble.settings()
+    );
+    let mut running = ground.serve(&format!("{bound}{site}"));
+    pebble.start(running.plain().port(), 1, LONG);
+    running.wick.line("has issued a certificate for g.wick.test");
+    let output = running.stop().output;
+    assert!(!output.contains(KEY), "{output}");
+
+    for (half, expected) in [
+        ("acme_eab_key_id = \"kid-1\"\n", "acme_eab_key_id and acme_eab_hmac_key belong together"),
+        ("acme_eab_hmac_key = \"not a key\"\n", "wick.toml:3:21: this is no key for an external"),
+    ] {
+        let ended = ground.run("serve", &format!("{half}{site}")).end();
+        assert!(ended.output.contains(expected), "{}", ended.output);
+        assert!(!ended.output.contains("not a key"), "{}", ended.output);
+    }
+}
+
+#[test]
 fn the_next_ca_is_asked_when_one_is_down() {
     let ground = Ground::new();
     let Some(mut pebble) = Pebble::new(ground.path()) else { return };

@@ -21,6 +21,8 @@ pub(crate) struct Pebble {
     /// By which the CA itself is known.
     pub(crate) ca_file: PathBuf,
     running: Option<Child>,
+    /// The id and the key of accounts that it wants others to be bound to; none: of nobody.
+    pub(crate) binding: Option<(&'static str, &'static str)>,
 }
 
 /// The program, built if it isn't there; nothing, and a line that says so, without Go.
@@ -68,6 +70,7 @@ impl Pebble {
             ca_file: ca.file,
             folder,
             running: None,
+            binding: None,
         })
     }
 
@@ -84,8 +87,14 @@ impl Pebble {
     /// Starts it. It comes to these ports for proofs, and what it issues lives so long.
     pub(crate) fn start(&mut self, http_port: u16, tls_port: u16, seconds: u32) {
         let path = |name: &str| self.folder.join(name).display().to_string();
+        let binding = self.binding.map_or(String::new(), |(id, key)| {
+            format!(
+                "\"externalAccountBindingRequired\": true,
+                 \"externalAccountMACKeys\": {{\"{id}\": \"{key}\"}},"
+            )
+        });
         let settings = format!(
-            "{{\"pebble\": {{\"listenAddress\": \"{}\", \"managementListenAddress\": \"{}\",
+            "{{\"pebble\": {{{binding} \"listenAddress\": \"{}\", \"managementListenAddress\": \"{}\",
              \"certificate\": {:?}, \"privateKey\": {:?}, \"httpPort\": {http_port},
              \"tlsPort\": {tls_port}, \"retryAfter\": {{\"authz\": 1, \"order\": 1}},
              \"profiles\": {{\"default\": {{\"description\": \"\", \"validityPeriod\": {seconds}}}}}}}}}",
