@@ -6,7 +6,7 @@
 //! moved is made anew when somebody asks for that ([`AccessLog::reopen`]).
 
 use std::fs::OpenOptions;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use server::{AccessLine, AccessSink};
 use tokio::sync::oneshot;
 
-use crate::finishing;
+use crate::{finishing, own_user};
 
 mod format;
 
@@ -110,7 +110,14 @@ impl AccessLog {
 }
 
 fn open_file(path: &Path) -> io::Result<Target> {
-    Ok(Box::new(OpenOptions::new().create(true).append(true).open(path)?))
+    let open = || OpenOptions::new().create(true).append(true).open(path);
+    let file = match open() {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && own_user::make_log(path) => {
+            open()
+        }
+        opened => opened,
+    };
+    Ok(Box::new(file?))
 }
 
 /// Writes what comes. What can't be written waits in the buffer and is tried again; while

@@ -1,7 +1,7 @@
-//! The keeper: the one process that stays root, and does the two things that only root can.
+//! The keeper: the one process that stays root, and does the few things that only root can.
 //!
-//! It starts php-fpm for the folders that the settings name, which then runs as their owners, and
-//! reads the files of certificates that the settings name. It is asked through a socket that only
+//! It starts php-fpm for the folders that the settings name, which then runs as their owners, reads
+//! the files of certificates that the settings name, and makes the access log that they name. It is asked through a socket that only
 //! Wick's user can open, a line of JSON each way.
 //! What it does follows from the settings as they stand on the disk, never from what it is asked:
 //! who has broken into the process that serves gains nothing here that it didn't have.
@@ -26,6 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use super::account::Account;
+use super::hand_over;
 use crate::arguments::Serve;
 use crate::certificates::CertificatePlan;
 use crate::plan::{Plan, Source};
@@ -38,8 +39,12 @@ const SOCKET: &str = "keeper";
 const KEEP_FOR: &str = "--keep-for";
 /// What it says once it can be asked.
 const READY: &str = "ready";
-/// How long it may take for one before to end, and for the first to ask.
+/// How long it may take for the first to ask.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it is waited for one that is about to end.
+const PATIENCE_WITH_ANOTHER: Duration = Duration::from_secs(2);
+/// Wicks that may run with one state folder.
+const KEEPERS_MAX: u32 = 8;
 const STEP: Duration = Duration::from_millis(10);
 /// A path or two.
 const QUESTION_BYTES_MAX: u64 = 16 << 10;
@@ -55,10 +60,6 @@ const STARTED_MAX: usize = 256;
 pub(crate) enum KeeperError {
     #[error("{0} can't be used for what root has to do for Wick: {1}")]
     Folder(PathBuf, io::Error),
-    #[error(
-        "another Wick runs with the state folder {0}: give this one a folder of its own with --state"
-    )]
-    Taken(PathBuf),
     #[error("the process that starts php-fpm did not come up: {0}")]
     Start(String),
 }
@@ -73,6 +74,8 @@ pub(super) enum Question {
     Stop(u64),
     /// Read a file.
     Read(PathBuf),
+    /// Make the access log.
+    Log(PathBuf),
 }
 
 /// What it answers.
@@ -80,7 +83,7 @@ pub(super) enum Question {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
     Started(StartedPhp),
-    Stopped,
+    Done,
     Text(String),
     Wrong(String),
 }
@@ -97,12 +100,9 @@ pub(super) struct StartedPhp {
 
 /// Starts a keeper beside this process; where it is asked.
 pub(super) fn launch(state: &Path, account: &Account) -> Result<PathBuf, KeeperError> {
-    let folder = folder_of(state);
-    make(Path::new(FOLDER), 0o755)
-        .and_then(|()| make(&folder, 0o711))
-        .map_err(|error| KeeperError::Folder(folder.clone(), error))?;
+    make(Path::new(FOLDER), 0o755).map_err(|error| KeeperError::Folder(FOLDER.into(), error))?;
     let start = |why: String| KeeperError::Start(why);
-    let visitor = format!("{}:{}:{}", account.uid, account.gid, folder.display());
+    let visitor = format!("{}:{}:{}", account.uid, account.gid, folder_of(state).display());
     // Of a group of its own: what is typed at the terminal is meant for who serves.
     let mut child = Command::new("/proc/self/exe")
         .arg0("wick")
@@ -117,11 +117,8 @@ pub(super) fn launch(state: &Path, account: &Account) -> Result<PathBuf, KeeperE
     if let Some(output) = child.stdout.take() {
         BufReader::new(output).read_line(&mut line).map_err(|error| start(error.to_string()))?;
     }
-    match line.trim() {
-        READY => Ok(folder.join(SOCKET)),
-        "taken" => Err(KeeperError::Taken(state.to_owned())),
-        why => Err(start(why.to_owned())),
-    }
+    let socket = line.trim().strip_prefix(READY).map(|path| PathBuf::from(path.trim()));
+    socket.ok_or_else(|| start(line.trim().to_owned()))
 }
 
 /// A folder that is root's, and that nobody else can change.
@@ -159,12 +156,10 @@ pub(crate) fn keep(serve: &Serve, keep_for: &str) -> Result<(), RunError> {
     let mut parts = keep_for.splitn(3, ':');
     let mut number = || parts.next().and_then(|number| number.parse::<u32>().ok());
     let (Some(uid), Some(gid)) = (number(), number()) else { return Ok(()) };
-    let folder = PathBuf::from(parts.next().unwrap_or_default());
-    let lock = match lock(&folder) {
-        Ok(lock) => lock,
+    let (folder, lock) = match take_folder(parts.next().unwrap_or_default()) {
+        Ok(taken) => taken,
         Err(error) => {
-            let taken = error.kind() == ErrorKind::WouldBlock;
-            crate::announce::say(&if taken { "taken\n".to_owned() } else { format!("{error}\n") });
+            crate::announce::say(&format!("{error}\n"));
             return Ok(());
         }
     };
@@ -174,21 +169,28 @@ pub(crate) fn keep(serve: &Serve, keep_for: &str) -> Result<(), RunError> {
     kept.map_err(|error| RunError::System("the socket of the process that starts php-fpm", error))
 }
 
-/// Waits until a keeper that is about to end has ended.
-fn lock(folder: &Path) -> io::Result<File> {
-    let file = File::create(folder.join("lock"))?;
-    let mut left = PATIENCE;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if left.is_zero() => {
-                return Err(ErrorKind::WouldBlock.into());
+/// A folder that no other keeper has: the same as before, if that one ends in time, since what
+/// was left in it is found there.
+fn take_folder(name: &str) -> io::Result<(PathBuf, File)> {
+    let mut patience = PATIENCE_WITH_ANOTHER;
+    for number in 1..=KEEPERS_MAX {
+        let folder = match number {
+            1 => PathBuf::from(name),
+            _ => PathBuf::from(format!("{name}.{number}")),
+        };
+        make(&folder, 0o711)?;
+        let file = File::create(folder.join("lock"))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok((folder, file)),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if patience.is_zero() => break,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(STEP),
             }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(STEP),
+            patience = patience.saturating_sub(STEP);
         }
-        left = left.saturating_sub(STEP);
     }
+    Err(io::Error::other("too many Wicks run with this state folder: name another with --state"))
 }
 
 struct Keeper {
@@ -214,7 +216,7 @@ impl Keeper {
         let listener = UnixListener::bind(&path)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600))?;
         chown(&path, Some(self.visitor.0), Some(self.visitor.1))?;
-        crate::announce::say(&format!("{READY}\n"));
+        crate::announce::say(&format!("{READY} {}\n", path.display()));
         let keeper = std::rc::Rc::new(self);
         let local = tokio::task::LocalSet::new();
         local.run_until(keeper.serve_all(listener)).await;
@@ -268,11 +270,15 @@ impl Keeper {
                 if let Some(fpm) = own.php.remove(&id) {
                     fpm.stop().await;
                 }
-                Answer::Stopped
+                Answer::Done
             }
             Question::Read(path) => {
                 self.read(&path).map_or_else(|error| Answer::Wrong(error.to_string()), Answer::Text)
             }
+            Question::Log(path) => match self.make_log(&path) {
+                Ok(()) => Answer::Done,
+                Err(why) => Answer::Wrong(why),
+            },
         }
     }
 
@@ -337,6 +343,15 @@ impl Keeper {
         let mut text = String::new();
         File::open(path)?.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
         Ok(text)
+    }
+
+    /// Makes the log that the settings name, where one was moved away.
+    fn make_log(&self, path: &Path) -> Result<(), String> {
+        let plan = Plan::of(&self.serve).map_err(|error| error.to_string())?;
+        if plan.access_log.as_deref() != Some(path) {
+            return Err("the settings don't name it".to_owned());
+        }
+        hand_over::log(path, self.visitor).map_err(|error| error.to_string())
     }
 }
 

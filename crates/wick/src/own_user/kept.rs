@@ -126,6 +126,12 @@ impl Drop for KeptPhp {
     }
 }
 
+/// Has the access log made, where only root may; whether that was tried.
+pub(crate) fn make_log(path: &Path) -> bool {
+    let asked = |connection| ask(connection, &Question::Log(path.to_owned()));
+    connection().is_some_and(|connection| matches!(asked(connection), Ok(Answer::Done)))
+}
+
 /// Reads a file, by the keeper where only root may.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     match fs::read(path) {

@@ -23,7 +23,7 @@ use std::process::Command;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 pub(crate) use keeper::keep;
-pub(crate) use kept::{KeptPhp, is_kept, read, start_php};
+pub(crate) use kept::{KeptPhp, is_kept, make_log, read, start_php};
 
 use crate::arguments::Serve;
 use crate::plan::Plan;
@@ -69,7 +69,7 @@ pub(crate) fn enter(plan: &Plan, arguments: &Serve) -> Result<(), OwnUserError> 
     };
     hand_over::state(&plan.state, &account)?;
     if let Some(log) = &plan.access_log {
-        hand_over::log(log, &account)?;
+        hand_over::log(log, (account.uid, account.gid))?;
     }
     let socket = keeper::launch(&plan.state, &account)?;
     let failed = |error| OwnUserError::Become(account.name.clone(), error);

@@ -16,6 +16,7 @@ mod folder;
 mod importing;
 mod log;
 mod origin;
+mod own_user;
 mod purge;
 mod reloading;
 mod service;

@@ -66,7 +66,8 @@ fn what_can_not_be_purged_is_told_with_what_to_do() {
     assert!(run(&[]).starts_with("2 "), "it must be said what");
     assert!(run(&["/page"]).contains("write the whole address"));
     let origin = Origin::saying(TAGGED);
-    let settings = state.path().join("wick.toml");
+    let elsewhere = open_folder();
+    let settings = elsewhere.path().join("wick.toml");
     let text = format!("[[site]]\nhosts = [\"a.test\"]\norigin = \"{}\"\n", origin.url());
     std::fs::write(&settings, text).expect("the settings are written");
     let (_wick, _) = Wick::serve(&["--config", &settings.display().to_string(), "--state", &kept]);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -140,6 +141,67 @@ fn visitors_notice_nothing_of_a_hundred_changes() {
     let front = other.heads().iter().filter(|head| head.starts_with("GET / ")).count();
     assert_eq!(front, 1, "what was stored for a site that stays is kept");
     bench.wick.stop();
+}
+
+#[test]
+fn limits_and_the_log_are_changed_while_it_serves() {
+    let origin = cacheable("page");
+    let folder = open_folder();
+    let log = |name: &str| folder.path().join(name);
+    // Whoever serves may write there.
+    ["one.log", "two.log"].iter().for_each(|name| {
+        fs::write(log(name), "").expect("ours");
+        fs::set_permissions(log(name), fs::Permissions::from_mode(0o666)).expect("ours");
+    });
+    let settings = |top: &str, limits: &str| {
+        format!("{top}\n[limits]\n{limits}\n{}", site("a.test", &origin.url(), ""))
+    };
+    let told_to = |name: &str| format!("access_log = \"{}\"\n", log(name).display());
+    let mut bench = Bench::start(&settings("", "head = \"1K\""));
+    let asked = |bench: &Bench, bytes: usize| {
+        let target = format!("/{}", "x".repeat(bytes));
+        bench.ask("a.test", &target)[..12].to_owned()
+    };
+    // One who is connected already, and idle.
+    let stream = TcpStream::connect(bench.address).expect("somebody listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
+    assert_eq!(asked(&bench, 2000), "HTTP/1.1 431");
+
+    bench.write(&settings(&told_to("one.log"), "head = \"8K\""));
+    let told = bench.reload();
+    assert!(told.contains("limits  these hold from now on"), "{told}");
+    assert!(told.contains("answers are told to") && !told.contains("later"), "{told}");
+    assert_eq!(asked(&bench, 2000), "HTTP/1.1 200");
+
+    bench.write(&settings(
+        &(told_to("two.log") + "access_log_format = \"json\"\n"),
+        "head = \"8K\"",
+    ));
+    let told = bench.reload();
+    assert!(told.contains("two.log") && !told.contains("limits"), "{told}");
+    let text = fs::read_to_string(log("one.log")).expect("it is there");
+    assert_eq!(text.lines().count(), 1, "what the first log has taken is written: {text}");
+    assert_eq!(asked(&bench, 3000), "HTTP/1.1 200");
+
+    bench.write(&settings("access_log = \"/no/such/folder/log\"", "head = \"1K\""));
+    let told = bench.reload();
+    assert!(told.starts_with("1 wick: the settings stay as they were: can't write the access"));
+    assert_eq!(asked(&bench, 3100), "HTTP/1.1 200", "all or nothing");
+
+    bench.write(&settings("memory = \"10M\"", "head = \"1K\""));
+    let told = bench.reload();
+    assert!(told.contains("answers are told nowhere") && told.contains("memory takes effect"));
+    assert_eq!(asked(&bench, 2000), "HTTP/1.1 431");
+    let text = fs::read_to_string(log("two.log")).expect("it is there");
+    assert_eq!(text.lines().filter(|line| line.starts_with('{')).count(), 2, "{text}");
+    let mut stream = stream;
+    let long = format!("GET /{} HTTP/1.1\r\nHost: a.test\r\n\r\n", "x".repeat(2000));
+    stream.write_all(long.as_bytes()).expect("it is open");
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).expect("an answer");
+    assert!(line.starts_with("HTTP/1.1 431"), "{line}");
+    bench.wick.signal(Signal::TERM);
+    bench.wick.line("Stopped after");
 }
 
 #[test]

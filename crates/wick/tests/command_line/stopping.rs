@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use rustix::process::Signal;
 
 use crate::origin::Origin;
-use crate::wick::{Wick, ask, body, has_php, names, open_folder, processes_with, send, until};
+use crate::wick::{
+    Wick, ask, body, has_php, keeper_folder, names, open_folder, processes_with, send, until,
+};
 
 /// An origin that sends half of a body, and the rest when it is told to.
 fn trickling() -> (Origin, mpsc::Sender<()>) {
@@ -165,9 +167,10 @@ fn php_fpm_goes_with_wick_and_leaves_nothing_behind() {
 
 /// What php-fpm's children show: the pool's name stands in the configuration.
 fn pool_name(state: &str) -> String {
-    let folder = names(format!("{state}/php").as_ref()).remove(0);
-    let file = format!("{state}/php/{folder}/php-fpm.conf");
-    let text = fs::read_to_string(file).unwrap_or_default();
+    let parent = keeper_folder(state).unwrap_or_else(|| Path::new(state).join("php"));
+    let folders = fs::read_dir(&parent).expect("it can be read").flatten();
+    let mut files = folders.map(|folder| folder.path().join("php-fpm.conf"));
+    let text = files.find_map(|file| fs::read_to_string(file).ok()).unwrap_or_default();
     let pool = text.lines().find_map(|line| line.strip_prefix("[wick-"));
     format!("pool wick-{}", pool.unwrap_or("unknown").trim_end_matches(']'))
 }

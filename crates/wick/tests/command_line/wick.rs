@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
@@ -224,14 +224,32 @@ pub(crate) fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
-/// The processes that show `text` in their command lines, zombies not counted.
+/// Where what root does for a Wick has its folder, named after the state folder.
+pub(crate) fn keeper_folder(state: &str) -> Option<PathBuf> {
+    let end = plain_end(state);
+    let folders = fs::read_dir("/run/wick").ok()?.flatten().map(|entry| entry.path());
+    let is_its = |path: &PathBuf| path.to_string_lossy().contains(&format!("/{end}-"));
+    folders.into_iter().find(is_its)
+}
+
+/// What of a path is in such a folder's name.
+fn plain_end(path: &str) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || *c == '.';
+    let end: Vec<char> = path.chars().rev().filter(is_plain).take(14).collect();
+    end.into_iter().rev().collect()
+}
+
+/// The processes of php-fpm that show `text` in their command lines, or where those of this state
+/// folder are, zombies not counted.
 pub(crate) fn processes_with(text: &str) -> Vec<String> {
+    let kept = format!("/run/wick/{}-", plain_end(text));
+    let is_its = |line: &String| line.contains(text) || line.contains(&kept);
     let entries = fs::read_dir("/proc").expect("/proc can be read").flatten();
     let lines = entries.filter_map(|entry| {
         let line = fs::read(entry.path().join("cmdline")).ok()?;
         Some(String::from_utf8_lossy(&line).replace('\0', " "))
     });
-    lines.filter(|line| line.contains("php-fpm") && line.contains(text)).collect()
+    lines.filter(|line| line.contains("php-fpm") && is_its(line)).collect()
 }
 
 /// The names in a folder, sorted.

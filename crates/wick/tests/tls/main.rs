@@ -16,6 +16,7 @@ mod authority;
 mod names;
 mod own;
 mod pebble;
+mod protocols;
 mod reload;
 mod running;
 mod visitor;
