@@ -57,28 +57,28 @@ enum Message {
 }
 
 impl AccessLog {
-    /// Opens a log at `path`; `-` is standard error.
-    pub(crate) fn open(path: &Path, format: LogFormat) -> io::Result<Self> {
-        if path == Path::new("-") {
-            return Self::to(Box::new(io::stderr()), None, format);
-        }
-        Self::to(open_file(path)?, Some(path.to_owned()), format)
+    /// Opens a log at `path`; `-` is standard error. Lines that it can't take are counted.
+    pub(crate) fn open(path: &Path, format: LogFormat, lost: Arc<Counter>) -> io::Result<Self> {
+        let (target, path): (Target, _) = match path == Path::new("-") {
+            true => (Box::new(io::stderr()), None),
+            false => (open_file(path)?, Some(path.to_owned())),
+        };
+        Self::to(target, path, format, lost)
     }
 
-    fn to(target: Target, path: Option<PathBuf>, format: LogFormat) -> io::Result<Self> {
+    fn to(
+        target: Target,
+        path: Option<PathBuf>,
+        format: LogFormat,
+        lost: Arc<Counter>,
+    ) -> io::Result<Self> {
         let (sender, receiver) = mpsc::sync_channel(LINES_MAX);
-        let lost = Arc::<Counter>::default();
         let (out, flush_due) = (BufWriter::new(target), Instant::now() + FLUSH_AFTER);
         let writer = Writer { out, path, format, lost: lost.clone(), is_failing: false, flush_due };
         std::thread::Builder::new()
             .name("access-log".into())
             .spawn(move || writer.run(&receiver))?;
         Ok(Self { sender, lost })
-    }
-
-    /// Counts the lines that it could not take.
-    pub(crate) fn lost_counter(&self) -> Arc<Counter> {
-        self.lost.clone()
     }
 
     /// Where lines go.
@@ -99,7 +99,8 @@ impl AccessLog {
     }
 
     /// Lines that could not be taken.
-    pub(crate) fn lost(&self) -> u64 {
+    #[cfg(test)]
+    fn lost(&self) -> u64 {
         self.lost.read()
     }
 
@@ -233,13 +234,16 @@ mod tests {
     async fn at_the_end_every_line_that_was_taken_is_written() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("access.log");
-        let log = AccessLog::open(&path, LogFormat::Wick).expect("a log");
+        let log = AccessLog::open(&path, LogFormat::Wick, Arc::default()).expect("a log");
         let sink = log.sink();
         (0..100).for_each(|_| sink(line("a")));
         log.finish().await;
         let text = std::fs::read_to_string(&path).expect("the log is there");
         assert_eq!((text.lines().count(), log.lost()), (100, 0));
-        assert!(AccessLog::open(folder.path(), LogFormat::Wick).is_err(), "a folder is no log");
+        assert!(
+            AccessLog::open(folder.path(), LogFormat::Wick, Arc::default()).is_err(),
+            "a folder is no log"
+        );
         let moved = folder.path().join("access.log.1");
         std::fs::rename(&path, &moved).expect("it can be moved");
         sink(line("a"));
@@ -271,7 +275,8 @@ mod tests {
     async fn a_full_disk_loses_lines_and_the_log_goes_on_when_there_is_room() {
         let disk = Small::default();
         disk.0.lock().expect("no holder panics").1 = 100;
-        let log = AccessLog::to(Box::new(disk.clone()), None, LogFormat::Wick).expect("a log");
+        let log = AccessLog::to(Box::new(disk.clone()), None, LogFormat::Wick, Arc::default())
+            .expect("a log");
         let sink = log.sink();
         (0..3).for_each(|_| sink(line("before")));
         // It fails in the middle of a line.
@@ -304,7 +309,8 @@ mod tests {
             }
         }
         let (hold, held) = mpsc::channel();
-        let log = AccessLog::to(Box::new(Hung(held)), None, LogFormat::Wick).expect("a log");
+        let log = AccessLog::to(Box::new(Hung(held)), None, LogFormat::Wick, Arc::default())
+            .expect("a log");
         let sink = log.sink();
         (0..LINES_MAX * 2).for_each(|_| sink(line("a")));
         log.finish().await;

@@ -82,7 +82,7 @@ impl Running {
     /// The access log that the plan wants, opened, if it is another than there is.
     fn other_log(&self, plan: &Plan) -> Result<Option<Option<AccessLog>>, RunError> {
         let wanted = |plan: &Plan| (plan.access_log.clone(), plan.access_log_format);
-        (wanted(plan) != wanted(&self.plan)).then(|| open_log(plan)).transpose()
+        (wanted(plan) != wanted(&self.plan)).then(|| open_log(plan, &self.lost)).transpose()
     }
 
     /// Goes on in another log, or in none; what the one before has taken is written.
@@ -90,7 +90,6 @@ impl Running {
         self.server.replace_access(log.as_ref().map(AccessLog::sink));
         if let Some(before) = std::mem::replace(&mut self.log, log) {
             before.finish().await;
-            self.lost_before += before.lost();
         }
         let text = match &self.plan.access_log {
             Some(path) => format!("answers are told to {} from now on", path.display()),

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base::complaint::complain;
-use base::{Clock, Shutdown};
+use base::{Clock, Counter, Shutdown};
 use observe::machine::Meter;
 use server::{
     Done, Limits, NoNotes, Notes, Order, Orders, SOCKETS_MAX, Server, ServerConfig, Wanted,
@@ -154,8 +154,8 @@ pub(crate) struct Running {
     pub(crate) certificates: Option<Certificates>,
     pub(crate) found: Vec<String>,
     pub(crate) log: Option<AccessLog>,
-    /// Lines that logs of earlier settings could not take.
-    pub(crate) lost_before: u64,
+    /// Lines that this log and those before could not take.
+    pub(crate) lost: Arc<Counter>,
     notebook: Option<Arc<Notebook>>,
     pub(crate) observing: Arc<Observing>,
     /// Writes the history, until the stop.
@@ -194,7 +194,8 @@ impl Running {
         let number = if takes_over { u64::from(std::process::id()) } else { 0 };
         listening::probe(&plan, &inherited)?;
         let prepared = Prepared::of(&plan)?;
-        let log = open_log(&plan)?;
+        let lost = Arc::<Counter>::default();
+        let log = open_log(&plan, &lost)?;
         // First, as what lies there decides how everything is hashed.
         let disk = disk::begin(&plan);
         let started = start_all(&plan, number, caches).await?;
@@ -237,7 +238,7 @@ impl Running {
             certificates,
             found,
             log,
-            lost_before: 0,
+            lost,
             notebook,
             observing,
             keeping,
@@ -265,7 +266,7 @@ impl Running {
             plan: &self.plan.admin,
             server: &self.server,
             memory_bytes: self.plan.memory_bytes,
-            log_lost: self.log.as_ref().map(AccessLog::lost_counter),
+            log_lost: Some(self.lost.clone()),
             meter: Meter::new(&self.plan.state, ports),
             subjects: self.subjects(),
             waits,
@@ -420,7 +421,7 @@ impl Running {
 
     /// Lines that the access log could not take.
     pub(crate) fn log_lost(&self) -> u64 {
-        self.lost_before + self.log.as_ref().map_or(0, AccessLog::lost)
+        self.lost.read()
     }
 
     /// The process groups of the php-fpms that were started.
@@ -507,9 +508,9 @@ pub(crate) fn feasible(limits: &Limits) -> Limits {
 }
 
 /// The access log, if one is wanted.
-pub(crate) fn open_log(plan: &Plan) -> Result<Option<AccessLog>, RunError> {
+pub(crate) fn open_log(plan: &Plan, lost: &Arc<Counter>) -> Result<Option<AccessLog>, RunError> {
     let Some(path) = &plan.access_log else { return Ok(None) };
-    let log = AccessLog::open(path, plan.access_log_format);
+    let log = AccessLog::open(path, plan.access_log_format, lost.clone());
     log.map(Some).map_err(|error| RunError::AccessLog(path.display().to_string(), error))
 }
 

@@ -98,6 +98,23 @@ impl Php {
         }
     }
 
+    /// By what it is asked how it is.
+    fn subject(&self) -> PhpSelf {
+        match self {
+            Self::Own(fpm) => PhpSelf {
+                status_path: fpm.status_path().to_owned(),
+                opcache_script: fpm.opcache_script().map(Path::to_owned),
+                restarts: Some(fpm.restarts_counter()),
+            },
+            // How often it was started again is known to the keeper, which says so when it does.
+            Self::Kept(kept) => PhpSelf {
+                status_path: kept.status_path().to_owned(),
+                opcache_script: kept.opcache_script().map(Path::to_owned),
+                restarts: None,
+            },
+        }
+    }
+
     /// What a person is told of it.
     fn told(&self) -> String {
         let (program, user) = match self {
@@ -211,11 +228,7 @@ impl Started {
 
     /// What of it is asked how it is.
     pub(crate) fn subject(&self, plan: &SitePlan) -> Subject {
-        let ours = self.fpm.as_ref().map(|fpm| PhpSelf {
-            status_path: fpm.status_path().to_owned(),
-            opcache_script: fpm.opcache_script().map(Path::to_owned),
-            restarts: Some(fpm.restarts_counter()),
-        });
+        let ours = self.fpm.as_ref().map(Php::subject);
         let theirs = plan.php_status.as_ref().map(|path| PhpSelf {
             status_path: path.clone(),
             opcache_script: None,

@@ -96,6 +96,8 @@ pub(super) struct StartedPhp {
     pub(super) program: PathBuf,
     pub(super) user: Option<String>,
     pub(super) children: usize,
+    pub(super) status_path: PathBuf,
+    pub(super) opcache_script: Option<PathBuf>,
 }
 
 /// Starts a keeper beside this process; where it is asked.
@@ -321,6 +323,8 @@ impl Keeper {
             program: fpm.program().to_owned(),
             user: fpm.user().map(str::to_owned),
             children: fpm.children(),
+            status_path: fpm.status_path().to_owned(),
+            opcache_script: fpm.opcache_script().map(Path::to_owned),
         };
         own.php.insert(own.last, fpm);
         Ok(started)

@@ -3,6 +3,7 @@
 //! Invariant: a keeper that is gone or doesn't answer is told of once, and what it had to do
 //! fails with a word; nothing else does.
 
+use base::complaint::complain;
 use std::fs;
 use std::io::{self, BufReader, ErrorKind};
 use std::os::unix::net::UnixStream;
@@ -30,10 +31,10 @@ fn connection() -> Option<&'static Connection> {
         match connected {
             Ok(stream) => Some(Mutex::new(Some(BufReader::new(stream)))),
             Err(error) => {
-                eprintln!(
-                    "wick: what root does for it at {} is not there: {error}",
+                complain(format_args!(
+                    "what root does for it at {} is not there: {error}",
                     path.display()
-                );
+                ));
                 None
             }
         }
@@ -58,7 +59,9 @@ fn ask(connection: &Connection, question: &Question) -> io::Result<Answer> {
     answer.map_err(|error| {
         // What comes late would be taken for the answer to something else.
         *held = None;
-        eprintln!("wick: the process that starts php-fpm does not answer ({error}); restart Wick");
+        complain(format_args!(
+            "the process that starts php-fpm does not answer ({error}); restart Wick"
+        ));
         gone()
     })
 }
@@ -106,6 +109,14 @@ impl KeptPhp {
 
     pub(crate) fn children(&self) -> usize {
         self.started.children
+    }
+
+    pub(crate) fn status_path(&self) -> &Path {
+        &self.started.status_path
+    }
+
+    pub(crate) fn opcache_script(&self) -> Option<&Path> {
+        self.started.opcache_script.as_deref()
     }
 
     /// Lets requests finish, and stops it.

@@ -14,6 +14,7 @@ mod hand_over;
 mod keeper;
 mod kept;
 
+use base::complaint::complain;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -62,7 +63,7 @@ enum Choice {
 pub(crate) fn enter(plan: &Plan, arguments: &Serve) -> Result<(), OwnUserError> {
     let account = match choose(plan)? {
         Choice::Stays(word) => {
-            word.iter().for_each(|word| eprintln!("wick: {word}"));
+            word.iter().for_each(complain);
             return Ok(());
         }
         Choice::Becomes(account) => account,
