@@ -188,7 +188,6 @@ impl Running {
     pub(crate) async fn start(plan: Plan, begin: Begin) -> Result<Self, RunError> {
         let Begin { caches, orders, takes_over } = begin;
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
-        let limits = feasible(&plan.limits);
         let (predecessor, inherited) = opened(&plan, takes_over)?;
         // Its php-fpm has the folders without a number.
         let number = if takes_over { u64::from(std::process::id()) } else { 0 };

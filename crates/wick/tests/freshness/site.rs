@@ -100,7 +100,9 @@ pub(crate) fn sweeps(wick: &Served) -> Outcome<usize> {
 /// All that Wick says about an address: why it is shared, and how its site is followed.
 pub(crate) fn explain(wick: &Served, target: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wick"));
-    command.args(["explain", "--user-agent", AGENT, "--state"]).arg(wick.state.path());
+    command
+        .args(["explain", "--user-agent", AGENT, "--state"])
+        .arg(wick.state.path().join("state"));
     match command.arg(format!("{}{target}", wick.origin())).output() {
         Ok(output) => {
             String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()

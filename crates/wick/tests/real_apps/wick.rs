@@ -31,9 +31,12 @@ impl Wick {
     /// The same with a settings file.
     pub(crate) fn serve_with(site: &str, settings: &str) -> Self {
         let state = TempDir::new().expect("a temporary folder can be made");
+        // Started by root, it serves as somebody else.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(state.path(), open).expect("it is ours");
         let mut command = Command::new(env!("CARGO_BIN_EXE_wick"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--threads", "2", "--state"]);
-        command.arg(state.path());
+        command.arg(state.path().join("state"));
         if !settings.is_empty() {
             let file = state.path().join("wick.toml");
             fs::write(&file, settings).expect("a file can be written");
@@ -62,7 +65,7 @@ impl Wick {
     /// What it says about an address: why it is shared with strangers or not.
     pub(crate) fn explain(&self, path: &str) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wick"));
-        command.args(["explain", "--state"]).arg(self.state.path());
+        command.args(["explain", "--state"]).arg(self.state.path().join("state"));
         let output = command.arg(format!("{}{path}", self.base)).output();
         let output = output.expect("the binary can be run");
         let told = [output.stdout, output.stderr].concat();
@@ -87,7 +90,7 @@ impl Wick {
     }
 }
 
-/// Where standard error goes, in the state folder.
+/// Where standard error goes, beside the state folder.
 const COMPLAINTS: &str = "complaints";
 /// How much of it is shown when a test fails.
 const SHOWN_LINES: usize = 20;

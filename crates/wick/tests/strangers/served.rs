@@ -50,10 +50,13 @@ impl Served {
     /// The same with settings, as they stand in `wick.toml`, and variables of its process.
     pub(crate) fn with(folder: &Path, settings: &str, variables: &[(&str, &str)]) -> Outcome<Self> {
         let state = TempDir::new().map_err(|error| error.to_string())?;
+        // Started by root, it serves as somebody else.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(state.path(), open).map_err(|error| error.to_string())?;
         let complaints = File::create(state.path().join("complaints"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_wick"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--threads", "2", "--state"]);
-        command.arg(state.path()).arg(folder).envs(variables.iter().copied());
+        command.arg(state.path().join("state")).arg(folder).envs(variables.iter().copied());
         if !settings.is_empty() {
             let path = state.path().join("wick.toml");
             std::fs::write(&path, settings).map_err(|error| error.to_string())?;

@@ -200,6 +200,9 @@ fn the_owner_is_told_of_a_certificate_that_ends() {
     );
     fs::write(&program, script).expect("it is written");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    // The program runs as whoever serves.
+    fs::write(&out, "").expect("it is written");
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o666)).expect("it is ours");
     let mut running = ground.serve(&format!(
         "admin = \"off\"\nalert_command = {program:?}\n[[site]]\nhosts = [\"one.test\"]\norigin = {:?}\n{}",
         ground.site("one", "page one"),
