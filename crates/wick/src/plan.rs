@@ -265,15 +265,8 @@ impl Plan {
         sites.iter_mut().for_each(|site| site.logins = Some(state.clone()));
         let request_ids = settings.request_id.unwrap_or(false);
         sites.iter_mut().for_each(|site| site.defence.request_id = request_ids);
-        let networks = |named: Option<Networks>| named.map(|named| named.0).unwrap_or_default();
-        let proxies = Proxies {
-            introducing: networks(settings.proxy_protocol),
-            trusted: networks(settings.trusted_proxies),
-            field: match settings.trusted_field {
-                Some(TrustedFieldName::Forwarded) => TrustedField::Forwarded,
-                _ => TrustedField::XForwarded,
-            },
-        };
+        let proxies =
+            proxies(settings.proxy_protocol, settings.trusted_proxies, settings.trusted_field);
         let admin = AdminPlan::of(AdminWritten {
             admin: settings.admin,
             token: settings.admin_token,
@@ -305,6 +298,23 @@ impl Plan {
             server_timing: settings.server_timing.unwrap_or(false),
             sites,
         })
+    }
+}
+
+/// Whose word about visitors counts.
+fn proxies(
+    introducing: Option<Networks>,
+    trusted: Option<Networks>,
+    field: Option<TrustedFieldName>,
+) -> Proxies {
+    let networks = |named: Option<Networks>| named.map(|named| named.0).unwrap_or_default();
+    Proxies {
+        introducing: networks(introducing),
+        trusted: networks(trusted),
+        field: match field {
+            Some(TrustedFieldName::Forwarded) => TrustedField::Forwarded,
+            _ => TrustedField::XForwarded,
+        },
     }
 }
 

@@ -189,8 +189,7 @@ impl Running {
         let Begin { caches, orders, takes_over } = begin;
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
         let (predecessor, inherited) = opened(&plan, takes_over)?;
-        // Its php-fpm has the folders without a number.
-        let number = if takes_over { u64::from(std::process::id()) } else { 0 };
+        let number = numbered(takes_over);
         listening::probe(&plan, &inherited)?;
         let prepared = Prepared::of(&plan)?;
         let lost = Arc::<Counter>::default();
@@ -209,18 +208,18 @@ impl Running {
             notes: notes(notebook.as_ref()),
             tls: prepared.as_ref().map(Prepared::tls),
             disk,
-            ..configured(&plan, limits)
+            ..configured(&plan, feasible(&plan.limits))
         };
         let server = Server::new(config, Clock::machine());
         found.extend(disk::open(&server, &plan, &shutdown).await);
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
         let ends = [&shutdown, &abandon];
-        let Listening { addresses, addresses_tls, addresses_http3, sockets, threads } =
-            match listening::begin(&plan, takes_over, &inherited, &server, ends) {
-                Ok(listening) => listening,
-                Err(error) => return Err(given_up(error, &shutdown, started).await),
-            };
+        let listening = match listening::begin(&plan, takes_over, &inherited, &server, ends) {
+            Ok(listening) => listening,
+            Err(error) => return Err(given_up(error, &shutdown, started).await),
+        };
+        let Listening { addresses, addresses_tls, addresses_http3, sockets, threads } = listening;
         let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
         tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
         tokio::spawn(server.clone().follow(shutdown.clone()));
@@ -427,6 +426,11 @@ impl Running {
     pub(crate) fn php_groups(&self) -> Vec<u32> {
         self.started.iter().filter_map(Started::php_group).collect()
     }
+}
+
+/// By what the folders of our php-fpm are told from those of the one before, which have none.
+fn numbered(takes_over: bool) -> u64 {
+    if takes_over { u64::from(std::process::id()) } else { 0 }
 }
 
 /// Stops what was started, as the rest could not be.

@@ -13,6 +13,7 @@ mod account;
 mod hand_over;
 mod keeper;
 mod kept;
+mod reach;
 
 use base::complaint::complain;
 use std::ffi::OsString;
@@ -55,6 +56,8 @@ pub(crate) enum OwnUserError {
 enum Choice {
     /// As whoever started it; perhaps with a word about that.
     Stays(Option<String>),
+    /// As this one, if everything that is needed is in its reach: nobody named it.
+    Prefers(Account),
     Becomes(Account),
 }
 
@@ -66,6 +69,15 @@ pub(crate) fn enter(plan: &Plan, arguments: &Serve) -> Result<(), OwnUserError> 
             word.iter().for_each(complain);
             return Ok(());
         }
+        Choice::Prefers(account) => {
+            if let Some(why) = obstacle(plan, &account) {
+                complain(format_args!(
+                    "it serves as root: {why}; user = \"root\" keeps it so without a word"
+                ));
+                return Ok(());
+            }
+            account
+        }
         Choice::Becomes(account) => account,
     };
     hand_over::state(&plan.state, &account)?;
@@ -76,6 +88,14 @@ pub(crate) fn enter(plan: &Plan, arguments: &Serve) -> Result<(), OwnUserError> 
     let failed = |error| OwnUserError::Become(account.name.clone(), error);
     leave_root(&account).map_err(failed)?;
     Err(failed(begin_anew(plan, arguments, &socket)))
+}
+
+/// Why it is not to serve as somebody whom nobody named.
+fn obstacle(plan: &Plan, account: &Account) -> Option<String> {
+    if let Some(path) = reach::out_of_reach(plan, account) {
+        return Some(format!("{} could not come to {}", account.name, path.display()));
+    }
+    hand_over::state(&plan.state, account).err().map(|error| error.to_string())
 }
 
 /// What a person is told of the user whom root has left this to.
@@ -96,7 +116,7 @@ fn choose(plan: &Plan) -> Result<Choice, OwnUserError> {
         }
         (Some(name), true) => Account::named(name, group)?,
         (None, true) => match Account::usual(group) {
-            Some(account) => account?,
+            Some(account) => return Ok(Choice::Prefers(account?)),
             None => {
                 let word = "there is no user wick or www-data, so it serves as root: make one \
                             (useradd --system --user-group wick), or name one with user = …";
