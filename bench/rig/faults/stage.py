@@ -61,7 +61,9 @@ class Stage:
             secured = f'hosts = ["a.test"]\nhttps_redirect = false\ncertificate = "{self.over.certificate}"\n'
             secured += f'certificate_key = "{self.over.key}"\n'
         limits = f"[limits]\n{self.parts['limits']}" if self.parts["limits"] else ""
-        lines = [self.parts["top"], limits, "[[site]]", secured + site, self.parts["more_sites"]]
+        # The program does to it what only its own user may.
+        own = 'user = "root"' if os.geteuid() == 0 else ""
+        lines = [own, self.parts["top"], limits, "[[site]]", secured + site, self.parts["more_sites"]]
         self.settings.write_text("\n".join(lines) + "\n")
 
     def begin(self, memory="64M", prefix=(), environment=None, behind=True):

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::PAGE;
 use crate::origin::Origin;
 use crate::wick::{Wick, ask, open_folder, until};
+use crate::{AS_OURSELVES, PAGE};
 
 /// A library that shows a program another time than it is.
 fn faketime() -> Option<PathBuf> {
@@ -47,9 +47,9 @@ fn a_clock_that_is_set_makes_no_page_older_or_younger() {
         .env("FAKETIME_NO_CACHE", "1")
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
     let state = folder.path().join("state").display().to_string();
-    let arguments =
-        ["serve", &origin.url(), "--listen", "127.0.0.1:0", "--threads", "1", "--state", &state];
-    let mut wick = Wick::command(command, &arguments);
+    let url = origin.url();
+    let arguments = ["serve", &url, "--listen", "127.0.0.1:0", "--threads", "1", "--state", &state];
+    let mut wick = Wick::command(command, &[&arguments[..], &AS_OURSELVES].concat());
     let line = wick.line("listening http://");
     let address = line.rsplit("http://").next().expect("an address").trim_end_matches('/');
     let address = address.parse().expect("an address with its port");

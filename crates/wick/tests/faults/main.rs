@@ -18,5 +18,8 @@ mod upgrading;
 #[allow(dead_code, reason = "other tests ask more of it")]
 mod wick;
 
+/// Whoever starts it serves: another user's limits and libraries are not for us to change.
+const AS_OURSELVES: [&str; 2] = ["--user", "root"];
+
 /// What is stored and stays fresh.
 const PAGE: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";

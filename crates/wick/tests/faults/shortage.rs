@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-use crate::PAGE;
 use crate::origin::Origin;
 use crate::wick::{PATIENCE, Wick, ask, body, is_root, open_folder, send, until};
+use crate::{AS_OURSELVES, PAGE};
 
 /// A Wick by a shell command that ends with `exec wick "$@"`.
 fn serve_by(shell: &str, arguments: &[&str]) -> (Wick, SocketAddr) {
@@ -42,7 +42,9 @@ fn without_open_files_those_who_are_connected_are_served_and_others_after() {
     let origin = Origin::saying(PAGE);
     let folder = open_folder();
     let state = folder.path().join("state").display().to_string();
-    let (wick, address) = Wick::serve(&[&origin.url(), "--state", &state]);
+    let url = origin.url();
+    let arguments = [&[&*url, "--state", &state][..], &AS_OURSELVES].concat();
+    let (wick, address) = Wick::serve(&arguments);
     assert_eq!(body(&ask(address, "GET /")), "hello");
     let mut kept = send(address, "GET / HTTP/1.1\nHost: a.test\n\n");
     let mut answer = [0; 4096];
