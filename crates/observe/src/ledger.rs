@@ -120,6 +120,19 @@ impl Ledger {
         (named.filter(|(seen, name)| wanted.fits(seen, name)).collect(), newest)
     }
 
+    /// The slowest `count` of the last answers whose requests came since then, the slowest
+    /// first.
+    #[must_use]
+    pub fn slowest(&self, since_unix_ms: u64, count: usize) -> Vec<(Seen, RouteName)> {
+        let slowest = self.recent.slowest(since_unix_ms, count);
+        let routes = self.routes.lock();
+        let named = slowest.into_iter().map(|seen| {
+            let name = routes.name(seen.route).cloned().unwrap_or_default();
+            (seen, name)
+        });
+        named.collect()
+    }
+
     /// Answers that were counted, but came too fast to be remembered one by one.
     #[must_use]
     pub fn left_out(&self) -> u64 {

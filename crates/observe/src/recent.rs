@@ -217,6 +217,24 @@ impl Recent {
         }
     }
 
+    /// The slowest `count` of those whose requests came since then, the slowest first. Texts are
+    /// made only of them.
+    pub(crate) fn slowest(&self, since_unix_ms: u64, count: usize) -> Vec<Seen> {
+        let mut all: Vec<(u64, &Mutex<Entry>)> = Vec::new();
+        for place in self.hits.entries.iter().chain(&self.others.entries) {
+            let entry = place.lock();
+            if entry.number > 0 && entry.unix_ms >= since_unix_ms {
+                all.push((entry.took_us, place));
+            }
+        }
+        all.sort_by_key(|(took_us, _)| std::cmp::Reverse(*took_us));
+        let mut slowest: Vec<Seen> =
+            all.iter().take(count).map(|(_, place)| place.lock().seen()).collect();
+        // Another answer may have come to a place meanwhile.
+        slowest.sort_by_key(|seen| std::cmp::Reverse(seen.took_us));
+        slowest
+    }
+
     /// All that are remembered and came after one, oldest first.
     pub(crate) fn after(&self, number: u64) -> Vec<Seen> {
         let mut all: Vec<Seen> = Vec::new();

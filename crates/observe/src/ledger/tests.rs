@@ -158,3 +158,21 @@ fn nothing_is_lost_while_threads_count_and_routes_move() {
     assert_eq!(ledger.totals().times.count(), 16_000);
     assert!(ledger.counts().len() <= ROUTES_MAX + 1);
 }
+
+#[test]
+fn the_slowest_come_first_and_none_from_before() {
+    let ledger = Ledger::default();
+    assert!(ledger.slowest(0, 9).is_empty(), "an empty place is no answer");
+    for (path, took_us) in [("/a", 300), ("/b", 90_000), ("/c", 7), ("/d", 4_000)] {
+        tell(&ledger, path, MISS, 200, took_us);
+    }
+    let told = |since, count| -> Vec<String> {
+        ledger
+            .slowest(since, count)
+            .into_iter()
+            .map(|(seen, name)| seen.path + &name.site)
+            .collect()
+    };
+    assert_eq!(told(1_789_000_000_000, 3), ["/bsite", "/dsite", "/asite"]);
+    assert!(told(1_789_000_000_001, 3).is_empty());
+}
