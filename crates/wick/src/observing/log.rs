@@ -2,6 +2,7 @@
 //! come.
 
 use std::fmt::Write;
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::asking::{LINES_MAX, LogAnswer, LogLine, LogQuestion, Question};
@@ -12,6 +13,9 @@ use crate::plan;
 
 /// How often new answers are asked for.
 const INTERVAL: Duration = Duration::from_millis(250);
+/// Bytes of the time at the beginning of a line, and of status and verdict behind it.
+const TIME: usize = 12;
+const WHAT: usize = 29;
 
 /// Shows the last answers, and those to come if that is wanted.
 pub(crate) fn run(arguments: &Log) -> Result<(), ControlError> {
@@ -23,10 +27,11 @@ pub(crate) fn run(arguments: &Log) -> Result<(), ControlError> {
         after: 0,
         count: arguments.lines.into(),
     };
+    let has_colours = has_colours();
     let mut left_out = None;
     loop {
         let answer: LogAnswer = ask_observed(&state, &Question::Log(wanted.clone()))?;
-        say(&text(&answer, left_out));
+        say(&text(&answer, left_out, has_colours));
         if !arguments.follow {
             return Ok(());
         }
@@ -37,8 +42,16 @@ pub(crate) fn run(arguments: &Log) -> Result<(), ControlError> {
     }
 }
 
+/// Colours are for somebody who looks on: not for a pipe, and not with `NO_COLOR`.
+fn has_colours() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stdout().is_terminal() && !is_dumb && !is_unwanted
+}
+
 /// `left_out`: how many were by the answer before.
-fn text(answer: &LogAnswer, left_out: Option<u64>) -> String {
+fn text(answer: &LogAnswer, left_out: Option<u64>, has_colours: bool) -> String {
+    let show = |line| if has_colours { coloured(line) } else { show(line) };
     let mut text: String = answer.lines.iter().map(show).collect();
     match left_out.map(|before| answer.left_out.saturating_sub(before)) {
         None | Some(0) => {}
@@ -48,6 +61,23 @@ fn text(answer: &LogAnswer, left_out: Option<u64>) -> String {
         }
     }
     text
+}
+
+/// The same line with its status and verdict in colours, by what went wrong and what came
+/// from memory.
+fn coloured(line: &LogLine) -> String {
+    let plain = show(line);
+    let is_hit = line.verdict == "hit" || line.verdict.starts_with("stale");
+    let status = match line.status {
+        500.. => "\x1b[91m",
+        400..500 => "\x1b[33m",
+        _ if is_hit => "\x1b[32m",
+        _ => "\x1b[39m",
+    };
+    // The first columns are of one width, so what stands where is known.
+    let (time, rest) = plain.trim_end().split_at_checked(TIME).unwrap_or((&plain, ""));
+    let (what, behind) = rest.split_at_checked(WHAT).unwrap_or((rest, ""));
+    format!("\x1b[2m{time}\x1b[22m{status}{what}\x1b[0m{behind}\n")
 }
 
 /// `09:26:40.007  200  miss(uri-miss)  41.2 ms  GET a.test/thread/5  [no-store; origin 38.0]`
@@ -109,9 +139,20 @@ mod tests {
         (line.path, line.unstored) = ("/\x1b[2J".into(), String::new());
         line.phases.clear();
         assert!(show(&line).ends_with("GET a.test/\\u{1b}[2J\n"), "{}", show(&line));
+        line.status = 502;
+        let told = coloured(&line);
+        assert!(
+            told.starts_with(
+                "\x1b[2m00:26:40.007\x1b[22m\x1b[91m  502  miss(uri-miss)        \x1b[0m "
+            ),
+            "{told:?}"
+        );
+        let strip = ["\x1b[2m", "\x1b[22m", "\x1b[91m", "\x1b[0m"];
+        let stripped = strip.iter().fold(told, |text, code| text.replacen(code, "", 1));
+        assert_eq!(stripped, show(&line), "nothing else differs");
         let answer = LogAnswer { lines: vec![line], newest: 9, left_out: 12 };
-        assert_eq!(text(&answer, None).lines().count(), 1);
-        assert_eq!(text(&answer, Some(12)).lines().count(), 1);
-        assert!(text(&answer, Some(2)).contains("10 hits came too fast"));
+        assert_eq!(text(&answer, None, false).lines().count(), 1);
+        assert_eq!(text(&answer, Some(12), false).lines().count(), 1);
+        assert!(text(&answer, Some(2), false).contains("10 hits came too fast"));
     }
 }
