@@ -32,6 +32,9 @@ pub(crate) enum Command {
     /// Show the last answers of the running Wick: what became of each, why, and where its time
     /// went.
     Log(Log),
+    /// Watch the running Wick: requests, hits, the origin, routes, reasons and the slowest
+    /// requests, once a second. Without a terminal it shows them once.
+    Top(Top),
     /// Have the running Wick read its settings file again. No connection is closed, and what is
     /// stored stays.
     Reload(Reload),
@@ -187,6 +190,18 @@ pub(crate) struct Log {
     /// How many of the last to show.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) lines: u16,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick top`.
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// Show everything once, as plain text.
+    #[arg(long)]
+    pub(crate) once: bool,
     /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
     /// state folder].
     #[arg(long, value_name = "DIR")]

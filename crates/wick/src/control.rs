@@ -59,6 +59,9 @@ pub(crate) enum ControlError {
     /// It doesn't take the question.
     #[error("the running Wick says: {0}; it may be of another version, so restart it")]
     Refused(String),
+    /// There is no drawing on the terminal.
+    #[error("the terminal can't be used: {0}; \"wick top --once\" shows everything as text")]
+    Terminal(io::Error),
     /// It takes the question, and something is wrong with it.
     #[error("{0}: {1}")]
     Wrong(&'static str, String),

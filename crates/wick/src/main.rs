@@ -34,6 +34,7 @@ mod service;
 mod settings;
 mod signals;
 mod sites;
+mod top;
 mod upgrade;
 
 use std::error::Error;
@@ -70,6 +71,7 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Reload(reload) => control::reload(reload).map_err(RunError::from)?,
         Command::Upgrade(upgrade) => control::upgrade(upgrade).map_err(RunError::from)?,
         Command::Log(wanted) => observing::log::run(wanted).map_err(RunError::from)?,
+        Command::Top(wanted) => top::run(wanted).map_err(RunError::from)?,
         Command::Completions(completions) => pages::completions(completions),
         Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,

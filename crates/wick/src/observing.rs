@@ -7,14 +7,15 @@
 
 pub(crate) mod asking;
 pub(crate) mod log;
+pub(crate) mod overview;
 
 use base::complaint::complain;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::Phases;
 use observe::history::{History, HistoryError, Mark};
@@ -31,12 +32,31 @@ pub(crate) struct Observing {
     pub(crate) ledger: Ledger,
     pub(crate) history: PathBuf,
     marks: AtomicU16,
+    began: Instant,
+    /// The server that tells of its answers, and the owner's figure for its memory.
+    server: OnceLock<(Weak<Server>, u64)>,
 }
 
 impl Observing {
     pub(crate) fn new(state: &std::path::Path) -> Arc<Self> {
         let history = state.join(FOLDER);
-        Arc::new(Self { ledger: Ledger::default(), history, marks: AtomicU16::new(0) })
+        Arc::new(Self {
+            ledger: Ledger::default(),
+            history,
+            marks: AtomicU16::new(0),
+            began: Instant::now(),
+            server: OnceLock::new(),
+        })
+    }
+
+    /// Names the server, so that how busy it is can be told too. Only the first one counts.
+    fn attach(&self, server: &Arc<Server>, memory_bytes: u64) {
+        let _ = self.server.set((Arc::downgrade(server), memory_bytes));
+    }
+
+    fn attached(&self) -> Option<(Arc<Server>, u64)> {
+        let (server, memory_bytes) = self.server.get()?;
+        Some((server.upgrade()?, *memory_bytes))
     }
 
     /// Notes in the history that something happens.
@@ -74,8 +94,14 @@ pub(crate) struct Keeping {
 }
 
 impl Keeping {
-    /// Begins; without a thread there is no history, and the owner is told.
-    pub(crate) fn begin(observing: &Arc<Observing>, server: &Arc<Server>) -> Self {
+    /// Begins; without a thread there is no history, and the owner is told. From now on it can
+    /// be asked how busy the server is; `memory_bytes` is the owner's figure.
+    pub(crate) fn begin(
+        observing: &Arc<Observing>,
+        server: &Arc<Server>,
+        memory_bytes: u64,
+    ) -> Self {
+        observing.attach(server, memory_bytes);
         let (stop, stopped) = mpsc::sync_channel(1);
         let (observing, server) = (observing.clone(), Arc::downgrade(server));
         let spawned = std::thread::Builder::new()
@@ -183,7 +209,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let observing = Observing::new(folder.path());
         let server = Server::new(ServerConfig::default(), Clock::manual(0));
-        let keeping = Keeping::begin(&observing, &server);
+        let keeping = Keeping::begin(&observing, &server, 64 << 20);
         observing.mark(Mark::Reload);
         drop(keeping);
         let now = unix().as_secs();

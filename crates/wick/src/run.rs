@@ -226,7 +226,7 @@ impl Running {
         // Before the other one leaves: whoever asks next must find somebody.
         let control = open_control(&plan, &server, orders.clone(), &shutdown, takes_over);
         take_place(predecessor)?;
-        let keeping = Some(Keeping::begin(&observing, &server));
+        let keeping = Some(Keeping::begin(&observing, &server, plan.memory_bytes));
         Ok(Self {
             plan,
             server,

@@ -3,6 +3,7 @@
 //! ```text
 //! {"log": {"why": "pass", "route": "/thread/{id}", "status": "5xx", "after": 0, "count": 40}}
 //! {"findings": {}}
+//! {"overview": {}}
 //! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
 //! ```
 
@@ -12,6 +13,7 @@ use observe::routes::RouteName;
 use observe::{Seen, Wanted};
 use serde::{Deserialize, Serialize};
 
+use super::overview::overview;
 use super::{Observing, unix};
 
 /// Lines of one answer.
@@ -23,6 +25,7 @@ pub(crate) const LINES_MAX: usize = 1000;
 pub(crate) enum Question {
     Log(LogQuestion),
     Findings {},
+    Overview {},
     History { from: u64, to: u64, step: u64 },
 }
 
@@ -50,7 +53,7 @@ pub(crate) struct LogAnswer {
 }
 
 /// One answer.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct LogLine {
     pub(crate) unix_ms: u64,
     pub(crate) method: String,
@@ -104,6 +107,7 @@ pub(super) fn tell(
     let told = match question {
         Question::Log(wanted) => serde_json::to_value(log(observing, wanted)),
         Question::Findings {} => serde_json::to_value(findings(observing)),
+        Question::Overview {} => serde_json::to_value(overview(observing)),
         Question::History { from, to, step } => {
             let span = Span { from, to, step };
             let points = history::read(&observing.history, span, unix().as_secs());
@@ -122,7 +126,7 @@ fn log(observing: &Observing, question: LogQuestion) -> LogAnswer {
     LogAnswer { lines, newest, left_out: observing.ledger.left_out() }
 }
 
-fn line(seen: Seen, name: RouteName) -> LogLine {
+pub(super) fn line(seen: Seen, name: RouteName) -> LogLine {
     let phases = Phase::ALL.iter().zip(seen.phases).filter(|(_, time)| *time > 0);
     LogLine {
         unix_ms: seen.unix_ms,
@@ -198,6 +202,8 @@ mod tests {
         ] {
             assert!(tell(&observing, wrong.clone()).is_err(), "{wrong}");
         }
+        let told = tell(&observing, json!({"overview": {}})).expect("it is a question");
+        assert_eq!((&told["all"]["requests"], &told["routes"]), (&json!(0), &json!([])));
         let ends = json!({"history": {"from": 0, "to": u64::MAX, "step": 0}});
         assert_eq!(tell(&observing, ends), Ok(json!([])));
     }

@@ -1,7 +1,7 @@
 //! The built binary, as a person meets it: started, asked, told to stop.
 //!
 //! What can't be tried on a machine (no php-fpm, no second user) is said on standard
-//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`admin`], [`stopping`], [`explain`], [`log`], [`purge`], [`changes`], [`compression`], [`demo`], [`disk`].
+//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`admin`], [`stopping`], [`explain`], [`log`], [`top`], [`purge`], [`changes`], [`compression`], [`demo`], [`disk`].
 
 mod admin;
 mod changes;
@@ -24,5 +24,6 @@ mod serving;
 mod sites;
 mod starts;
 mod stopping;
+mod top;
 mod upgrading;
 mod wick;
