@@ -93,6 +93,7 @@ fn watch(
             }
             match asking.told() {
                 Told::Nothing => {}
+                Told::Never => return Err(io::Error::other("nobody asks the server any more")),
                 Told::Trouble(why) => (trouble, is_new) = (Some(why), true),
                 Told::Overview(overview) => {
                     trouble = None;

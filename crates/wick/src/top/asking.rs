@@ -19,6 +19,8 @@ pub(super) enum Told {
     Overview(Box<Overview>),
     /// Why there is no answer.
     Trouble(String),
+    /// The thread has panicked, which has put the terminal back.
+    Never,
 }
 
 /// Asks for as long as this is there; the thread notices the end with its next answer.
@@ -39,9 +41,7 @@ impl Asking {
             }
             Ok(Err(error)) => Told::Trouble(crate::control::printable(&error.to_string())),
             Err(TryRecvError::Empty) => Told::Nothing,
-            Err(TryRecvError::Disconnected) => {
-                Told::Trouble("nobody asks any more: start \"wick top\" again".to_owned())
-            }
+            Err(TryRecvError::Disconnected) => Told::Never,
         }
     }
 }
