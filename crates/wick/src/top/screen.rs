@@ -302,8 +302,15 @@ impl Pen<'_, '_> {
             ]);
             return self.lines(area, vec![line]);
         }
+        let mut keys = KEYS;
+        let width: usize =
+            keys.iter().map(|(key, word, _)| key.chars().count() + word.len() + 2).sum();
+        if width > usize::from(area.width) {
+            // Where there is no room for all, these two lead to the others, and out.
+            keys.rotate_right(2);
+        }
         let mut line = Line::default();
-        for (key, word, _) in KEYS {
+        for (key, word, _) in keys {
             line.push_span(self.span(key, Tone::Key));
             line.push_span(Span::raw(format!(" {word} ")));
         }

@@ -162,7 +162,7 @@ fn a_low_one_has_the_routes_and_a_wide_one_the_median() {
  /search        120     2.0   0.0 %   4.80 s  47.1 ms      4
 
 
-r req h hits o origin p p99 e 5xx w window / filter ␣ pause
+? help q quit r req h hits o origin p p99 e 5xx w window / f
 ",
     );
     let (lines, _) = drawn((120, 30), "", None, true);
