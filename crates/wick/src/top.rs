@@ -84,7 +84,7 @@ fn watch(
         })?;
         loop {
             let mut is_new = false;
-            if event::poll(TURN)? {
+            if terminal::has_event(TURN)? {
                 if let Event::Key(key) = event::read()? {
                     controls.press(key, view.rows.len());
                 }
