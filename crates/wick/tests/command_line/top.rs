@@ -29,7 +29,8 @@ struct Terminal {
 
 impl Terminal {
     fn run(state: &str) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("a terminal");
         grantpt(&master).expect("it is ours");
         unlockpt(&master).expect("it is ours");
         let name = ptsname(&master, Vec::new()).expect("it has a name");
@@ -204,4 +205,38 @@ fn without_a_terminal_everything_is_shown_once() {
     let empty = open_folder();
     let ended = Wick::run(&["top", "--state", &empty.path().display().to_string()]).end();
     assert!(ended.told().starts_with("1 wick: no Wick is running"), "{}", ended.told());
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_it() {
+    let (_origin, state, _wick, _) = served();
+    let kept = state.path().display().to_string();
+    // Standard input alone, so that no signal tells of it.
+    let (mut child, master) = {
+        let mut terminal = Terminal::run(&kept);
+        terminal.await_text("quit");
+        terminal.press("q");
+        terminal.expect_restored();
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("a terminal");
+        grantpt(&master).expect("it is ours");
+        unlockpt(&master).expect("it is ours");
+        let name = ptsname(&master, Vec::new()).expect("it has a name");
+        let name = name.into_string().expect("a plain name");
+        let side = File::options().read(true).write(true).open(name).expect("the other side");
+        let child = Command::new(env!("CARGO_BIN_EXE_wick"))
+            .args(["top", "--state", &kept])
+            .env("TERM", "xterm")
+            .stdin(Stdio::from(side.try_clone().expect("a descriptor")))
+            .stdout(Stdio::from(side))
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary can be run");
+        (child, File::from(master))
+    };
+    let mut bytes = [0; 64];
+    let seen = (&master).read(&mut bytes).expect("it draws");
+    assert!(seen > 0);
+    drop(master);
+    until("its end", || child.try_wait().expect("it can be waited for").is_some());
 }
