@@ -74,6 +74,7 @@ struct Cell {
     verdicts: [LiveTally; Verdict::COUNT],
     unstored: [LiveTally; UNSTORED],
     bytes: AtomicU64,
+    hit_bytes: AtomicU64,
     errors: AtomicU64,
     times: LiveHistogram,
 }
@@ -84,6 +85,7 @@ impl Default for Cell {
             verdicts: std::array::from_fn(|_| LiveTally::default()),
             unstored: std::array::from_fn(|_| LiveTally::default()),
             bytes: AtomicU64::new(0),
+            hit_bytes: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             times: LiveHistogram::default(),
         }
@@ -127,6 +129,9 @@ impl Counts {
         let origin_us = answer.origin_us();
         cell.verdicts[answer.verdict.index()].add(origin_us);
         cell.bytes.fetch_add(answer.bytes, Ordering::Relaxed);
+        if answer.is_hit() {
+            cell.hit_bytes.fetch_add(answer.bytes, Ordering::Relaxed);
+        }
         cell.times.add(took_us);
         if let Some(reason) = answer.unstored {
             cell.unstored[reason as usize].add(origin_us);
@@ -198,6 +203,7 @@ impl Cell {
         both(&self.verdicts, &mut counts.verdicts[..]);
         both(&self.unstored, &mut counts.unstored[..]);
         counts.bytes += self.bytes.load(Ordering::Relaxed);
+        counts.hit_bytes += self.hit_bytes.load(Ordering::Relaxed);
         counts.errors += self.errors.load(Ordering::Relaxed);
         self.times.add_to(&mut counts.times);
     }
@@ -206,6 +212,7 @@ impl Cell {
         self.verdicts.iter().zip(&into.verdicts).for_each(|(from, into)| from.pour(into));
         self.unstored.iter().zip(&into.unstored).for_each(|(from, into)| from.pour(into));
         pour(&self.bytes, &into.bytes);
+        pour(&self.hit_bytes, &into.hit_bytes);
         pour(&self.errors, &into.errors);
         self.times.pour(&into.times);
     }
@@ -223,6 +230,8 @@ pub struct RouteCounts {
     pub unstored: Box<[Tally; UNSTORED]>,
     /// Bytes of bodies.
     pub bytes: u64,
+    /// Those of them that came from memory.
+    pub hit_bytes: u64,
     /// Answers with a status of 500 or more.
     pub errors: u64,
     /// How long they took.
@@ -238,6 +247,7 @@ impl RouteCounts {
             verdicts: Box::new([Tally::default(); Verdict::COUNT]),
             unstored: Box::new([Tally::default(); UNSTORED]),
             bytes: 0,
+            hit_bytes: 0,
             errors: 0,
             times: Histogram::default(),
         }
@@ -254,6 +264,7 @@ impl RouteCounts {
         both(&mut self.verdicts[..], &other.verdicts[..]);
         both(&mut self.unstored[..], &other.unstored[..]);
         self.bytes += other.bytes;
+        self.hit_bytes += other.hit_bytes;
         self.errors += other.errors;
         self.times.merge(&other.times);
     }

@@ -56,6 +56,12 @@ impl Sampler {
         (self.totals, self.outside) = (totals, outside);
         point
     }
+
+    /// All that was counted, as of the last sample.
+    #[must_use]
+    pub fn totals(&self) -> &RouteCounts {
+        &self.totals
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! Invariant: nothing here holds up an answer, and a history that can't be kept ends nothing.
 
 pub(crate) mod asking;
+mod latest;
 pub(crate) mod log;
 pub(crate) mod overview;
 
@@ -13,7 +14,7 @@ use base::complaint::complain;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -22,6 +23,8 @@ use observe::history::{History, HistoryError, Mark};
 use observe::{Answer, Ledger, Outside, Sampler};
 use server::{Observed, Observer, Server};
 
+pub(crate) use self::latest::Latest;
+use self::latest::Window;
 use crate::memory::Meter;
 
 /// The history's folder in the state folder.
@@ -35,6 +38,7 @@ pub(crate) struct Observing {
     began: Instant,
     /// The server that tells of its answers, and the owner's figure for its memory.
     server: OnceLock<(Weak<Server>, u64)>,
+    latest: Mutex<Option<Latest>>,
 }
 
 impl Observing {
@@ -44,6 +48,7 @@ impl Observing {
             ledger: Ledger::default(),
             history,
             marks: AtomicU16::new(0),
+            latest: Mutex::default(),
             began: Instant::now(),
             server: OnceLock::new(),
         })
@@ -62,6 +67,11 @@ impl Observing {
     /// Notes in the history that something happens.
     pub(crate) fn mark(&self, mark: Mark) {
         self.marks.fetch_or(mark as u16, Ordering::Relaxed);
+    }
+
+    /// What the last second's sample told; none before the first.
+    pub(crate) fn latest(&self) -> Option<Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -129,7 +139,7 @@ fn keep(observing: &Observing, server: &Weak<Server>, stopped: &mpsc::Receiver<(
     let meter = Meter::open().ok();
     let Some(outside) = outside(server, meter.as_ref()) else { return };
     let mut sampler = Sampler::new(&observing.ledger, outside);
-    let mut scribe = Scribe::default();
+    let (mut scribe, mut window) = (Scribe::default(), Window::default());
     observing.mark(Mark::Start);
     loop {
         let now = unix();
@@ -139,6 +149,8 @@ fn keep(observing: &Observing, server: &Weak<Server>, stopped: &mpsc::Receiver<(
         // The second that has just ended; at the stop the one that hasn't yet.
         let time = if is_last { unix().as_secs() } else { now.as_secs() };
         let mut point = sampler.take(&observing.ledger, outside, time);
+        let latest = window.latest(sampler.totals());
+        *observing.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(latest);
         point.marks |= observing.marks.swap(0, Ordering::Relaxed);
         scribe.write(observing, point);
         if is_last {

@@ -263,6 +263,7 @@ impl Running {
         self.admin = admin::begin(admin::Beginning {
             plan: &self.plan.admin,
             server: &self.server,
+            observing: &self.observing,
             memory_bytes: self.plan.memory_bytes,
             log_lost: Some(self.lost.clone()),
             meter: Meter::new(&self.plan.state, ports),

@@ -133,6 +133,27 @@ impl Following {
     }
 }
 
+impl Following {
+    /// Kinds of change that were proved to be noise, and those that are suspected, a few.
+    pub(crate) fn kinds(&self) -> [Vec<String>; 2] {
+        let noise = self.learner.lock().proved().take(LINES_MAX).map(show).collect();
+        let suspects = self.suspects.lock();
+        let suspected = suspects.iter().take(LINES_MAX).map(|(one, _)| show(one)).collect();
+        [noise, suspected]
+    }
+
+    /// What is listened to and how that goes, and what swept last.
+    pub(crate) fn heard(&self, ticks_ms: u64) -> [Vec<String>; 2] {
+        let status = self.status.lock();
+        let sources = status.sources.iter().map(|source| source.told(ticks_ms)).collect();
+        let last = status.last.iter().map(|(signature, times)| match times {
+            0 | 1 => show(signature),
+            _ => format!("{}, {times} times", show(signature)),
+        });
+        [sources, last.collect()]
+    }
+}
+
 impl SourceStatus {
     fn told(&self, ticks_ms: u64) -> String {
         let means = match self.means {

@@ -103,6 +103,26 @@ impl Classes {
         self.inner.lock().classes.get(&shape(target)).is_some_and(|class| class.shared > 0)
     }
 
+    /// The classes that most was found out about, with how many pages were shared, why none
+    /// is at the moment, and what fetching one was seen to change.
+    pub(crate) fn summary(
+        &self,
+        count: usize,
+        ticks_ms: u64,
+    ) -> Vec<(String, u64, Option<String>, Option<String>)> {
+        let inner = self.inner.lock();
+        let each = inner.classes.iter().map(|(name, class)| {
+            let refused = class.refused.as_ref().filter(|one| ticks_ms < one.until_ticks_ms);
+            let refusal = refused.map(|refused| refused.refusal.to_string());
+            (name.clone(), class.shared, refusal, class.wrote.clone())
+        });
+        let mut all: Vec<_> = each.collect();
+        drop(inner);
+        all.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
+        all.truncate(count);
+        all
+    }
+
     pub(crate) fn note_shared(&self, target: &str, page: u64) {
         let mut inner = self.inner.lock();
         inner.pages.remove(&page);

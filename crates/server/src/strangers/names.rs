@@ -163,6 +163,17 @@ impl Names {
         Arc::make_mut(&mut known).insert(name.into(), standing);
     }
 
+    /// All that is known of cookies, by name: whether each is the app's.
+    pub(crate) fn all(&self) -> Vec<(CookieName, bool)> {
+        let known = self.known.read().clone();
+        let mut names: Vec<_> = known
+            .iter()
+            .map(|(name, standing)| (name.clone(), *standing == Standing::App))
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
     /// The app's cookies, by name.
     pub(crate) fn app_names(&self) -> Vec<CookieName> {
         let known = self.known.read();

@@ -1,11 +1,12 @@
 //! The admin listener: how Wick, its sites and its machine are, for their owner and for programs.
 //!
 //! It has a thread of its own, with one runtime: [`watch`] looks at everything once a second,
-//! [`serve`] answers by the last look, [`munin`] tells it in another protocol. [`guard`] decides
+//! [`serve`] answers by the last look, [`asked`] by what was counted and learned, [`munin`] tells it in another protocol. [`guard`] decides
 //! who may ask. Why it is so: `docs/decisions/admin.md`.
 //! Invariant: Wick serves its sites the same whether this is there or not.
 
 mod alarm;
+mod asked;
 mod guard;
 mod metrics;
 mod munin;
@@ -34,8 +35,10 @@ use tokio::sync::{mpsc, watch as telling};
 pub(crate) use plan::{AdminPlan, AdminPlanError, AdminSetting, AdminWritten, StatusPath};
 pub(crate) use subjects::{PhpSelf, Subject};
 
+use crate::observing::Observing;
 use crate::run::{RunError, single_threaded};
 use alarm::Alarm;
+use asked::Asked;
 use serve::Admin;
 use stream::Streams;
 use watch::{AdminCounters, Watch, Watched};
@@ -50,6 +53,7 @@ const REPLACED_MAX: usize = 4;
 pub(crate) struct Beginning<'a> {
     pub(crate) plan: &'a AdminPlan,
     pub(crate) server: &'a Arc<Server>,
+    pub(crate) observing: &'a Arc<Observing>,
     pub(crate) memory_bytes: u64,
     pub(crate) log_lost: Option<Arc<Counter>>,
     pub(crate) meter: Meter,
@@ -80,8 +84,17 @@ pub(crate) fn probe(plan: &AdminPlan) -> Result<(), RunError> {
 
 /// Begins to look and to tell; none where nothing is to be looked at.
 pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunError> {
-    let Beginning { plan, server, memory_bytes, log_lost, meter, subjects, waits, shutdown } =
-        beginning;
+    let Beginning {
+        plan,
+        server,
+        observing,
+        memory_bytes,
+        log_lost,
+        meter,
+        subjects,
+        waits,
+        shutdown,
+    } = beginning;
     if !plan.is_watched {
         return Ok(None);
     }
@@ -96,12 +109,14 @@ pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunEr
     let (counters, streams) = (Arc::<AdminCounters>::default(), Streams::default());
     let watched = Watched {
         server: server.clone(),
+        observing: observing.clone(),
         memory_bytes,
         log_lost,
         counters: counters.clone(),
         audience: streams.audience.clone(),
         began: Instant::now(),
     };
+    let asked = Asked::new(server, observing, plan.guard.token.is_some());
     let (guard, alarm) = (plan.guard.clone(), plan.alarm.clone());
     let (runtime, shutdown) = (single_threaded()?, shutdown.clone());
     let work = async move {
@@ -111,7 +126,7 @@ pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunEr
         let (told, looks) = telling::channel(watch.look());
         let [door, munin] = doors;
         if let Some(door) = door {
-            let admin = Arc::new(Admin { guard, looks: looks.clone(), streams, counters });
+            let admin = Arc::new(Admin { guard, looks: looks.clone(), streams, counters, asked });
             tokio::spawn(async move {
                 if let Some(listener) = door.listener().await {
                     serve::serve(listener, admin).await;

@@ -12,6 +12,7 @@ use server::{Memory, Server, SiteCounts};
 use wire::Coding;
 
 use super::subjects::{DatabaseState, PhpState};
+use crate::observing::Latest;
 
 /// Everything at one moment.
 #[derive(Clone, Debug, Serialize)]
@@ -28,6 +29,8 @@ pub(crate) struct Now {
     pub(crate) connections: u64,
     /// Fetches that others may wait for.
     pub(crate) flights: u64,
+    /// What was counted by route, all together.
+    pub(crate) observed: Option<Latest>,
     pub(crate) cache: Cache,
     #[serde(serialize_with = "by_verdict")]
     pub(crate) verdicts: Vec<(Verdict, u64)>,

@@ -24,6 +24,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+use super::asked::{Asked, Matter};
 use super::guard::{Guard, HEALTH, Refusal};
 use super::metrics;
 use super::page::{PageFile, SECURITY_POLICY};
@@ -50,6 +51,7 @@ pub(crate) struct Admin {
     pub(crate) looks: watch::Receiver<Arc<Look>>,
     pub(crate) streams: Streams,
     pub(crate) counters: Arc<AdminCounters>,
+    pub(crate) asked: Asked,
 }
 
 /// Serves what comes to `listener`, for as long as this is polled.
@@ -80,7 +82,7 @@ pub(super) async fn converse(stream: TcpStream, admin: Arc<Admin>, head_timeout:
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: http::Request<Incoming>| {
         let admin = admin.clone();
-        async move { Ok::<_, Infallible>(admin.answer(&request.into_parts().0)) }
+        async move { Ok::<_, Infallible>(admin.respond(&request.into_parts().0).await) }
     });
     // How a connection ended is its client's business.
     let _ = http1::Builder::new()
@@ -93,40 +95,42 @@ pub(super) async fn converse(stream: TcpStream, admin: Arc<Admin>, head_timeout:
 }
 
 impl Admin {
-    /// The answer to a request, whatever body it has.
+    /// The answer to a request, whatever body it has; for some files are read, or much is added
+    /// up, elsewhere.
+    pub(crate) async fn respond(&self, head: &Parts) -> Response<Body> {
+        let is_look = matches!(head.method, Method::GET | Method::HEAD);
+        let matter = Matter::at(head.uri.path()).filter(|_| is_look);
+        let Some(matter) = matter.filter(|_| self.guard.refuses(head).is_none()) else {
+            return self.answer(head);
+        };
+        self.counters.requests.bump();
+        let (is_right, json) = self.asked.tell(matter, head.uri.query().unwrap_or("")).await;
+        let mut answer = typed("application/json", json);
+        if !is_right {
+            *answer.status_mut() = StatusCode::BAD_REQUEST;
+        }
+        dressed(answer, head)
+    }
+
+    /// The answer by the last look.
     pub(crate) fn answer(&self, head: &Parts) -> Response<Body> {
         self.counters.requests.bump();
-        let mut answer = match self.guard.refuses(head) {
+        let answer = match self.guard.refuses(head) {
             Some(refusal) => {
                 self.counters.requests_refused.bump();
                 refused(refusal)
             }
             None => self.route(head),
         };
-        let fields = answer.headers_mut();
-        for (name, value) in [
-            (header::CONTENT_SECURITY_POLICY, SECURITY_POLICY),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (header::REFERRER_POLICY, "no-referrer"),
-        ] {
-            fields.insert(name, HeaderValue::from_static(value));
-        }
-        let own = HeaderValue::from_static("same-origin");
-        fields.insert("cross-origin-resource-policy", own.clone());
-        fields.insert("cross-origin-opener-policy", own);
-        let none = HeaderValue::from_static("no-store");
-        fields.entry(header::CACHE_CONTROL).or_insert(none);
-        if head.method == Method::HEAD {
-            *answer.body_mut() = full(Bytes::new());
-        }
-        answer
+        dressed(answer, head)
     }
 
     fn route(&self, head: &Parts) -> Response<Body> {
         let path = head.uri.path();
         let file = PageFile::at(path);
-        let is_known =
-            file.is_some() || [HEALTH, "/metrics", "/api/now", "/api/stream"].contains(&path);
+        let is_known = file.is_some()
+            || Matter::at(path).is_some()
+            || [HEALTH, "/metrics", "/api/now", "/api/stream"].contains(&path);
         if !is_known {
             return text(StatusCode::NOT_FOUND, "There is nothing here.\n");
         }
@@ -159,6 +163,27 @@ impl Admin {
             },
         }
     }
+}
+
+/// With the fields that all answers have.
+fn dressed(mut answer: Response<Body>, head: &Parts) -> Response<Body> {
+    let fields = answer.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, SECURITY_POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        fields.insert(name, HeaderValue::from_static(value));
+    }
+    let own = HeaderValue::from_static("same-origin");
+    fields.insert("cross-origin-resource-policy", own.clone());
+    fields.insert("cross-origin-opener-policy", own);
+    let none = HeaderValue::from_static("no-store");
+    fields.entry(header::CACHE_CONTROL).or_insert(none);
+    if head.method == Method::HEAD {
+        *answer.body_mut() = full(Bytes::new());
+    }
+    answer
 }
 
 fn full(content: Bytes) -> Body {

@@ -15,6 +15,7 @@ use server::{ServerConfig, SiteConfig, StrangerRules};
 use super::guard::Guard;
 use super::now::{CertificateNow, Now, PhpNow};
 use super::subjects::DatabaseState;
+use super::token::Token;
 use super::watch::Look;
 use super::*;
 
@@ -36,6 +37,7 @@ fn server() -> Arc<Server> {
         tls: None,
         disk: None,
         complaints: None,
+        disk: None,
     };
     Server::new(config, Clock::manual(0))
 }
@@ -44,6 +46,7 @@ fn server() -> Arc<Server> {
 fn look() -> Arc<Look> {
     let watched = Watched {
         server: server(),
+        observing: Observing::new(std::path::Path::new("/nowhere")),
         memory_bytes: 64 << 20,
         log_lost: None,
         counters: Arc::default(),
@@ -207,12 +210,19 @@ async fn a_look_tells_no_reason_with_a_zero_and_keeps_names_as_they_are() {
 
 fn admin(guard: Guard) -> (Admin, telling::Sender<Arc<Look>>) {
     let (told, looks) = telling::channel(look());
-    let admin = Admin { guard, looks, streams: Streams::default(), counters: Arc::default() };
+    let observing = Observing::new(std::path::Path::new("/nowhere"));
+    let asked = Asked::new(&server(), &observing, guard.token.is_some());
+    let (streams, counters) = (Streams::default(), Arc::default());
+    let admin = Admin { guard, looks, streams, counters, asked };
     (admin, told)
 }
 
 /// A request by its line and fields, asked of an address of this machine.
 fn ask(admin: &Admin, request: &str) -> http::Response<serve::Body> {
+    admin.answer(&head(request))
+}
+
+fn head(request: &str) -> http::request::Parts {
     let mut lines = request.lines();
     let (method, target) =
         lines.next().and_then(|line| line.split_once(' ')).expect("a request line");
@@ -222,7 +232,7 @@ fn ask(admin: &Admin, request: &str) -> http::Response<serve::Body> {
         let (name, value) = line.split_once(": ").expect("a field");
         built = built.header(name, value);
     }
-    admin.answer(&built.body(()).expect("a request").into_parts().0)
+    built.body(()).expect("a request").into_parts().0
 }
 
 async fn body(answer: http::Response<serve::Body>) -> String {
@@ -410,4 +420,49 @@ async fn munin_is_answered_in_its_own_words() {
     // A line without end.
     let told = converse(address, vec![b'x'; 1000]).await;
     assert_eq!(told, "# munin node at wick\n");
+}
+
+#[tokio::test]
+async fn addresses_are_told_only_where_a_token_is_shown() {
+    for (token, has_paths) in [(None, false), (Token::new("a-token-of-many-letters"), true)] {
+        let (admin, _told) = admin(Guard { token, host: None });
+        admin.asked.observing().ledger.note(&observe::Answer {
+            unix_ms: 0,
+            method: "GET",
+            host: "a.test",
+            path: "/letter/7041",
+            status: 200,
+            verdict: policy::Verdict::Hit,
+            unstored: None,
+            bytes: 1,
+            phases: [0; base::Phase::COUNT],
+            site: &|| "a".into(),
+            took_us: &|| 1,
+        });
+        let (is_right, json) = admin.asked.tell(asked::Matter::Recent, "").await;
+        let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+        assert!(is_right);
+        assert_eq!(json["has_paths"], has_paths);
+        assert_eq!(json["lines"][0]["route"], "/letter/{id}");
+        assert_eq!(json["lines"][0].get("path").is_some(), has_paths, "{json}");
+        assert_eq!(json.to_string().contains("7041"), has_paths, "{json}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_of_everything_passes_the_guard_first() {
+    let (admin, _told) = admin(Guard { token: Token::new("a-token-of-many-letters"), host: None });
+    for (request, status) in [
+        ("GET /api/routes", 401),
+        ("GET /api/routes\nAuthorization: Bearer a-token-of-many-letters", 200),
+        ("POST /api/routes\nAuthorization: Bearer a-token-of-many-letters", 405),
+        ("GET /api/history?from=x\nAuthorization: Bearer a-token-of-many-letters", 400),
+        ("GET /api/learned\nAuthorization: Bearer a-token-of-many-letters", 200),
+        ("GET /api/url?url=x\nAuthorization: Bearer a-token-of-many-letters", 200),
+    ] {
+        let answer = admin.respond(&head(request)).await;
+        assert_eq!(answer.status(), status, "{request}");
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        assert!(answer.headers().contains_key("content-security-policy"), "{request}");
+    }
 }

@@ -17,12 +17,14 @@ use tokio::sync::{mpsc, watch};
 use super::alarm::{self, Alarm};
 use super::now::{Cache, CertificateNow, Now, SiteNow, codings, hits};
 use super::subjects::{Subject, Subjects};
+use crate::observing::Observing;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// What is looked at besides `/proc` and the sites' servers.
 pub(crate) struct Watched {
     pub(crate) server: Arc<Server>,
+    pub(crate) observing: Arc<Observing>,
     /// The owner's figure.
     pub(crate) memory_bytes: u64,
     pub(crate) log_lost: Option<Arc<Counter>>,
@@ -95,7 +97,8 @@ impl Watch {
 
     /// How everything is now.
     pub(crate) fn look(&mut self) -> Arc<Look> {
-        let Watched { server, memory_bytes, log_lost, counters, began, .. } = &self.watched;
+        let Watched { server, observing, memory_bytes, log_lost, counters, began, .. } =
+            &self.watched;
         let told = server.counters();
         let verdicts: Vec<(Verdict, u64)> =
             Verdict::ALL.iter().map(|&verdict| (verdict, told.of(verdict))).collect();
@@ -116,6 +119,7 @@ impl Watch {
             hits: hits(&verdicts),
             connections: server.connections() as u64,
             flights: server.flights() as u64,
+            observed: observing.latest(),
             cache: Cache::of(server, *memory_bytes),
             verdicts,
             codings: codings(server),

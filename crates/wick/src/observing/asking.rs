@@ -4,13 +4,14 @@
 //! {"log": {"why": "pass", "route": "/thread/{id}", "status": "5xx", "after": 0, "count": 40}}
 //! {"findings": {}}
 //! {"overview": {}}
+//! {"routes": {}}
 //! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
 //! ```
 
 use base::Phase;
 use observe::history::{self, Mark, Span};
 use observe::routes::RouteName;
-use observe::{Seen, Wanted};
+use observe::{RouteCounts, Seen, Wanted};
 use serde::{Deserialize, Serialize};
 
 use super::overview::overview;
@@ -26,6 +27,7 @@ pub(crate) enum Question {
     Log(LogQuestion),
     Findings {},
     Overview {},
+    Routes {},
     History { from: u64, to: u64, step: u64 },
 }
 
@@ -82,6 +84,22 @@ struct ToldFinding {
     revert: String,
 }
 
+/// What the answer to [`Question::Routes`] has for each.
+#[derive(Debug, Serialize)]
+struct ToldRoute {
+    site: String,
+    /// Empty: all that have none of their own.
+    route: String,
+    requests: u64,
+    hits: u64,
+    errors: u64,
+    bytes: u64,
+    origin_us: u64,
+    p50_us: Option<u64>,
+    p99_us: Option<u64>,
+    verdicts: Vec<(String, u64)>,
+}
+
 /// What the answer to [`Question::History`] has for each stretch of time.
 #[derive(Debug, Serialize)]
 struct ToldPoint {
@@ -99,7 +117,7 @@ struct ToldPoint {
 }
 
 /// Answers a question.
-pub(super) fn tell(
+pub(crate) fn tell(
     observing: &Observing,
     question: serde_json::Value,
 ) -> Result<serde_json::Value, String> {
@@ -108,6 +126,10 @@ pub(super) fn tell(
         Question::Log(wanted) => serde_json::to_value(log(observing, wanted)),
         Question::Findings {} => serde_json::to_value(findings(observing)),
         Question::Overview {} => serde_json::to_value(overview(observing)),
+        Question::Routes {} => {
+            let routes = observing.ledger.counts();
+            serde_json::to_value(routes.into_iter().map(told_route).collect::<Vec<_>>())
+        }
         Question::History { from, to, step } => {
             let span = Span { from, to, step };
             let points = history::read(&observing.history, span, unix().as_secs());
@@ -158,6 +180,22 @@ fn findings(observing: &Observing) -> Vec<ToldFinding> {
     told.collect()
 }
 
+fn told_route(counts: RouteCounts) -> ToldRoute {
+    let verdicts = counts.each_verdict();
+    ToldRoute {
+        requests: counts.requests(),
+        hits: counts.hits(),
+        errors: counts.errors,
+        bytes: counts.bytes,
+        origin_us: counts.origin_us(),
+        p50_us: counts.times.percentile(0.5),
+        p99_us: counts.times.percentile(0.99),
+        verdicts: verdicts.map(|(why, tally)| (why.to_string(), tally.requests)).collect(),
+        site: counts.name.site,
+        route: counts.name.route,
+    }
+}
+
 fn told_point(point: &history::Point) -> ToldPoint {
     let marks = Mark::ALL.iter().filter(|mark| point.has(**mark));
     ToldPoint {
@@ -188,6 +226,7 @@ mod tests {
         for (question, answer) in [
             (json!({"log": {"count": 10}}), json!({"lines": [], "newest": 0, "left_out": 0})),
             (json!({"findings": {}}), json!([])),
+            (json!({"routes": {}}), json!([])),
             (json!({"history": {"from": 0, "to": 100, "step": 1}}), json!([])),
         ] {
             assert_eq!(tell(&observing, question), Ok(answer));

@@ -1,0 +1,89 @@
+//! What was learned about each site, for the owner who may want to overrule it.
+//!
+//! It is told as it is; the setting that overrules each part is for the reader to know.
+//! Bounds: [`CLASSES_SHOWN`] classes of each site, and as many kinds of change as
+//! `wick explain` shows.
+
+use serde::Serialize;
+
+use crate::Server;
+use crate::site::Site;
+
+/// Classes of addresses that are told of each site, those that most is shared of first.
+const CLASSES_SHOWN: usize = 200;
+
+/// What was learned about a site.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Learned {
+    /// The site's name.
+    pub name: String,
+    /// What its origin consists of, and how that is.
+    pub origin: Vec<String>,
+    /// Cookies that were seen or named by the owner.
+    pub cookies: Vec<LearnedCookie>,
+    /// Classes of addresses.
+    pub classes: Vec<LearnedClass>,
+    /// What tells of changes, and whether it is heard.
+    pub sources: Vec<String>,
+    /// The kinds of change that swept last.
+    pub swept_by: Vec<String>,
+    /// Kinds of change that were proved to change no page.
+    pub noise: Vec<String>,
+    /// Kinds of change that may be such, which isn't proved.
+    pub suspects: Vec<String>,
+}
+
+/// A cookie.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LearnedCookie {
+    /// Its name.
+    pub name: String,
+    /// Whether it is the app's, so that its bearers pass; else it means nothing to the app.
+    pub is_app: bool,
+}
+
+/// A class of addresses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LearnedClass {
+    /// What its addresses have in common.
+    pub class: String,
+    /// How often one of its pages was found to be shareable.
+    pub shared: u64,
+    /// Why none is shared at the moment, if so.
+    pub refusal: Option<String>,
+    /// A table that fetching one of its pages was seen to change.
+    pub writes: Option<String>,
+}
+
+impl Server {
+    /// What was learned about every site, by name.
+    #[must_use]
+    pub fn learned(&self) -> Vec<Learned> {
+        let ticks_ms = self.clock.now().ticks_ms;
+        self.sites().each().into_iter().map(|site| learned(site, ticks_ms)).collect()
+    }
+}
+
+fn learned(site: &Site, ticks_ms: u64) -> Learned {
+    let mut told = Learned {
+        name: site.name.clone(),
+        origin: site.origin.standing().into_iter().collect(),
+        ..Learned::default()
+    };
+    if let Some(strangers) = &site.strangers {
+        let cookie = |(name, is_app): (Box<[u8]>, bool)| LearnedCookie {
+            name: String::from_utf8_lossy(&name).into_owned(),
+            is_app,
+        };
+        told.cookies = strangers.names.all().into_iter().map(cookie).collect();
+        let classes = strangers.classes.summary(CLASSES_SHOWN, ticks_ms).into_iter();
+        told.classes = classes
+            .map(|(class, shared, refusal, writes)| LearnedClass { class, shared, refusal, writes })
+            .collect();
+    }
+    if let Some(following) = &site.following {
+        [told.sources, told.swept_by] = following.heard(ticks_ms);
+        [told.noise, told.suspects] = following.kinds();
+    }
+    told
+}
