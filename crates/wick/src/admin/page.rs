@@ -18,18 +18,36 @@ pub(crate) struct PageFile {
     pub(crate) content: &'static [u8],
 }
 
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+macro_rules! file {
+    ($content_type:expr, $name:literal) => {
+        PageFile {
+            path: concat!("/", $name),
+            content_type: $content_type,
+            content: include_bytes!(concat!("page/", $name)),
+        }
+    };
+}
+
 /// All of them, by their paths.
 pub(crate) const FILES: &[PageFile] = &[
-    PageFile {
-        path: "/",
-        content_type: "text/html; charset=utf-8",
-        content: include_bytes!("page/index.html"),
-    },
-    PageFile {
-        path: "/page.css",
-        content_type: "text/css; charset=utf-8",
-        content: include_bytes!("page/page.css"),
-    },
+    PageFile { path: "/", content_type: HTML, content: include_bytes!("page/index.html") },
+    file!(CSS, "page.css"),
+    file!(SCRIPT, "app.js"),
+    file!(SCRIPT, "chart.js"),
+    file!(SCRIPT, "dom.js"),
+    file!(SCRIPT, "format.js"),
+    file!(SCRIPT, "history.js"),
+    file!(SCRIPT, "learned.js"),
+    file!(SCRIPT, "misses.js"),
+    file!(SCRIPT, "now.js"),
+    file!(SCRIPT, "recent.js"),
+    file!(SCRIPT, "routes.js"),
+    file!(SCRIPT, "sites.js"),
+    file!(SCRIPT, "url.js"),
 ];
 
 impl PageFile {
@@ -48,6 +66,12 @@ impl PageFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_of_it_is_small() {
+        let bytes: usize = FILES.iter().map(|file| file.content.len()).sum();
+        assert!(bytes <= 200_000, "{bytes}");
+    }
 
     #[test]
     fn no_file_names_another_server_or_holds_a_script_within() {

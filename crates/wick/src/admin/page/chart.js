@@ -1,0 +1,97 @@
+// Charts of time, as inline SVG: lines with gaps where nothing was noted, marks, and a stretch
+// that is drawn with the pointer to look closer. The same numbers stand in a table below.
+
+import { draw, make } from "./dom.js";
+import { atAxis, atFull } from "./format.js";
+
+const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [170, 64, 8, 18, 24];
+const PIXELS_BETWEEN_TIMES = 110;
+
+/** The next round number, so that lines of the grid have short names. */
+function roundUp(value) {
+  if (!(value > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((round) => round >= value * 0.999);
+}
+
+/**
+ * One chart. `lines` are `{name, kind, value}`, of points `{time, …}` in seconds; `step` is the
+ * length of a point. `zoom(from, to)` is told what was drawn.
+ */
+export function chart({ title, lines, points, from, to, step, marks = [], show, zoom, width }) {
+  const inner = width - LEFT - RIGHT;
+  const x = (time) => LEFT + ((time - from) / (to - from)) * inner;
+  const values = lines.flatMap((line) => points.map(line.value)).filter(Number.isFinite);
+  const top = roundUp(Math.max(0, ...values));
+  const y = (value) => TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM);
+  const svg = draw("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" });
+  for (const part of [0, 0.5, 1]) {
+    const at = y(top * part);
+    svg.append(
+      draw("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: at, y2: at }),
+      draw("text", { class: "axis", x: LEFT - 6, y: at + 4, "text-anchor": "end" }, show(top * part)));
+  }
+  const times = Math.max(1, Math.floor(inner / PIXELS_BETWEEN_TIMES));
+  for (let number = 0; number <= times; number += 1) {
+    const time = from + ((to - from) * number) / times;
+    const anchor = number === 0 ? "start" : number === times ? "end" : "middle";
+    svg.append(draw("text", { class: "axis", x: x(time), y: HEIGHT - 6, "text-anchor": anchor }, atAxis(time * 1000, to - from)));
+  }
+  for (const mark of marks) {
+    svg.append(draw("line", { class: `mark ${mark.kind}`, x1: x(mark.time), x2: x(mark.time), y1: TOP - 8, y2: HEIGHT - BOTTOM },
+      draw("title", {}, `${mark.kind}, ${atFull(mark.time * 1000)}`)));
+  }
+  for (const line of lines) svg.append(draw("path", { class: `line ${line.kind}`, d: path(points, line.value, x, y, step) }));
+  const key = make("span", { class: "key" }, lines.map((line) => make("span", { class: line.kind }, line.name)));
+  const figure = make("figure", { class: "chart" }, make("figcaption", {}, make("strong", {}, title), " ", key), svg);
+  if (zoom) drawing(svg, (at) => from + ((at - LEFT) / inner) * (to - from), zoom, width);
+  return figure;
+}
+
+function path(points, value, x, y, step) {
+  let [text, last] = ["", null];
+  for (const point of points) {
+    const height = value(point);
+    if (!Number.isFinite(height)) {
+      last = null;
+      continue;
+    }
+    const at = `${x(point.time + step / 2).toFixed(1)} ${y(height).toFixed(1)}`;
+    const goesOn = last !== null && point.time - last <= step * 1.5;
+    // A point alone is a dot.
+    text += goesOn ? `L${at}` : `M${at}h.1`;
+    last = point.time;
+  }
+  return text;
+}
+
+/** Lets somebody draw a stretch; a short one is a slip. */
+function drawing(svg, timeAt, zoom, width) {
+  let [begin, box] = [null, null];
+  const place = (event) => {
+    const frame = svg.getBoundingClientRect();
+    return Math.min(width - RIGHT, Math.max(LEFT, ((event.clientX - frame.left) / frame.width) * width));
+  };
+  svg.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    begin = place(event);
+    box = draw("rect", { class: "drawn", x: begin, y: TOP, width: 0, height: HEIGHT - TOP - BOTTOM });
+    svg.append(box);
+    svg.setPointerCapture(event.pointerId);
+  });
+  svg.addEventListener("pointermove", (event) => {
+    if (begin === null) return;
+    const end = place(event);
+    box.setAttribute("x", Math.min(begin, end));
+    box.setAttribute("width", Math.abs(end - begin));
+  });
+  const end = (event) => {
+    if (begin === null) return;
+    const [one, other] = [begin, place(event)].sort((a, b) => a - b);
+    box.remove();
+    begin = null;
+    if (event.type === "pointerup" && other - one > 6) zoom(timeAt(one), timeAt(other));
+  };
+  svg.addEventListener("pointerup", end);
+  svg.addEventListener("pointercancel", end);
+}

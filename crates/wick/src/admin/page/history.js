@@ -1,0 +1,117 @@
+// History: what happened, from two minutes to a year, to look closer at.
+
+import { chart } from "./chart.js";
+import { ask, into, make, table } from "./dom.js";
+import { amount, atFull, bytes, count, length, percent, time } from "./format.js";
+
+const SPANS = [["2 minutes", 120], ["10 minutes", 600], ["1 hour", 3600], ["6 hours", 21600], ["1 day", 86400], ["1 week", 604800], ["30 days", 2592000], ["1 year", 31536000]];
+const [SHORTEST, LONGEST] = [120, 31536000];
+const TABLE_ROWS = 60;
+const unix = () => Math.floor(Date.now() / 1000);
+
+export function history(root, wanted) {
+  // While `to` is null the end goes along with the time.
+  let [seconds, to] = [Number(wanted.get("seconds")) || 3600, Number(wanted.get("to")) || null];
+  let timer = null;
+  const charts = make("div", { class: "charts", tabindex: 0, role: "group", "aria-label": "Charts", "aria-describedby": "keys" });
+  const said = make("p", { id: "span", role: "status" });
+  const select = make("select", { id: "length" }, SPANS.map(([name, size]) => make("option", { value: size }, name)), make("option", { value: "", hidden: true }, "drawn"));
+  const button = (name, act) => make("button", { type: "button", onclick: act }, name);
+  const end = () => to ?? unix() + 1;
+  const move = (size, until) => {
+    seconds = Math.round(Math.min(LONGEST, Math.max(SHORTEST, size)));
+    to = until === null || until >= unix() ? null : Math.round(until);
+    window.history.replaceState(null, "", `#history?seconds=${seconds}${to ? `&to=${to}` : ""}`);
+    load();
+  };
+  const about = (factor) => {
+    const middle = end() - seconds / 2;
+    move(seconds * factor, to === null ? null : middle + (seconds * factor) / 2);
+  };
+  const acts = {
+    in: () => about(0.5), out: () => about(2), now: () => move(seconds, null),
+    earlier: () => move(seconds, end() - seconds / 2), later: () => move(seconds, end() + seconds / 2),
+  };
+  const keys = { "+": acts.in, "=": acts.in, "-": acts.out, ArrowLeft: acts.earlier, ArrowRight: acts.later, End: acts.now };
+  charts.addEventListener("keydown", (event) => {
+    if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  select.addEventListener("change", () => move(Number(select.value), to));
+  async function load() {
+    clearTimeout(timer);
+    const until = end();
+    const from = until - seconds;
+    select.value = SPANS.some(([, size]) => size === seconds) ? seconds : "";
+    const width = Math.max(280, charts.clientWidth - 2);
+    // As many points as there are pixels for, and no more.
+    const asked = ask("/api/history", { from, to: until, points: Math.min(600, Math.round(width)) });
+    await into(charts, asked, (points) => {
+      said.textContent = `${length(seconds)} until ${to ? atFull(to * 1000) : "now"}: ${count(points.reduce((sum, point) => sum + point.requests, 0))} requests`;
+      return show(points, from, until, width, (one, other) => move(other - one, other));
+    });
+    if (to === null && root.isConnected) timer = setTimeout(load, Math.max(2000, (seconds / 600) * 1000));
+  }
+  root.append(
+    make("h2", {}, "History"),
+    make("div", { class: "bar" }, make("label", { for: "length" }, "Length"), select,
+      button("Zoom in", acts.in), button("Zoom out", acts.out), button("Earlier", acts.earlier), button("Later", acts.later), button("Now", acts.now)),
+    said,
+    make("p", { id: "keys", class: "hint" }, "Draw over a chart to look closer. With the charts focused: + and − zoom, ← and → move, End goes to now."),
+    charts);
+  load();
+  return { end: () => clearTimeout(timer) };
+}
+
+/** Points may be longer than was asked for; all of one answer are as long. */
+function lengthOf(points, from, to) {
+  const between = points.slice(1).map((point, at) => point.time - points[at].time);
+  return between.length > 0 ? Math.min(...between) : Math.max(1, Math.ceil((to - from) / 600));
+}
+
+function show(points, from, to, width, zoom) {
+  if (points.length === 0) return [make("p", {}, "Nothing was noted in this stretch of time.")];
+  const step = lengthOf(points, from, to);
+  const marks = points.flatMap((point) => point.marks.map((kind) => ({ kind, time: point.time })));
+  const rate = (of) => (point) => of(point) / Math.max(1, point.covered);
+  const one = (title, lines, shown) => chart({ title, lines, points, from, to, step, marks, show: shown, zoom, width });
+  return [
+    one("Requests a second", [
+      { name: "all", kind: "rest", value: rate((point) => point.requests) },
+      { name: "from memory", kind: "hits", value: rate((point) => point.hits) },
+    ], amount),
+    one("Time to answer", [
+      { name: "99 %", kind: "rest", value: (point) => point.p99_us ?? NaN },
+      { name: "half", kind: "hits", value: (point) => point.p50_us ?? NaN },
+    ], time),
+    one("Places busy at origins", [{ name: "on average", kind: "rest", value: rate((point) => point.origin_us / 1e6) }], amount),
+    one("Server errors a second", [{ name: "5xx", kind: "errors", value: rate((point) => point.errors) }], amount),
+    one("Memory", [{ name: "of this process", kind: "hits", value: (point) => point.memory_bytes || NaN }], bytes),
+    happened(marks),
+    numbers(points, step),
+  ];
+}
+
+function happened(marks) {
+  const told = marks.slice(-50).reverse();
+  const line = (mark) => make("li", {}, make("span", { class: `dot ${mark.kind}`, "aria-hidden": "true" }), ` ${atFull(mark.time * 1000)}: ${mark.kind}`);
+  return make("details", {}, make("summary", {}, `Marks: ${count(marks.length)}`),
+    told.length > 0 ? make("ul", { class: "marks" }, told.map(line)) : make("p", {}, "No start, reload, purge or sweep in this stretch."));
+}
+
+function numbers(points, step) {
+  // Some rows a person can read; the JSON has all.
+  const rows = points.slice(-TABLE_ROWS).reverse();
+  const columns = [
+    { head: "From", cell: (point) => atFull(point.time * 1000) },
+    { head: "Requests", number: true, cell: (point) => count(point.requests) },
+    { head: "From memory", number: true, cell: (point) => percent(point.requests ? point.hits / point.requests : null) },
+    { head: "Half within", number: true, cell: (point) => time(point.p50_us) },
+    { head: "99 % within", number: true, cell: (point) => time(point.p99_us) },
+    { head: "5xx", number: true, cell: (point) => count(point.errors) },
+    { head: "Memory", number: true, cell: (point) => bytes(point.memory_bytes) },
+    { head: "Marks", cell: (point) => point.marks.join(", ") },
+  ];
+  return make("details", {}, make("summary", {}, "As a table"), table(`The last ${rows.length} points of ${length(step)} each`, columns, rows));
+}
