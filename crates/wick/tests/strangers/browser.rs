@@ -406,7 +406,7 @@ impl Tab {
     }
 
     /// Waits until a condition holds; the page itself watches for what changes it.
-    fn wait_until(&self, condition: &str, what: &str) -> Outcome<()> {
+    pub(crate) fn wait_until(&self, condition: &str, what: &str) -> Outcome<()> {
         let script = format!(
             "new Promise(done => {{
                const holds = () => {{ try {{ return {condition}; }} catch {{ return false; }} }};
@@ -450,7 +450,8 @@ impl Tab {
         }
     }
 
-    fn call(&self, method: &str, options: Value) -> Outcome<Value> {
+    /// Calls a method of the protocol for this window.
+    pub(crate) fn call(&self, method: &str, options: Value) -> Outcome<Value> {
         self.browser.call(Some(&self.session), method, options)
     }
 }
