@@ -9,6 +9,7 @@ use policy::{NoStore, Verdict};
 use crate::answer::is_hit;
 use crate::counts::{RouteCounts, Tally};
 use crate::remedies::{Remedy, of_unstored, of_verdict};
+use crate::routes::RouteName;
 
 /// How many are told.
 const FINDINGS_MAX: usize = 100;
@@ -18,6 +19,8 @@ const FINDINGS_MAX: usize = 100;
 pub struct Finding {
     /// Names it: the same for as long as its route and its reason are.
     pub id: String,
+    /// Of which requests it is.
+    pub route: RouteName,
     /// What was seen, in one sentence.
     pub evidence: String,
     /// How long the origin worked for it, in microseconds.
@@ -80,7 +83,8 @@ fn finding(route: &RouteCounts, verdict: Verdict, tally: Tally, total_us: u64) -
         Remedy::Nothing { because } => (0, format!("nothing to do: {because}"), String::new()),
     };
     let id = format!("{verdict} {}{}", name.site, name.route);
-    Finding { id, evidence, origin_us: tally.origin_us, share, gain_us, fix, revert }
+    let route = name.clone();
+    Finding { id, route, evidence, origin_us: tally.origin_us, share, gain_us, fix, revert }
 }
 
 /// Why most of a route's answers were not stored, if that is why it has misses: if as many
@@ -98,7 +102,6 @@ mod tests {
     use policy::{MissReason, PassReason};
 
     use super::*;
-    use crate::routes::RouteName;
 
     fn route(path: &str, verdicts: &[(Verdict, u64, u64)]) -> RouteCounts {
         let name = RouteName { site: "forum".into(), route: path.into() };

@@ -76,6 +76,8 @@ pub(crate) struct LogLine {
 #[derive(Debug, Serialize)]
 struct ToldFinding {
     id: String,
+    site: String,
+    route: String,
     evidence: String,
     origin_us: u64,
     share: f64,
@@ -170,6 +172,8 @@ fn findings(observing: &Observing) -> Vec<ToldFinding> {
     let all = observe::findings(&observing.ledger.counts());
     let told = all.into_iter().map(|finding| ToldFinding {
         id: finding.id,
+        site: finding.route.site,
+        route: finding.route.route,
         evidence: finding.evidence,
         origin_us: finding.origin_us,
         share: finding.share,

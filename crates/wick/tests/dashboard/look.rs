@@ -121,6 +121,9 @@ impl Looker {
             return Ok(());
         }
         self.scheme(if view == "history" { "dark" } else { "light" })?;
+        if view == "history" {
+            self.tab.fill("#length", "120")?;
+        }
         // The next look, drawn for this size.
         self.tab.wait_for(&format!("[data-view={view}]"))?;
         self.tab.ask("new Promise(done => setTimeout(() => done('drawn'), 2500))")?;

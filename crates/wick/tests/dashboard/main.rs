@@ -105,8 +105,8 @@ fn routes(looker: &Looker, given: &load::Given) -> Outcome<()> {
 fn misses(looker: &Looker) -> Outcome<()> {
     looker.view("misses", "[data-finding]")?;
     let told = looker.tab.text()?;
-    let has_all =
-        ["What to do", "To undo it", "of the origin's time"].map(|text| told.contains(text));
+    let has_all = ["In wick.toml", "To undo it", "ignore_no_store = [\"/board/*\"]"]
+        .map(|text| told.contains(text));
     if has_all == [true; 3] { Ok(()) } else { Err(format!("{has_all:?} of a finding in {told}")) }
 }
 

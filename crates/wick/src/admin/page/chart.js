@@ -5,13 +5,27 @@ import { draw, make } from "./dom.js";
 import { atAxis, atFull } from "./format.js";
 
 const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [170, 64, 8, 18, 24];
-const PIXELS_BETWEEN_TIMES = 110;
+const PIXELS_BETWEEN_TIMES = 90;
+const [MINUTE, HOUR, DAY] = [60, 3600, 86400];
+const ROUND_SECONDS = [10, 20, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 60 * DAY];
 
 /** The next round number, so that lines of the grid have short names. */
 function roundUp(value) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 2.5, 5, 10].map((step) => step * power).find((round) => round >= value * 0.999);
+}
+
+/** At most so many times of this stretch that are round by the clock of who looks. */
+function roundTimes(from, to, most) {
+  const east = -new Date(to * 1000).getTimezoneOffset() * 60;
+  const step = ROUND_SECONDS.find((seconds) => (to - from) / seconds <= most) ?? ROUND_SECONDS.at(-1);
+  const first = Math.ceil((from + east) / step) * step - east;
+  const times = [];
+  // What is too near to an edge would be cut.
+  const margin = (to - from) * 0.03;
+  for (let time = first; time <= to - margin; time += step) if (time >= from + margin) times.push(time);
+  return times;
 }
 
 /**
@@ -31,24 +45,23 @@ export function chart({ title, lines, points, from, to, step, marks = [], show, 
       draw("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: at, y2: at }),
       draw("text", { class: "axis", x: LEFT - 6, y: at + 4, "text-anchor": "end" }, show(top * part)));
   }
-  const times = Math.max(1, Math.floor(inner / PIXELS_BETWEEN_TIMES));
-  for (let number = 0; number <= times; number += 1) {
-    const time = from + ((to - from) * number) / times;
-    const anchor = number === 0 ? "start" : number === times ? "end" : "middle";
-    svg.append(draw("text", { class: "axis", x: x(time), y: HEIGHT - 6, "text-anchor": anchor }, atAxis(time * 1000, to - from)));
+  for (const time of roundTimes(from, to, Math.max(1, Math.floor(inner / PIXELS_BETWEEN_TIMES)))) {
+    svg.append(
+      draw("line", { class: "grid", x1: x(time), x2: x(time), y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }),
+      draw("text", { class: "axis", x: x(time), y: HEIGHT - 6, "text-anchor": "middle" }, atAxis(time * 1000, to - from)));
   }
   for (const mark of marks) {
     svg.append(draw("line", { class: `mark ${mark.kind}`, x1: x(mark.time), x2: x(mark.time), y1: TOP - 8, y2: HEIGHT - BOTTOM },
       draw("title", {}, `${mark.kind}, ${atFull(mark.time * 1000)}`)));
   }
-  for (const line of lines) svg.append(draw("path", { class: `line ${line.kind}`, d: path(points, line.value, x, y, step) }));
+  for (const line of lines) svg.append(draw("path", { class: `line ${line.kind}`, d: path(points, line.value, x, y, step, width - RIGHT) }));
   const key = make("span", { class: "key" }, lines.map((line) => make("span", { class: line.kind }, line.name)));
   const figure = make("figure", { class: "chart" }, make("figcaption", {}, make("strong", {}, title), " ", key), svg);
   if (zoom) drawing(svg, (at) => from + ((at - LEFT) / inner) * (to - from), zoom, width);
   return figure;
 }
 
-function path(points, value, x, y, step) {
+function path(points, value, x, y, step, end) {
   let [text, last] = ["", null];
   for (const point of points) {
     const height = value(point);
@@ -56,7 +69,7 @@ function path(points, value, x, y, step) {
       last = null;
       continue;
     }
-    const at = `${x(point.time + step / 2).toFixed(1)} ${y(height).toFixed(1)}`;
+    const at = `${Math.min(x(point.time + step / 2), end).toFixed(1)} ${y(height).toFixed(1)}`;
     const goesOn = last !== null && point.time - last <= step * 1.5;
     // A point alone is a dot.
     text += goesOn ? `L${at}` : `M${at}h.1`;

@@ -14,19 +14,36 @@ export function misses(root) {
   });
 }
 
-/** What stands in backquotes, or looks like a line of the settings, is there to be copied. */
-function lines(text) {
-  return [...text.matchAll(/`([^`]+)`|(\b[a-z_]+ = (?:\[[^\]]*\]|"[^"]*"|[\w.]+))/g)].map((found) => found[1] ?? found[2]);
+/** Settings that a fix may name, as they are written. */
+const SETTINGS = {
+  ignore_no_store: (one) => [beginning(one.route)],
+  never_share: (one) => [beginning(one.route)],
+  ignore_query: () => ["PARAMETER"],
+  foreign_cookies: () => ["COOKIE"],
+  app_cookies: () => ["COOKIE"],
+  memory: () => "128M",
+};
+
+/** A route as an owner writes it: up to where it says that anything may follow. */
+const beginning = (route) => route.replace(/\{.*/, "*");
+
+/** What stands in backquotes is of the settings; the parts of a text, those as code. */
+const worded = (text) => text.split(/`([^`]+)`/).map((part, at) => (at % 2 === 1 ? make("code", {}, part) : part));
+
+function lines(one) {
+  const named = [...one.fix.matchAll(/`([^`]+)`/g)].map((found) => found[1]);
+  return named.filter((name) => SETTINGS[name]).map((name) => `${name} = ${JSON.stringify(SETTINGS[name](one))}`);
 }
 
 function finding(one) {
   const isFix = one.gain_us > 0;
-  const copies = isFix ? lines(one.fix) : [];
+  const copies = isFix ? lines(one) : [];
   return make("li", { "data-finding": one.id },
     make("h3", {}, isFix ? `Up to ${time(one.gain_us)} to save` : `${time(one.origin_us)}, nothing to save`),
     make("p", {}, `${one.evidence}.`),
     make("meter", { min: 0, max: 1, value: one.share, "aria-label": `${percent(one.share)} of the origin's time` }),
     make("dl", { class: "pairs" },
-      make("dt", {}, isFix ? "What to do" : "Why"), make("dd", {}, one.fix, copies.map((line) => [" ", toCopy(line)])),
-      one.revert && [make("dt", {}, "To undo it"), make("dd", {}, one.revert)]));
+      make("dt", {}, isFix ? "What to do" : "Why"), make("dd", {}, worded(one.fix)),
+      copies.length > 0 && [make("dt", {}, "In wick.toml"), make("dd", {}, copies.map((line) => [toCopy(line), " "]))],
+      one.revert && [make("dt", {}, "To undo it"), make("dd", {}, worded(one.revert))]));
 }
