@@ -37,7 +37,6 @@ fn server() -> Arc<Server> {
         tls: None,
         disk: None,
         complaints: None,
-        disk: None,
     };
     Server::new(config, Clock::manual(0))
 }

@@ -54,11 +54,21 @@ export async function ask(path, wanted = {}) {
   return told;
 }
 
+/** Puts other things in a place; what somebody has opened or focused there stays so. */
+export function refill(place, children) {
+  const parts = "summary, .wide, a, button";
+  const focused = [...place.querySelectorAll(parts)].indexOf(document.activeElement);
+  const open = [...place.querySelectorAll("details")].map((details) => details.open);
+  place.replaceChildren(...[children].flat());
+  [...place.querySelectorAll("details")].forEach((details, at) => { details.open ||= open[at] === true; });
+  if (focused >= 0) place.querySelectorAll(parts)[focused]?.focus({ preventScroll: true });
+}
+
 /** Asks as soon as a view is shown, and says what went wrong in its place. */
 export async function into(place, asked, show) {
   try {
     const told = await asked;
-    place.replaceChildren(...[show(told)].flat());
+    refill(place, show(told));
   } catch (error) {
     place.replaceChildren(make("p", { class: "bad", role: "alert" }, `This can't be shown: ${error.message}`));
   }

@@ -12,9 +12,10 @@ const unix = () => Math.floor(Date.now() / 1000);
 export function history(root, wanted) {
   // While `to` is null the end goes along with the time.
   let [seconds, to] = [Number(wanted.get("seconds")) || 3600, Number(wanted.get("to")) || null];
-  let timer = null;
+  let [timer, turn] = [null, 0];
   const charts = make("div", { class: "charts", tabindex: 0, role: "group", "aria-label": "Charts", "aria-describedby": "keys" });
-  const said = make("p", { id: "span", role: "status" });
+  const stretch = make("span", { role: "status" });
+  const total = make("span", {});
   const select = make("select", { id: "length" }, SPANS.map(([name, size]) => make("option", { value: size }, name)), make("option", { value: "", hidden: true }, "drawn"));
   const button = (name, act) => make("button", { type: "button", onclick: act }, name);
   const end = () => to ?? unix() + 1;
@@ -41,14 +42,25 @@ export function history(root, wanted) {
   select.addEventListener("change", () => move(Number(select.value), to));
   async function load() {
     clearTimeout(timer);
-    const until = end();
+    // Nothing is drawn anew under a hand that draws.
+    if (charts.querySelector(".drawn")) {
+      timer = setTimeout(load, 1000);
+      return;
+    }
+    const [own, until] = [(turn += 1), end()];
     const from = until - seconds;
     select.value = SPANS.some(([, size]) => size === seconds) ? seconds : "";
     const width = Math.max(280, charts.clientWidth - 2);
     // As many points as there are pixels for, and no more.
     const asked = ask("/api/history", { from, to: until, points: Math.min(600, Math.round(width)) });
+    await asked.catch(() => {});
+    // Another stretch was wanted meanwhile.
+    if (own !== turn) return;
     await into(charts, asked, (points) => {
-      said.textContent = `${length(seconds)} until ${to ? atFull(to * 1000) : "now"}: ${count(points.reduce((sum, point) => sum + point.requests, 0))} requests`;
+      const text = `${length(seconds)} until ${to ? atFull(to * 1000) : "now"}`;
+      // It is read out when it changes, the number beside it isn't.
+      if (stretch.textContent !== text) stretch.textContent = text;
+      total.textContent = `: ${count(points.reduce((sum, point) => sum + point.requests, 0))} requests`;
       return show(points, from, until, width, (one, other) => move(other - one, other));
     });
     if (to === null && root.isConnected) timer = setTimeout(load, Math.max(2000, (seconds / 600) * 1000));
@@ -57,7 +69,7 @@ export function history(root, wanted) {
     make("h2", {}, "History"),
     make("div", { class: "bar" }, make("label", { for: "length" }, "Length"), select,
       button("Zoom in", acts.in), button("Zoom out", acts.out), button("Earlier", acts.earlier), button("Later", acts.later), button("Now", acts.now)),
-    said,
+    make("p", {}, stretch, total),
     make("p", { id: "keys", class: "hint" }, "Draw over a chart to look closer. With the charts focused: + and − zoom, ← and → move, End goes to now."),
     charts);
   load();

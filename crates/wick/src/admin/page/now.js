@@ -1,7 +1,7 @@
 // Now: what is asked for at this moment, what it costs, and what is bad.
 
 import { chart } from "./chart.js";
-import { make, table } from "./dom.js";
+import { make, refill, table } from "./dom.js";
 import { amount, bytes, count, length, percent, time } from "./format.js";
 
 /** Rates are those of so many looks, which are seconds. */
@@ -86,8 +86,5 @@ function show(place, last) {
     { head: "Answers", number: true, cell: ([verdict, number]) => make("span", { "data-verdict": verdict }, count(number)) },
     { head: "Share", number: true, cell: ([, number]) => percent(number / last.answers) },
   ];
-  // Whoever reads it with the keyboard keeps their place.
-  const focused = place.contains(document.activeElement);
-  place.replaceChildren(make("h3", { id: "why" }, "Why, since the start"), table("Answers by verdict, since the start", columns, rows));
-  if (focused) place.querySelector(".wide").focus({ preventScroll: true });
+  refill(place, [make("h3", { id: "why" }, "Why, since the start"), table("Answers by verdict, since the start", columns, rows)]);
 }

@@ -1,6 +1,6 @@
 // Sites: each one's origin, PHP, databases, changes and sweeps; and the certificates.
 
-import { ask, make, table } from "./dom.js";
+import { ask, make, refill, table } from "./dom.js";
 import { bytes, count, length, percent } from "./format.js";
 
 export function sites(root) {
@@ -9,18 +9,15 @@ export function sites(root) {
   // How each member of an origin is, is told in words, and seldom changes.
   let standing = new Map();
   ask("/api/learned").then(({ sites }) => { standing = new Map(sites.map((site) => [site.name, site.origin])); }).catch(() => {});
-  let open = new Set();
   const look = (looks) => {
     const last = looks.at(-1);
-    open = new Set([...place.querySelectorAll("details[open]")].map((one) => one.dataset.name));
-    const focused = [...place.querySelectorAll("summary, .wide")].indexOf(document.activeElement);
-    place.replaceChildren(...last.sites.map((site) => show(site, standing.get(site.name) ?? [], open)), certificates(last), counters(last, open));
-    if (focused >= 0) place.querySelectorAll("summary, .wide")[focused]?.focus({ preventScroll: true });
+    const each = last.sites.map((site) => show(site, standing.get(site.name) ?? []));
+    refill(place, [...each, certificates(last), counters(last)]);
   };
   return { look };
 }
 
-function show(site, standing, open) {
+function show(site, standing) {
   const pairs = [
     ["Origin", site.slots === null ? "files" : `${count(site.slots_taken)} of ${count(site.slots)} places taken, ${count(site.waiting)} waiting`],
     ...standing.map((member) => ["Member", member]),
@@ -31,7 +28,7 @@ function show(site, standing, open) {
   const all = { origin: site.origin, strangers: site.strangers, changes: site.changes };
   return make("section", { "aria-label": site.name }, make("h3", {}, site.name),
     make("dl", { class: "pairs" }, pairs.map(([name, text]) => [make("dt", {}, name), make("dd", {}, text)])),
-    ...Object.entries(all).filter(([, counts]) => Object.keys(counts).length > 0).map(([name, counts]) => details(`Counts: ${name}`, `${site.name} ${name}`, counts, open)));
+    ...Object.entries(all).filter(([, counts]) => Object.keys(counts).length > 0).map(([name, counts]) => details(`Counts: ${name}`, `${site.name} ${name}`, counts)));
 }
 
 function php(one) {
@@ -53,11 +50,11 @@ function certificates(last) {
   ], last.certificates);
 }
 
-const counters = (last, open) => make("section", { "aria-label": "All of Wick" }, make("h3", {}, "All of Wick"),
-  details("Counts: cache", "cache", last.cache.counts, open), details("Counts: all", "all", last.counters, open));
+const counters = (last) => make("section", { "aria-label": "All of Wick" }, make("h3", {}, "All of Wick"),
+  details("Counts: cache", "cache", last.cache.counts), details("Counts: all", "all", last.counters));
 
-function details(title, name, counts, open) {
+function details(title, name, counts) {
   const words = (text) => text.replaceAll("_", " ");
-  return make("details", { "data-name": name, open: open.has(name) }, make("summary", {}, title),
+  return make("details", {}, make("summary", {}, title),
     table(`${title} (${name})`, [{ head: "What", cell: ([what]) => words(what) }, { head: "Count", number: true, cell: ([, number]) => count(number) }], Object.entries(counts)));
 }
