@@ -87,3 +87,41 @@ fn learned(site: &Site, ticks_ms: u64) -> Learned {
     }
     told
 }
+
+#[cfg(test)]
+mod tests {
+    use base::Clock;
+    use origin::{FilesOrigin, Origin};
+    use policy::strangers::Standing;
+
+    use super::*;
+    use crate::{ServerConfig, SiteConfig, StrangerRules};
+
+    #[test]
+    fn cookies_and_classes_are_told_of_each_site() {
+        let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
+        site.name = "forum".into();
+        site.strangers = Some(StrangerRules::default());
+        let config = ServerConfig { sites: vec![site], ..ServerConfig::default() };
+        let server = Server::new(config, Clock::manual(0));
+        let sites = server.sites();
+        let strangers = sites.each()[0].strangers.clone().expect("they are shared with");
+        drop(sites);
+        strangers.names.set(b"sid", Standing::App);
+        strangers.names.set(b"_ga_x", Standing::Foreign);
+        strangers.classes.note_shared("/thread/5", 1);
+        let told = server.learned();
+        let cookies: Vec<_> =
+            told[0].cookies.iter().map(|one| (one.name.as_str(), one.is_app)).collect();
+        assert_eq!(cookies, [("_ga_x", false), ("sid", true)]);
+        let expected = LearnedClass {
+            class: policy::strangers::shape("/thread/5"),
+            shared: 1,
+            refusal: None,
+            writes: None,
+        };
+        assert_eq!(told[0].classes, [expected]);
+        assert_eq!((told.len(), told[0].name.as_str()), (1, "forum"));
+        assert!(told[0].noise.is_empty() && told[0].sources.is_empty());
+    }
+}

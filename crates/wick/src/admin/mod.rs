@@ -84,41 +84,24 @@ pub(crate) fn probe(plan: &AdminPlan) -> Result<(), RunError> {
 
 /// Begins to look and to tell; none where nothing is to be looked at.
 pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunError> {
-    let Beginning {
-        plan,
-        server,
-        observing,
-        memory_bytes,
-        log_lost,
-        meter,
-        subjects,
-        waits,
-        shutdown,
-    } = beginning;
+    let plan = beginning.plan;
     if !plan.is_watched {
         return Ok(None);
     }
     let mut trouble = None;
     let mut open = |setting, address: Option<SocketAddr>| {
-        let door = address.map(|address| Door::open(setting, address, waits));
+        let door = address.map(|address| Door::open(setting, address, beginning.waits));
         door.and_then(|door| door.map_err(|why| trouble = Some(why)).ok())
     };
     let doors = [open("admin", plan.address), open("munin", plan.munin)];
     let address = doors[0].as_ref().map(Door::address);
     let (replaced, receiver) = mpsc::channel(REPLACED_MAX);
     let (counters, streams) = (Arc::<AdminCounters>::default(), Streams::default());
-    let watched = Watched {
-        server: server.clone(),
-        observing: observing.clone(),
-        memory_bytes,
-        log_lost,
-        counters: counters.clone(),
-        audience: streams.audience.clone(),
-        began: Instant::now(),
-    };
-    let asked = Asked::new(server, observing, plan.guard.token.is_some());
+    let watched = beginning.watched(&counters, &streams);
+    let asked = Asked::new(beginning.server, beginning.observing, plan.guard.token.is_some());
     let (guard, alarm) = (plan.guard.clone(), plan.alarm.clone());
-    let (runtime, shutdown) = (single_threaded()?, shutdown.clone());
+    let (runtime, shutdown) = (single_threaded()?, beginning.shutdown.clone());
+    let (meter, subjects) = (beginning.meter, beginning.subjects);
     let work = async move {
         let mut watch = Watch::new(watched, meter);
         watch.replace(subjects);
@@ -154,6 +137,20 @@ pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunEr
         })
         .map_err(|error| RunError::System("a thread", error))?;
     Ok(Some(Listening { address, trouble, replaced, thread }))
+}
+
+impl Beginning<'_> {
+    fn watched(&self, counters: &Arc<AdminCounters>, streams: &Streams) -> Watched {
+        Watched {
+            server: self.server.clone(),
+            observing: self.observing.clone(),
+            memory_bytes: self.memory_bytes,
+            log_lost: self.log_lost.clone(),
+            counters: counters.clone(),
+            audience: streams.audience.clone(),
+            began: Instant::now(),
+        }
+    }
 }
 
 /// An address that is listened on, or will be once the Wick before this one has left it.

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use tempfile::TempDir;
 
 use crate::origin::Origin;
-use crate::wick::{Wick, ask, open_folder};
+use crate::wick::{Wick, ask, body, open_folder};
 
 /// All requests, and those of them that the origin fails at.
 const REQUESTS: u64 = 300;
@@ -28,6 +28,9 @@ pub(crate) struct Site {
 pub(crate) struct Given {
     pub(crate) answers: u64,
     pub(crate) hits: u64,
+    /// Bytes of bodies, and those of them that memory gave.
+    pub(crate) bytes: u64,
+    pub(crate) hit_bytes: u64,
     /// Requests for `/page/…`.
     pub(crate) pages: u64,
     /// By the word that Wick has for it.
@@ -44,11 +47,11 @@ impl Site {
                 path if path.starts_with("/board/") => (200, "Set-Cookie: sid=1; Path=/"),
                 _ => (200, "Cache-Control: no-store"),
             };
-            let body = "<!doctype html><title>A page</title><p>With some words.".repeat(9);
+            let page = "<!doctype html><title>A page</title><p>With some words.".repeat(9);
             let answer = format!(
                 "HTTP/1.1 {status} Status\r\nContent-Type: text/html\r\n{fields}\r\n\
-                 Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                body.len()
+                 Content-Length: {}\r\nConnection: close\r\n\r\n{page}",
+                page.len()
             );
             // A visitor who went away is the test's affair.
             let _ = stream.write_all(answer.as_bytes());
@@ -94,7 +97,10 @@ impl Given {
         self.answers += 1;
         let is_hit = field.contains("; hit");
         self.hits += u64::from(is_hit);
-        // A miss tells its reason, and a pass by which word it was passed.
+        let bytes = body(answer).len() as u64;
+        self.bytes += bytes;
+        self.hit_bytes += if is_hit { bytes } else { 0 };
+        // The reasons of passes stand elsewhere.
         let reason = field.split("; ").find_map(|part| part.strip_prefix("fwd="));
         let verdict = match (is_hit, reason) {
             (true, _) => "hit".to_owned(),

@@ -62,6 +62,9 @@ fn visit(browser: &Arc<Browser>, site: Site) -> Outcome<()> {
         "[data-tile=hits] small",
         &format!("{} of {} since the start", given.hits, given.answers),
     )?;
+    let kib = |bytes: u64| format!("{:.1} KiB", bytes as f64 / 1024.0);
+    let bytes = format!("{} of {} since the start", kib(given.hit_bytes), kib(given.bytes));
+    looker.is("[data-tile=bytes] small", &bytes)?;
     for (verdict, number) in &given.verdicts {
         looker.is(&format!("[data-verdict='{verdict}']"), &number.to_string())?;
     }
