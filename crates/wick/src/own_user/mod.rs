@@ -72,7 +72,7 @@ pub(crate) fn enter(plan: &Plan, arguments: &Serve) -> Result<(), OwnUserError> 
         Choice::Prefers(account) => {
             if let Some(why) = obstacle(plan, &account) {
                 complain(format_args!(
-                    "it serves as root: {why}; user = \"root\" keeps it so without a word"
+                    "it serves as root: {why}; let that user come there, or name another with user = …"
                 ));
                 return Ok(());
             }

@@ -89,6 +89,8 @@ fn visitors_notice_nothing_of_twenty_upgrades() {
     resting.read_to_string(&mut last).expect("an answer, and the end");
     assert!(last.to_ascii_lowercase().contains("connection: close"), "{last}");
     assert!(last.ends_with("hello"), "{last}");
+    // What was purged since would have been told to the others.
+    assert!(!last.to_ascii_lowercase().contains("wick; hit"), "{last}");
     is_over.store(true, Ordering::Relaxed);
     for reader in readers {
         reader.join().expect("every answer was right");
