@@ -4,7 +4,7 @@
 //! also strands memory between them, and connections and bodies on their way take
 //! theirs. So the resident size is looked at again and again, and the store's limit is
 //! lowered by what the process is over its ceiling, or raised back by steps. What a cache
-//! costs beside its pages shows only once pages come and go, so the last quarter of
+//! costs beside its pages shows only once pages come and go, so the last third of
 //! the figure is given by steps as well.
 //! Invariant: the limit never exceeds the owner's figure and never falls below half.
 //! Start at [`govern`]; the arithmetic is in [`Governor::look`].
@@ -30,7 +30,7 @@ const IDLE_INTERVAL: Duration = Duration::from_millis(200);
 /// Who looks earlier and lowers the limit by the same excess again, halves the cache.
 const SETTLE: Duration = Duration::from_millis(700);
 /// The share of the figure that the cache gets in steps.
-const LAST_SHARE: u64 = 4;
+const LAST_SHARE: u64 = 3;
 /// The share of the figure that is a step.
 const STEP_SHARE: u64 = 256;
 
@@ -125,23 +125,24 @@ mod tests {
         let mut governor = Governor::new(64 * M);
         let start = Instant::now();
         let step = 64 * M / STEP_SHARE;
+        let first = 64 * M - 64 * M / LAST_SHARE;
         for (ms, cached, resident, limit) in [
             // Nothing presses: all but the last share, and that only as it is filled.
-            (0, 0, 6 * M, 48 * M),
-            (10, 47 * M, 60 * M, 48 * M),
-            (20, 48 * M, 66 * M, 48 * M + step),
-            (30, 48 * M + step, 64 * M, 48 * M + 2 * step),
-            (40, 48 * M + step, 73 * M, 48 * M + 2 * step),
+            (0, 0, 6 * M, first),
+            (10, first - M, 60 * M, first),
+            (20, first, 66 * M, first + step),
+            (30, first + step, 64 * M, first + 2 * step),
+            (40, first + step, 73 * M, first + 2 * step),
             // An excess is taken off once; what comes on top of it as well.
-            (50, 48 * M, 75 * M, 46 * M + 2 * step),
-            (60, 46 * M, 75 * M, 46 * M + 2 * step),
-            (70, 46 * M, 76 * M, 45 * M + 2 * step),
-            (80, 45 * M, 67 * M, 45 * M + 2 * step),
+            (50, first, 75 * M, first - 2 * M + 2 * step),
+            (60, first - 2 * M, 75 * M, first - 2 * M + 2 * step),
+            (70, first - 2 * M, 76 * M, first - 3 * M + 2 * step),
+            (80, first - 3 * M, 67 * M, first - 3 * M + 2 * step),
             // The allocator had its time: still too much, so again; or back by steps.
-            (770, 45 * M, 74 * M, 44 * M + 2 * step),
-            (1470, 44 * M, 73 * M, 44 * M + 2 * step),
-            (1480, 44 * M, 67 * M, 44 * M + 3 * step),
-            (1490, 20 * M, 67 * M, 44 * M + 4 * step),
+            (770, first - 3 * M, 74 * M, first - 4 * M + 2 * step),
+            (1470, first - 4 * M, 73 * M, first - 4 * M + 2 * step),
+            (1480, first - 4 * M, 67 * M, first - 4 * M + 3 * step),
+            (1490, 20 * M, 67 * M, first - 4 * M + 4 * step),
             (1500, 64 * M, 500 * M, 32 * M),
         ] {
             let now = start + Duration::from_millis(ms);
