@@ -5,7 +5,7 @@ import statistics
 import time
 from dataclasses import dataclass
 
-from rig import process, report
+from rig import process, report, scope
 
 
 @dataclass
@@ -65,14 +65,16 @@ class Contest:
         return report.Table(title, [*heads, "requests a second", "cores busy"], lines)
 
 
-def hold(contestants, visit, rounds):
-    """`visit(server)` for each server in turn, `rounds` times after one that does not count."""
+def hold(contestants, visit, rounds, cpu_seconds=None):
+    """`visit(server)` for each server in turn, `rounds` times after one that does not count.
+    What it costs is its processes' CPU time, or what `cpu_seconds(server)` says."""
+    cpu_seconds = cpu_seconds or (lambda server: process.cpu_seconds(server.process.pid))
     contest = Contest()
     for number in range(rounds + 1):
         for server in contestants:
-            before, start = process.cpu_seconds(server.process.pid), time.monotonic()
+            before, start = cpu_seconds(server), time.monotonic()
             done = visit(server)
-            cpu = process.cpu_seconds(server.process.pid) - before
+            cpu = cpu_seconds(server) - before
             sample = Sample(done.requests, max(cpu, 1e-6), done.seconds)
             took = time.monotonic() - start
             if number > 0:
@@ -86,3 +88,12 @@ def hold(contestants, visit, rounds):
 
 def _spread(figures):
     return f"{min(figures):.2f}–{max(figures):.2f}"
+
+
+def hold_from_memory(contestants, visit, rounds, count):
+    """The same where only caches are asked: void if PHP, which `count` counts, ran meanwhile."""
+    before = count()
+    held = hold(contestants, visit, rounds)
+    if count() != before:
+        raise scope.Void(f"PHP ran {count() - before} times while only caches were asked")
+    return held

@@ -231,6 +231,29 @@ hosts:
     return _ready(Server("h2o", port, into.start("h2o", command, cores)))
 
 
+def caddy(into, cores, folder, over):
+    """Caddy, which has no cache, before a folder of files, by HTTP/3 too; on one core."""
+    configuration = into.folder / "Caddyfile"
+    configuration.write_text(
+        f"""{{
+	admin off
+	auto_https disable_redirects
+	grace_period 1s
+}}
+https://127.0.0.1:{over.port} {{
+	bind 127.0.0.1
+	tls {over.certificate} {over.key}
+	root * {folder}
+	file_server
+}}
+"""
+    )
+    command = [machine.program("caddy"), "run", "--adapter", "caddyfile"]
+    home = {"HOME": str(into.folder), "XDG_DATA_HOME": str(into.folder), "GOMAXPROCS": "1"}
+    child = into.start("caddy", [*command, "--config", configuration], cores, home)
+    return _ready(Server("Caddy", over.port, child, "https"))
+
+
 def varnish(into, cores, origin, memory="256m", more_rules=""):
     """Varnish, all in memory, its threads fitted to one core, otherwise by default."""
     port = scope.free_port()
@@ -266,14 +289,14 @@ def origin(into, cores, is_tagged=False):
     return _ready(Server("origin", port, child))
 
 
-def wick(into, cores, program, site, memory, threads=1, php_socket=None, over=None):
-    """Wick before a folder or an http:// origin, by TLS too where `over` says. `None` where it
-    is not built."""
+def wick(into, cores, program, site, memory, threads=1, php_socket=None, over=None, more=()):
+    """Wick before a folder or an http:// origin, by TLS too where `over` says, with `more`
+    settings of the site. `None` where it is not built."""
     if program is None:
         return None
     port = scope.free_port()
     settings = into.folder / f"wick-{port}.toml"
-    lines = ["[[site]]", f'origin = "{site}"']
+    lines = ["[[site]]", f'origin = "{site}"', *more]
     if php_socket is not None:
         # A pool of its own, so that connections are kept, as nginx keeps its.
         lines += [f'php = "unix:{php_socket}"', f"php_children = {PHP_CHILDREN}"]
@@ -290,12 +313,26 @@ def wick(into, cores, program, site, memory, threads=1, php_socket=None, over=No
 
 def epoll_program():
     """The bench's own programs, built when they are not."""
-    manifest = BENCH / "epoll" / "Cargo.toml"
+    return _built("epoll")
+
+
+def quic_program():
+    """The visitor that speaks HTTP/3, likewise."""
+    return _built("quic")
+
+
+def announce_program():
+    """The visitor that announces to trackers, likewise."""
+    return _built("announce")
+
+
+def _built(name):
+    manifest = BENCH / name / "Cargo.toml"
     command = [machine.program("cargo"), "build", "--release", "--locked", "--quiet"]
     built = subprocess.run([*command, "--manifest-path", manifest], check=False)
     if built.returncode != 0:
-        raise scope.Void("bench/epoll does not build")
-    return BENCH / "epoll" / "target" / "release" / "bench-epoll"
+        raise scope.Void(f"bench/{name} does not build")
+    return BENCH / name / "target" / "release" / f"bench-{name}"
 
 
 def _ready(server):

@@ -68,7 +68,8 @@ def status(server, path):
 
 
 def warm(contestants, path, body_bytes, count):
-    """Has every server hold the page: from the third answer on, `count()` stands still."""
+    """Has every server hold the page: from the third answer on, `count()` stands still. The
+    page's body; `body_bytes` is the length that it has to tell, if any."""
     bodies = set()
     for server in contestants:
         for _ in range(2):
@@ -80,6 +81,7 @@ def warm(contestants, path, body_bytes, count):
             raise Void(f"{server.name} does not answer {path} from its cache")
     if len(bodies) > 1:
         raise Void(f"the servers' copies of {path} differ")
+    return next(iter(bodies), None)
 
 
 def wrk(server, path, body_bytes, connections, seconds, cores, threads=1):
@@ -126,6 +128,19 @@ def h2load(server, path, body_bytes, connections, streams, seconds, cores):
     if int(traffic[1]) < succeeded * body_bytes:
         raise Void(f"{server.name}: answers under h2load are shorter than {body_bytes} bytes")
     return Visit(succeeded, seconds)
+
+
+def quic(server, path, body_bytes, connections, streams, seconds, cores):
+    """HTTP/3: on each connection so many requests for one page at a time."""
+    command = [servers.quic_program(), server.address, path, body_bytes, connections, streams]
+    try:
+        output = scope.run([*command, seconds], cores)
+    except Void as failed:
+        raise Void(f"{server.name}: {failed}\n{scope.log_end(server.process)}") from failed
+    counted = re.search(r"^(\d+) requests in ([\d.]+) s$", output, re.MULTILINE)
+    if counted is None or not int(counted[1]):
+        raise Void(f"{server.name}: no answers over HTTP/3:\n{output}")
+    return Visit(int(counted[1]), float(counted[2]))
 
 
 def ab(server, path, body_bytes, requests, concurrency, cores):

@@ -5,6 +5,9 @@
 //! `fuzz/corpus/NAME/`, one input a file; what once broke a target stays there.
 
 mod cuts;
+// The same judge as in the crate's own tests.
+#[path = "../../crates/markup/tests/attacks/judge.rs"]
+mod judge;
 mod sections;
 mod targets;
 
@@ -20,15 +23,23 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "admission", body: targets::admission::run },
     Target { name: "align", body: targets::align::run },
+    Target { name: "announce_query", body: targets::announce::run_query },
+    Target { name: "bbcode", body: targets::bbcode::run },
+    Target { name: "bencode", body: targets::announce::run_bencode },
+    Target { name: "blocks", body: targets::blocks::run },
     Target { name: "cache_control", body: targets::cache_control::run },
     Target { name: "coding", body: targets::coding::run },
     Target { name: "date", body: targets::date::run },
     Target { name: "disk_segment", body: targets::disk::run },
     Target { name: "dotenv", body: targets::settings::run_dotenv },
+    Target { name: "esi", body: targets::esi::run },
     Target { name: "fastcgi_head", body: targets::fastcgi::run_head },
     Target { name: "fastcgi_params", body: targets::fastcgi::run_params },
     Target { name: "fastcgi_record", body: targets::fastcgi::run_records },
+    Target { name: "hints", body: targets::hints::run },
     Target { name: "history", body: targets::history::run },
+    Target { name: "http2_fields", body: targets::http2::run_fields },
+    Target { name: "http2_frames", body: targets::http2::run_frames },
     Target { name: "http2_head", body: targets::http2_head::run },
     Target { name: "http3_frames", body: targets::http3::run_frames },
     Target { name: "http3_head", body: targets::http3::run_head },
@@ -37,6 +48,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "import_nginx", body: targets::import::run_nginx },
     Target { name: "import_vcl", body: targets::import::run_vcl },
     Target { name: "machine", body: targets::machine::run },
+    Target { name: "page_head", body: targets::page_head::run },
+    Target { name: "ocsp", body: targets::ocsp::run },
     Target { name: "php_settings", body: targets::settings::run_php },
     Target { name: "proxy_claims", body: targets::proxies::run_claims },
     Target { name: "proxy_header", body: targets::proxies::run_header },
@@ -44,9 +57,17 @@ pub const TARGETS: &[Target] = &[
     Target { name: "range", body: targets::range::run },
     Target { name: "request", body: targets::request::run },
     Target { name: "scene", body: targets::scene::run },
+    Target { name: "search_query", body: targets::search_query::run_site },
+    Target { name: "search_sphinx", body: targets::search_query::run_sphinx },
+    Target { name: "search_text", body: targets::search_query::run_text },
+    Target { name: "sphinx_api", body: targets::sphinx::run_api },
+    Target { name: "sphinx_conf", body: targets::sphinx::run_conf },
+    Target { name: "sphinx_ql", body: targets::sphinx::run_ql },
     Target { name: "statement", body: targets::statement::run },
     Target { name: "strangers", body: targets::strangers::run },
     Target { name: "tap", body: targets::tap::run },
     Target { name: "targeted", body: targets::targeted::run },
+    Target { name: "tracker_journal", body: targets::tracker_journal::run },
+    Target { name: "tracker_udp", body: targets::announce::run_udp },
     Target { name: "vary", body: targets::vary::run },
 ];

@@ -1,5 +1,7 @@
 //! `cargo xtask fuzz [--seconds N] [TARGET…]`: the targets of `fuzz/` under libFuzzer.
 //!
+//! Unless it is told, each has the same share of [`SECONDS_IN_ALL`].
+//!
 //! The code is instrumented by the stable compiler: the flags below are what libFuzzer
 //! needs, and since nothing of ours is `unsafe`, the sanitizers that ask for a nightly
 //! compiler would have nothing to find. What the fuzzer learns is kept in
@@ -15,7 +17,10 @@ use std::thread::available_parallelism;
 
 use crate::steps::{execute, root};
 
-const SECONDS: u32 = 30;
+/// However many targets there are, a run takes no longer.
+const SECONDS_IN_ALL: u32 = 420;
+/// One target alone needs no more to see whether something broke.
+const SECONDS_MAX: u32 = 30;
 const INPUT_BYTES_MAX: u32 = 16 << 10;
 const HANG_SECONDS: u32 = 10;
 const MEMORY_MEBIBYTES_MAX: u32 = 1024;
@@ -34,12 +39,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let wish = Wish::read(arguments, &known_targets()?)?;
     let fuzzer = build()?;
     let cores = available_parallelism().map_or(1, usize::from);
+    let seconds = wish.seconds.unwrap_or_else(|| share(wish.targets.len(), cores));
     let mut faults = Vec::new();
     for group in wish.targets.chunks(cores) {
-        let started: Vec<_> = group
-            .iter()
-            .map(|target| (target, Run::start(&fuzzer, target, wish.seconds)))
-            .collect();
+        let started: Vec<_> =
+            group.iter().map(|target| (target, Run::start(&fuzzer, target, seconds))).collect();
         for (target, run) in started {
             match run.and_then(Run::finish) {
                 Ok(summary) => println!("    {target:<16} {summary}"),
@@ -50,22 +54,28 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
+/// Seconds that each of so many targets has.
+fn share(targets: usize, cores: usize) -> u32 {
+    let groups = u32::try_from(targets.div_ceil(cores)).unwrap_or(u32::MAX).max(1);
+    (SECONDS_IN_ALL / groups).clamp(1, SECONDS_MAX)
+}
+
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 struct Wish {
-    seconds: u32,
+    seconds: Option<u32>,
     targets: Vec<String>,
 }
 
 impl Wish {
     fn read(arguments: &[String], known: &[String]) -> Result<Self, String> {
-        let mut wish = Self { seconds: SECONDS, targets: Vec::new() };
+        let mut wish = Self { seconds: None, targets: Vec::new() };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             if word == "--seconds" {
                 let number = words.next().and_then(|number| number.parse().ok());
-                wish.seconds =
-                    number.filter(|&number| number > 0).ok_or("--seconds needs a number")?;
+                let number = number.filter(|&number| number > 0);
+                wish.seconds = Some(number.ok_or("--seconds needs a number")?);
             } else if known.contains(word) {
                 wish.targets.push(word.clone());
             } else {
@@ -204,19 +214,28 @@ mod tests {
 
     #[test]
     fn the_command_line_says_which_targets_and_how_long() {
-        let check = |line: &str, expected: Result<(u32, &str), &str>| {
+        let check = |line: &str, expected: Result<(Option<u32>, &str), &str>| {
             let found = Wish::read(&words(line), &words("range vary"));
             let expected = expected
                 .map(|(seconds, targets)| Wish { seconds, targets: words(targets) })
                 .map_err(str::to_owned);
             assert_eq!(found, expected, "{line}");
         };
-        check("", Ok((SECONDS, "range vary")));
-        check("--seconds 5", Ok((5, "range vary")));
-        check("vary --seconds 5", Ok((5, "vary")));
+        check("", Ok((None, "range vary")));
+        check("--seconds 5", Ok((Some(5), "range vary")));
+        check("vary --seconds 5", Ok((Some(5), "vary")));
         check("--seconds", Err("--seconds needs a number"));
         check("--seconds 0", Err("--seconds needs a number"));
         check("rang", Err("no target is called rang; there are range, vary"));
+    }
+
+    #[test]
+    fn however_many_targets_there_are_the_run_is_as_long() {
+        for (targets, cores, seconds) in
+            [(1, 2, 30), (28, 2, 30), (49, 2, 16), (56, 2, 15), (9000, 1, 1)]
+        {
+            assert_eq!(share(targets, cores), seconds, "{targets} on {cores}");
+        }
     }
 
     #[test]

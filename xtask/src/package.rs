@@ -11,7 +11,9 @@ use std::process::Command;
 
 use crate::steps::root;
 
-const STATIC_TARGET: &str = "x86_64-unknown-linux-musl";
+/// What a binary without libraries is made for, the better one first.
+const MUSL: &str = "x86_64-unknown-linux-musl";
+const GNU: &str = "x86_64-unknown-linux-gnu";
 
 /// From the repository, to the machine.
 const FILES: &[(&str, &str, u32)] = &[
@@ -74,20 +76,27 @@ pub(crate) fn debian(_: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// `cargo xtask static`.
+/// `cargo xtask static`: with musl, or where that target isn't installed with the C library of
+/// this system, which looks up names of hosts and users by parts of the same version.
 pub(crate) fn r#static(_: &[String]) -> Result<(), String> {
-    let folder = output(
-        Command::new("rustc").args(["--print", "target-libdir"]).args(["--target", STATIC_TARGET]),
-    )?;
-    if !Path::new(folder.trim()).exists() {
-        return Err(format!(
-            "the standard library for {STATIC_TARGET} is not here: \"rustup target add \
-             {STATIC_TARGET}\" brings it, and Debian's musl-tools the C compiler that goes with it"
-        ));
+    let folder =
+        output(Command::new("rustc").args(["--print", "target-libdir"]).args(["--target", MUSL]))?;
+    let target = if Path::new(folder.trim()).exists() { MUSL } else { GNU };
+    let build = ["build", "--release", "--locked", "--package", "wick", "--target", target];
+    // Named by its target, so that what the build itself runs is made as ever.
+    run(cargo(&build).env("RUSTFLAGS", "-Ctarget-feature=+crt-static"))?;
+    let wick = root().join("target").join(target).join("release/wick");
+    if output(Command::new(&wick).arg("--version"))?.is_empty() {
+        return Err(format!("{} doesn't run", wick.display()));
     }
-    let build = ["build", "--release", "--locked", "--package", "wick", "--target", STATIC_TARGET];
-    run(&mut cargo(&build))?;
-    println!("made {}", root().join("target").join(STATIC_TARGET).join("release/wick").display());
+    println!("made {}", wick.display());
+    if target == GNU {
+        println!(
+            "It holds this system's C library, and finds hosts and users by name where the same \
+             version of it is installed: \"rustup target add {MUSL}\", and Debian's musl-tools, \
+             make one that needs nothing."
+        );
+    }
     Ok(())
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rig import process, scope
 from rig.faults import stage
-from rig.faults.stage import Found, Stage
+from rig.faults.stage import Stage
 
 #: What a visitor may be told when a page can't be had.
 CLEAR = {"502", "503", "504"}
@@ -46,7 +46,6 @@ def _flap(options, what, misses_every):
         on.until("an answer", lambda: on.fetch("/new/last")[0] == 200)
         on.mark("after", options.seconds)
         figures = on.part()
-        said = on.end()
         asked = failed = 0
         for way in ways:
             during = figures[way]
@@ -61,18 +60,14 @@ def _flap(options, what, misses_every):
                 on.broken.append(f"{way}: {told} though the pages were there")
             elif unclear:
                 on.broken.append(f"{way}: {unclear}")
-        late, told = stage.failures(figures["after"])
-        if late:
-            on.broken.append(f"{late:,} failed when the origin was well again: {told}")
-        return Found(
+        on.must_answer(figures["after"], "failed when the origin was well again")
+        return on.found(
             f"an origin that fails by turns, {what}",
             "; ".join(became),
             f"{failed:,} of {asked:,} failed",
-            stage.milliseconds(figures["before"], "hit" if misses_every == 0 else "miss"),
-            stage.milliseconds(figures["after"], "hit" if misses_every == 0 else "miss"),
-            said,
+            (figures["before"], figures["after"]),
             "none but what breaks off" if misses_every == 0 else "a clear error for each; none after",
-            on.broken,
+            "hit" if misses_every == 0 else "miss",
         )
 
 
@@ -98,24 +93,18 @@ def php_killed(options):
                 time.sleep(0.5)
         on.mark("after", options.seconds)
         figures = on.part()
-        said = on.end()
         during = figures["during"]
         failed, told = stage.failures(during)
         unclear = {one: count for one, count in during["failed"].items() if one not in CLEAR}
         if unclear:
             on.broken.append(f"unclear: {unclear}")
-        late, told_late = stage.failures(figures["after"])
-        if late:
-            on.broken.append(f"{late:,} failed when PHP was there again: {told_late}")
-        return Found(
+        on.must_answer(figures["after"], "failed when PHP was there again")
+        return on.found(
             f"{kills} processes of php-fpm killed",
             told or "all served",
             f"{failed:,} of {during['asked']:,} failed",
-            stage.milliseconds(figures["before"]),
-            stage.milliseconds(during),
-            said,
+            (figures["before"], during),
             "a clear error for what only PHP has, and none after",
-            on.broken,
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rig import machine, process, scope
 from rig.faults import stage
-from rig.faults.stage import Found, Stage
+from rig.faults.stage import Stage
 
 MEGABYTE = 2**20
 #: What the process may use beside the cache, by the README's promise.
@@ -54,24 +54,18 @@ def disk_full(options):
         on.until("the log's next line", lambda: (small / "access.log").stat().st_size > 0)
         back = time.monotonic() - before
         figures = on.part()
-        said = on.end()
-        failed, ways = stage.failures(figures["during"])
-        if failed:
-            on.broken.append(f"{failed:,} requests failed: {ways}")
+        meanwhile = on.must_answer(figures["during"])
         if large[0] not in (413, 500, 503, 507):
             on.broken.append(f"a body that there is no room for: {large[0] or 'no answer'}")
         if small_body != (200, b"1000"):
             on.broken.append(f"a small body: {small_body[0]}")
-        return Found(
+        return on.found(
             "disk full: state and access log, and what holds large bodies",
             f"a body of 8 MB to PHP: {large[0]}, of 1 kB: {small_body[0]}; "
             f"the log went on {back:.1f} s after there was room",
-            f"{failed:,} of {figures['during']['asked']:,} failed",
-            stage.milliseconds(figures["before"]),
-            stage.milliseconds(figures["during"]),
-            said,
+            meanwhile,
+            (figures["before"], figures["during"]),
             "0 failed, a clear error for what needs the disk",
-            on.broken,
         )
 
 
@@ -112,19 +106,13 @@ def files_exhausted(options):
             link.close()
         on.must_serve("when files could be opened again")
         figures = on.part()
-        said = on.end()
-        failed, ways = stage.failures(figures["during"])
-        if failed:
-            on.broken.append(f"{failed:,} requests of those connected failed: {ways}")
-        return Found(
+        meanwhile = on.must_answer(figures["during"], "requests of those connected failed")
+        return on.found(
             "no open file left",
             f"{len(crowd)} connections come where {most - opened} fit; then the limit is raised",
-            f"{failed:,} of {figures['during']['asked']:,} on kept connections failed",
-            stage.milliseconds(figures["before"]),
-            stage.milliseconds(figures["during"]),
-            said,
+            f"{meanwhile}, on kept connections",
+            (figures["before"], figures["during"]),
             "0 failed on kept connections; new ones are taken after",
-            on.broken,
         )
 
 
@@ -141,22 +129,16 @@ def memory_scan(options):
         on.mark("during", seconds)
         figures = on.part()
         peak = process.resident_bytes_peak(on.pid) / MEGABYTE
-        said = on.end()
         during = figures["during"]
-        failed, ways = stage.failures(during)
-        if failed:
-            on.broken.append(f"{failed:,} requests failed: {ways}")
+        meanwhile = on.must_answer(during)
         if peak > memory + BESIDE_MEGABYTES:
             on.broken.append(f"{peak:.1f} M at most")
-        return Found(
+        return on.found(
             f"a scan of {during['miss']['answered']:,} pages with `--memory {memory}M`",
             f"{peak:,.1f} M at most",
-            f"{failed:,} of {during['asked']:,} failed",
-            stage.milliseconds(before),
-            stage.milliseconds(during),
-            said,
+            meanwhile,
+            (before, during),
             f"0 failed, at most {memory + BESIDE_MEGABYTES} M",
-            on.broken,
         )
 
 
@@ -186,21 +168,15 @@ def clock_jumps(options):
             dates.append(_date_offset(on))
             on.must_serve(f"with the clock at {offset} s")
         figures = on.part()
-        said = on.end()
-        failed, ways = stage.failures(figures["during"])
-        if failed:
-            on.broken.append(f"{failed:,} requests failed: {ways}")
+        meanwhile = on.must_answer(figures["during"])
         if [round(date / 600) for date in dates] != [6, -6]:
             on.broken.append(f"the clock was not moved: {dates}")
-        return Found(
+        return on.found(
             "the wall clock jumps: 1 h forward, 2 h back",
             "pages stay fresh by a clock that only goes on",
-            f"{failed:,} of {figures['during']['asked']:,} failed",
-            stage.milliseconds(figures["before"]),
-            stage.milliseconds(figures["during"]),
-            said,
+            meanwhile,
+            (figures["before"], figures["during"]),
             "0 failed",
-            on.broken,
         )
 
 

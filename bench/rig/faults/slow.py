@@ -2,7 +2,7 @@
 
 from rig import process, scope
 from rig.faults import stage
-from rig.faults.stage import Found, Stage
+from rig.faults.stage import Stage
 
 MEGABYTE = 2**20
 
@@ -41,22 +41,18 @@ def _trial(options, kind, count, fault):
         grown = process.resident_bytes(on.pid) - memory
         figures = on.part()
         came = stage.told(holders, "end")
-        said = on.end()
         failed = sum(stage.failures(figures[name])[0] for name in ("coming", "during"))
         asked = sum(figures[name]["asked"] for name in ("coming", "during"))
         if failed:
             on.broken.append(f"{failed:,} requests of others failed")
         most = came.pop("most")
         became = ", ".join(f"{number:,} {way}" for way, number in came.items()) or "all held on"
-        return Found(
+        return on.found(
             fault,
             f"{most:,} at once, {max(grown, 0) / MEGABYTE:,.0f} M more memory; {became}",
             f"{failed:,} of {asked:,} failed",
-            stage.milliseconds(figures["before"]),
-            stage.milliseconds(figures["during"]),
-            said,
+            (figures["before"], figures["during"]),
             "0 of the others failed",
-            on.broken,
         )
 
 

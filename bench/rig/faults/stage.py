@@ -171,6 +171,20 @@ class Stage:
             self.broken.append("something panicked")
         return said(log)
 
+    def must_answer(self, figures, what="requests failed"):
+        """How many of a phase's requests failed, in words; noted if any did."""
+        failed, ways = failures(figures)
+        if failed:
+            self.broken.append(f"{failed:,} {what}: {ways}")
+        return f"{failed:,} of {figures['asked']:,} failed"
+
+    def found(self, fault, done, meanwhile, phases, promise, kind="hit"):
+        """What the fault came to, once Wick has ended; `phases` are the figures without it
+        and with it."""
+        said = self.end()
+        without, with_it = (milliseconds(figures, kind) for figures in phases)
+        return Found(fault, done, meanwhile, without, with_it, said, promise, self.broken)
+
     def _until_open(self, port, child):
         def opens():
             with socket.socket() as probe:

@@ -6,7 +6,7 @@ import time
 
 from rig import scope, servers
 from rig.faults import stage
-from rig.faults.stage import Found, Stage
+from rig.faults.stage import Stage
 
 RULES = ('stale_if_error = "1h"', 'stale_if_error = "2h"\nheuristic = false')
 
@@ -55,21 +55,15 @@ def _trial(options, fault, done, act, is_http2=False):
         seconds = time.monotonic() - began
         time.sleep(1)
         figures = on.part()
-        said = on.end()
-        before, during = figures["before"], figures["during"]
-        failed, ways = stage.failures(during)
-        if failed:
-            on.broken.append(f"{failed:,} requests failed: {ways}")
+        during = figures["during"]
+        meanwhile = on.must_answer(during)
         rate = during["asked"] / during["seconds"]
-        return Found(
+        return on.found(
             fault,
             f"{done}; {seconds:.1f} s",
-            f"{failed:,} of {during['asked']:,} failed ({rate:,.0f}/s)",
-            stage.milliseconds(before),
-            stage.milliseconds(during),
-            said,
+            f"{meanwhile} ({rate:,.0f}/s)",
+            (figures["before"], during),
             "0 failed",
-            on.broken,
         )
 
 
@@ -90,21 +84,14 @@ def killed(options):
         time.sleep(0.2)
         on.mark("after", options.seconds)
         figures = on.part()
-        said = on.end()
-        during, after = figures["during"], figures["after"]
-        failed, ways = stage.failures(during)
-        failed_after, ways_after = stage.failures(after)
-        if failed_after:
-            on.broken.append(f"{failed_after:,} failed when it served again: {ways_after}")
-        return Found(
+        failed, ways = stage.failures(figures["during"])
+        after = on.must_answer(figures["after"], "failed when it served again")
+        return on.found(
             "`kill -9`, and a start",
             f"down for {down * 1e3:,.0f} ms",
-            f"{failed:,} failed while it was down ({ways}), {failed_after:,} of {after['asked']:,} after",
-            stage.milliseconds(figures["before"]),
-            stage.milliseconds(after),
-            said,
+            f"{failed:,} failed while it was down ({ways}), {after} after",
+            (figures["before"], figures["after"]),
             "0 failed once it serves",
-            on.broken,
         )
 
 

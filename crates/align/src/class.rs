@@ -58,7 +58,8 @@ pub(crate) fn of_text(old: &[u8], new: &[u8]) -> Class {
 
 /// Whether a value is a token wherever it stands: at least 16 bytes with a digit or a
 /// small letter before a large one, or at least 8 that mix letters and digits; at most 1024.
-pub(crate) fn is_strong(value: &[u8]) -> bool {
+#[must_use]
+pub fn is_strong(value: &[u8]) -> bool {
     if !(MIXED_BYTES..=STRONG_BYTES_MAX).contains(&value.len()) {
         return false;
     }

@@ -11,8 +11,10 @@ pub mod network;
 pub mod phases;
 pub mod shutdown;
 pub mod task;
+pub mod token;
 
 pub use clock::{Clock, Now};
 pub use counter::{Count, Counter};
 pub use phases::{Phase, Phases};
 pub use shutdown::Shutdown;
+pub use token::Token;

@@ -1,10 +1,13 @@
 //! Phases: what the time went into that a request took.
 //!
 //! One value goes with a request, is added to by whoever carries it, and is read when the
-//! answer is out. What a request did twice (a second server, a second fetch) adds up.
+//! answer is out. What a request did twice (a second server, a second fetch) adds up, and
+//! counts as begun when it was done first.
 //! Invariant: a phase that a request did not go through is not there, rather than zero.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::time::Instant;
 
 /// A part of a request's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,25 +61,58 @@ impl Phase {
 }
 
 /// The phases of one request, in microseconds.
-#[derive(Debug, Default)]
-pub struct Phases([AtomicU64; Phase::COUNT]);
+#[derive(Debug)]
+pub struct Phases {
+    /// When the request's head was whole.
+    start: Instant,
+    spent: [AtomicU64; Phase::COUNT],
+    began: [AtomicU64; Phase::COUNT],
+}
+
+impl Default for Phases {
+    fn default() -> Self {
+        Self::since(Instant::now())
+    }
+}
 
 impl Phases {
-    /// Adds to a phase; one that was gone through takes a microsecond at least.
-    pub fn add(&self, phase: Phase, microseconds: u64) {
-        self.0[phase as usize].fetch_add(microseconds.max(1), Ordering::Relaxed);
+    /// Of a request whose head was whole then.
+    #[must_use]
+    pub fn since(start: Instant) -> Self {
+        Self { start, spent: Default::default(), began: Default::default() }
+    }
+
+    /// Adds to a phase, which began so long after the request; one that was gone through takes
+    /// a microsecond at least.
+    pub fn add(&self, phase: Phase, began_us: u64, microseconds: u64) {
+        let before = self.spent[phase as usize].fetch_add(microseconds.max(1), Ordering::Relaxed);
+        if before == 0 {
+            self.began[phase as usize].store(began_us, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds to a phase what has gone by since it began.
+    pub fn add_since(&self, phase: Phase, began: Instant) {
+        let began_us = began.saturating_duration_since(self.start).as_micros() as u64;
+        self.add(phase, began_us, began.elapsed().as_micros() as u64);
     }
 
     /// A phase's time; none if the request did not go through it, or not yet to its end.
     #[must_use]
     pub fn read(&self, phase: Phase) -> Option<u64> {
-        Some(self.0[phase as usize].load(Ordering::Relaxed)).filter(|time| *time > 0)
+        Some(self.spent[phase as usize].load(Ordering::Relaxed)).filter(|time| *time > 0)
     }
 
     /// Each phase's time, and zero for one that the request did not go through.
     #[must_use]
     pub fn all(&self) -> [u64; Phase::COUNT] {
         Phase::ALL.map(|phase| self.read(phase).unwrap_or_default())
+    }
+
+    /// How long after the request each phase began; zero too for one that it did not go through.
+    #[must_use]
+    pub fn begins(&self) -> [u64; Phase::COUNT] {
+        self.began.each_ref().map(|time| time.load(Ordering::Relaxed))
     }
 }
 
@@ -88,12 +124,15 @@ mod tests {
     fn phases_add_up_and_one_that_was_not_gone_through_is_not_there() {
         let phases = Phases::default();
         for (phase, time) in [(Phase::Queue, 0), (Phase::FirstByte, 70), (Phase::FirstByte, 5)] {
-            phases.add(phase, time);
+            phases.add(phase, 1000 + time, time);
         }
         assert_eq!(phases.read(Phase::Queue), Some(1), "no time, but it was there");
         assert_eq!(phases.read(Phase::FirstByte), Some(75));
         assert_eq!(phases.read(Phase::Connect), None);
         assert_eq!(phases.all().iter().sum::<u64>(), 76);
+        let begins = phases.begins();
+        assert_eq!(begins[Phase::FirstByte as usize], 1070, "when it was done first");
+        assert_eq!(begins[Phase::Queue as usize], 1000);
     }
 
     #[test]

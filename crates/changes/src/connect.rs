@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use mysql_async::{Conn, OptsBuilder};
+use mysql_async::{Conn, DriverError, OptsBuilder};
 use tokio::time::timeout;
 
 use crate::{Address, Door, Lost};
@@ -41,9 +41,14 @@ pub fn lost(error: &mysql_async::Error) -> Lost {
             Lost::Refused { code: error.code.to_string(), message: error.message.clone() }
         }
         mysql_async::Error::Io(_) => Lost::Disconnected,
-        mysql_async::Error::Driver(mysql_async::DriverError::ConnectionClosed) => {
-            Lost::Disconnected
+        // MySQL also asks users that it doesn't know for a login of any kind.
+        mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { name }) => {
+            Lost::Impossible(format!(
+                "the server wants a login by {name}, which Wick doesn't have; MySQL also says so \
+                 to a user that it doesn't know. Give the user one by caching_sha2_password"
+            ))
         }
+        mysql_async::Error::Driver(DriverError::ConnectionClosed) => Lost::Disconnected,
         _ => Lost::Unreadable,
     }
 }

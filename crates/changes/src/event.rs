@@ -76,6 +76,26 @@ impl Change {
     }
 }
 
+/// Operation, table, columns and class of its key: `Update options option_value blogname`.
+/// Numbers stand for columns without a name, `-` for a key without a name and `?` for none
+/// that is known.
+impl fmt::Display for Change {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let column = |column: &Column| match column {
+            Column::Name(name) => name.to_string(),
+            Column::Ordinal(ordinal) => ordinal.to_string(),
+        };
+        let columns: Vec<String> = self.columns.iter().map(column).collect();
+        let key = match &self.key {
+            KeyClass::Of(class) => class,
+            KeyClass::Plain => "-",
+            KeyClass::Unknown => "?",
+        };
+        let columns = columns.join("+");
+        write!(formatter, "{:?} {} {columns} {key}", self.operation, self.table)
+    }
+}
+
 /// What was done to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Operation {

@@ -12,6 +12,7 @@ use mysql_async::prelude::Queryable;
 use tokio::time::timeout;
 
 use crate::postgres::Connection;
+use crate::statements::{self, Statement};
 use crate::{Address, Lost, Source, connect, postgres};
 
 /// How long a server may take to answer.
@@ -80,11 +81,7 @@ impl Gauge {
     /// # Errors
     /// It can't be asked at the moment; the next time it is tried anew.
     pub async fn read(&mut self) -> Result<Figures, Lost> {
-        let mut open = match self.connection.take() {
-            Some(open) => open,
-            None if self.is_postgres => Open::PostgreSql(Connection::open(&self.address).await?),
-            None => Open::MySql(connect::connect(&self.address).await?),
-        };
+        let mut open = self.open().await?;
         let asked = async {
             match &mut open {
                 Open::MySql(connection) => of_mysql(connection).await,
@@ -94,6 +91,36 @@ impl Gauge {
         let figures = timeout(ANSWER_MAX, asked).await.unwrap_or(Err(Lost::Silent))?;
         self.connection = Some(open);
         Ok(figures)
+    }
+
+    /// Where the time of its database goes: the dearest kinds of statements, as the server counts
+    /// them.
+    ///
+    /// # Errors
+    /// It counts none, this user may not ask, or it can't be asked at the moment.
+    pub async fn statements(&mut self) -> Result<Vec<Statement>, Lost> {
+        let mut open = self.open().await?;
+        let database = self.address.database.as_str();
+        let asked = async {
+            match &mut open {
+                Open::MySql(connection) => statements::of_mysql(connection, database).await,
+                Open::PostgreSql(connection) => postgres::figures::statements(connection).await,
+            }
+        };
+        let told = timeout(ANSWER_MAX, asked).await.unwrap_or(Err(Lost::Silent));
+        // Who says no is still there.
+        if matches!(told, Ok(_) | Err(Lost::Refused { .. } | Lost::Impossible(_))) {
+            self.connection = Some(open);
+        }
+        told
+    }
+
+    async fn open(&mut self) -> Result<Open, Lost> {
+        Ok(match self.connection.take() {
+            Some(open) => open,
+            None if self.is_postgres => Open::PostgreSql(Connection::open(&self.address).await?),
+            None => Open::MySql(connect::connect(&self.address).await?),
+        })
     }
 }
 

@@ -92,6 +92,7 @@ mod signature;
 mod source;
 mod sqlite;
 mod statement;
+mod statements;
 pub mod tap;
 mod values;
 
@@ -111,6 +112,7 @@ pub use secret::Secret;
 pub use settings::{Found, find_settings};
 pub use signature::{Rows, Signature};
 pub use source::{Source, SourceError};
+pub use statements::Statement;
 pub use tap::Tap;
 pub use values::{Values, value_hash};
 

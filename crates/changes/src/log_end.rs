@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use mysql_async::Conn;
-use mysql_async::prelude::Queryable;
 use tokio::time::timeout;
 
-use crate::connect::{connect, lost};
-use crate::{Address, Gtid, Lost, Place, Source, postgres};
+use crate::binlog::end;
+use crate::connect::connect;
+use crate::{Address, Lost, Place, Source, postgres};
 
 /// The most that an answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
@@ -22,15 +22,16 @@ pub struct LogEnd {
 }
 
 enum Server {
-    MariaDb(Address, Option<Conn>),
+    /// Its connection, and whether it is a MariaDB.
+    MySql(Address, Option<(Conn, bool)>),
     PostgreSql(Address, Option<postgres::Connection>),
 }
 
 impl LogEnd {
-    /// For the MariaDB server at `address`; connects when it is first asked.
+    /// For the MariaDB or MySQL server at `address`; connects when it is first asked.
     #[must_use]
     pub fn new(address: Address) -> Self {
-        Self { server: Server::MariaDb(address, None) }
+        Self { server: Server::MySql(address, None) }
     }
 
     /// For the PostgreSQL server at `address`.
@@ -53,7 +54,7 @@ impl LogEnd {
     pub async fn read(&mut self) -> Result<Vec<Place>, Lost> {
         let asked = async {
             match &mut self.server {
-                Server::MariaDb(address, kept) => mariadb(address, kept).await,
+                Server::MySql(address, kept) => mysql(address, kept).await,
                 Server::PostgreSql(address, kept) => postgres(address, kept).await,
             }
         };
@@ -64,18 +65,18 @@ impl LogEnd {
 // A connection that somebody gave up waiting for isn't used again: each is taken, and
 // put back when it has answered.
 
-async fn mariadb(address: &Address, kept: &mut Option<Conn>) -> Result<Vec<Place>, Lost> {
-    let mut connection = match kept.take() {
+async fn mysql(address: &Address, kept: &mut Option<(Conn, bool)>) -> Result<Vec<Place>, Lost> {
+    let (mut connection, is_mariadb) = match kept.take() {
         Some(kept) => kept,
-        None => connect(address).await?,
+        None => {
+            let mut connection = connect(address).await?;
+            let is_mariadb = end::is_mariadb(&mut connection).await?;
+            (connection, is_mariadb)
+        }
     };
-    let place: Option<String> = connection
-        .query_first("SELECT @@global.gtid_binlog_pos")
-        .await
-        .map_err(|error| lost(&error))?;
-    *kept = Some(connection);
-    let places = Gtid::list(&place.unwrap_or_default()).ok_or(Lost::Unreadable)?;
-    Ok(places.into_iter().map(Place::Gtid).collect())
+    let places = end::places(&mut connection, is_mariadb).await?;
+    *kept = Some((connection, is_mariadb));
+    Ok(places)
 }
 
 async fn postgres(

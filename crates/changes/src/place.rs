@@ -5,6 +5,8 @@
 pub enum Place {
     /// In MariaDB's.
     Gtid(Gtid),
+    /// In MySQL's: the number of one of its files, and the bytes before it in there.
+    File(u64, u64),
     /// In PostgreSQL's: the bytes before it.
     Lsn(u64),
 }
@@ -70,11 +72,17 @@ impl Progress {
 }
 
 impl Place {
+    /// `position` in a file of MySQL's log, such as `binlog.000012`.
+    pub(crate) fn in_file(name: &str, position: u64) -> Option<Self> {
+        let (_, number) = name.rsplit_once('.')?;
+        Some(Self::File(number.parse().ok()?, position))
+    }
+
     /// Whether both are on one line, so that one of them comes first.
     fn is_along(self, other: Self) -> bool {
         match (self, other) {
             (Self::Gtid(own), Self::Gtid(other)) => own.domain == other.domain,
-            (Self::Lsn(_), Self::Lsn(_)) => true,
+            (Self::Lsn(_), Self::Lsn(_)) | (Self::File(..), Self::File(..)) => true,
             _ => false,
         }
     }
@@ -84,6 +92,9 @@ impl Place {
             && match (self, end) {
                 (Self::Gtid(own), Self::Gtid(end)) => own.sequence >= end.sequence,
                 (Self::Lsn(own), Self::Lsn(end)) => own >= end,
+                (Self::File(file, own), Self::File(end_file, end)) => {
+                    (file, own) >= (end_file, end)
+                }
                 _ => false,
             }
     }
@@ -108,8 +119,11 @@ mod tests {
         }
     }
 
-    /// Places such as `0-1-5,3-1-7`, or `@9` on PostgreSQL.
+    /// Places such as `0-1-5,3-1-7`, `log.000002:9` on MySQL, or `@9` on PostgreSQL.
     fn places(text: &str) -> Vec<Place> {
+        if let Some((file, position)) = text.split_once(':') {
+            return Place::in_file(file, position.parse().expect("a number")).into_iter().collect();
+        }
         match text.strip_prefix('@') {
             Some(lsn) => vec![Place::Lsn(lsn.parse().expect("a number"))],
             None => Gtid::list(text).expect("places").into_iter().map(Place::Gtid).collect(),
@@ -130,6 +144,9 @@ mod tests {
             ("@3", "@7", true),
             ("@7", "@8", false),
             ("@9", "0-1-7", false),
+            ("log.000009:400", "log.000009:400", true),
+            ("log.000009:400", "log.000009:401", false),
+            ("log.000010:4", "log.000009:999", true),
         ] {
             places(told).into_iter().for_each(|place| progress.tell(place));
             assert_eq!(progress.has_reached(&places(end)), expected, "{told} {end}");

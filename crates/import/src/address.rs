@@ -40,12 +40,12 @@ pub(crate) fn everywhere(port: u16) -> Vec<SocketAddr> {
     vec![(Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()]
 }
 
-/// `http://HOST[:PORT]` as Wick's `origin`; a path of `/` alone falls away.
+/// `http://HOST[:PORT]`, or the like with TLS or HTTP/2, as Wick's `origin`; a path of `/` alone falls away.
 pub(crate) fn http_origin(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
     let authority = rest.strip_suffix('/').unwrap_or(rest);
-    let is_http = scheme == "http" || scheme == "https";
+    let is_http = matches!(&*scheme, "http" | "https" | "h2c");
     let authority = authority.to_ascii_lowercase();
     (is_http && is_dial(&authority)).then(|| format!("{scheme}://{authority}"))
 }
@@ -155,6 +155,7 @@ mod tests {
         for (text, expected) in [
             ("http://127.0.0.1:3000/", Some("http://127.0.0.1:3000")),
             ("HTTP://app", Some("http://app")),
+            ("h2c://app:81", Some("h2c://app:81")),
             ("http://[::1]:81", Some("http://[::1]:81")),
             ("http://a/b", None),
             ("http://$host", None),

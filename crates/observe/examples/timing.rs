@@ -3,6 +3,8 @@
 //!
 //! Hits on a few thousand pages of thirty routes, as a connection tells them, in one thread and
 //! in several; then what the ledger holds when all its routes are in use. Nothing is asserted.
+//! With a number behind `--` so many hits are told and nothing else is done, for who counts
+//! instructions (`bench/observe` does).
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -16,6 +18,9 @@ const PAGES: usize = 3000;
 const ROUNDS: usize = 2000;
 
 fn main() {
+    if let Some(count) = std::env::args().nth(1).and_then(|count| count.parse().ok()) {
+        return tell_so_many(count);
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("nanoseconds a hit, {} hits a thread", PAGES * ROUNDS);
     for threads in [1, cores] {
@@ -32,6 +37,14 @@ fn main() {
     println!("adding them up, once a second: {:.2} ms", began.elapsed().as_secs_f64() * 1e3);
 }
 
+fn tell_so_many(count: usize) {
+    let (ledger, began) = (Ledger::default(), Instant::now());
+    let paths: Vec<_> = (0..PAGES).map(|page| format!("/thread/{page}")).collect();
+    for (at, path) in paths.iter().cycle().take(count).enumerate() {
+        tell(&ledger, black_box(path), Verdict::Hit, (at / 1000) as u64, began);
+    }
+}
+
 fn tell(ledger: &Ledger, path: &str, verdict: Verdict, unix_ms: u64, began: Instant) {
     ledger.note(&Answer {
         unix_ms,
@@ -42,6 +55,7 @@ fn tell(ledger: &Ledger, path: &str, verdict: Verdict, unix_ms: u64, began: Inst
         verdict,
         unstored: None,
         bytes: 20_000,
+        is_html: true,
         phases: [0; Phase::COUNT],
         site: &|| "forum".to_owned(),
         took_us: &|| began.elapsed().as_micros() as u64,

@@ -21,6 +21,8 @@ pub struct Answer<'a> {
     pub unstored: Option<NoStore>,
     /// Bytes of the body that went out.
     pub bytes: u64,
+    /// Whether it is HTML: a page that somebody waits for, or what is said instead of one.
+    pub is_html: bool,
     /// Where its time went, in microseconds, in the order of [`Phase::ALL`]; zero: it was not
     /// there.
     pub phases: [u64; Phase::COUNT],

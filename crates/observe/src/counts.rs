@@ -97,9 +97,36 @@ impl Default for Cell {
 struct Shard {
     /// One a route, made when this shard first meets it.
     cells: Box<[OnceLock<Box<Cell>>]>,
+    classes: [Class; CLASSES],
+}
+
+/// What one shard knows of the times of HTML, or of all else; for all routes together.
+#[derive(Debug, Default)]
+struct Class {
+    times: LiveHistogram,
     hits: AtomicU64,
     /// How long the last hit took that was timed.
     hit_us: AtomicU64,
+}
+
+/// HTML and all else.
+const CLASSES: usize = 2;
+
+/// How long answers took, HTML apart: that is what somebody waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassTimes {
+    /// Of HTML.
+    pub html: Histogram,
+    /// Of all else: images, scripts, what they ask for.
+    pub other: Histogram,
+}
+
+impl ClassTimes {
+    /// What was counted since an earlier look at the same counts.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self { html: self.html.since(&earlier.html), other: self.other.since(&earlier.other) }
+    }
 }
 
 /// The counts of all routes.
@@ -112,8 +139,7 @@ impl Default for Counts {
     fn default() -> Self {
         let shard = || Shard {
             cells: (0..=ROUTES_MAX).map(|_| OnceLock::new()).collect(),
-            hits: AtomicU64::new(0),
-            hit_us: AtomicU64::new(0),
+            classes: Default::default(),
         };
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
@@ -123,7 +149,9 @@ impl Counts {
     /// Counts an answer; gives how long it took.
     pub(crate) fn add(&self, route: u16, answer: &Answer<'_>) -> u64 {
         let shard = &self.shards[shard()];
-        let took_us = shard.took_us(answer);
+        let class = &shard.classes[usize::from(answer.is_html)];
+        let took_us = class.took_us(answer);
+        class.times.add(took_us);
         let Some(cell) = shard.cells.get(usize::from(route)) else { return took_us };
         let cell = cell.get_or_init(Box::default);
         let origin_us = answer.origin_us();
@@ -140,6 +168,16 @@ impl Counts {
             cell.errors.fetch_add(1, Ordering::Relaxed);
         }
         took_us
+    }
+
+    /// How long answers took, by class.
+    pub(crate) fn times(&self) -> ClassTimes {
+        let mut times = ClassTimes::default();
+        for Shard { classes: [other, html], .. } in &self.shards {
+            html.times.add_to(&mut times.html);
+            other.times.add_to(&mut times.other);
+        }
+        times
     }
 
     /// How many answers a route had.
@@ -177,7 +215,7 @@ impl Counts {
     }
 }
 
-impl Shard {
+impl Class {
     /// Reading the clock costs as much as all the rest, so hits are timed by samples.
     fn took_us(&self, answer: &Answer<'_>) -> u64 {
         if !answer.is_hit() {

@@ -36,6 +36,22 @@ pub fn begins(bucket: usize) -> u64 {
     }
 }
 
+/// How many bounds there are by which times are told to others, who want few.
+pub const BOUNDS: usize = 17;
+/// The first of them, in microseconds; each is twice the one before it.
+const BOUND_MIN_US: u64 = 256;
+
+/// Those bounds, in microseconds. Each is where a bucket begins, so no count is divided.
+pub fn bounds() -> impl Iterator<Item = u64> {
+    (0..BOUNDS).map(|at| BOUND_MIN_US << at)
+}
+
+/// Below which of the bounds a time is; beyond the last one: how many there are.
+#[must_use]
+pub fn class(microseconds: u64) -> usize {
+    bounds().position(|bound| microseconds < bound).unwrap_or(BOUNDS)
+}
+
 /// Counts that many threads add to.
 #[derive(Debug)]
 pub(crate) struct LiveHistogram([AtomicU64; BUCKETS]);
@@ -119,6 +135,23 @@ impl Histogram {
         each.map(|(at, count)| (begins(at), begins(at + 1), *count))
     }
 
+    /// For each of the [`bounds`] how many times were below it.
+    #[must_use]
+    pub fn below(&self) -> [u64; BOUNDS] {
+        let mut below = [0; BOUNDS];
+        for (told, bound) in below.iter_mut().zip(bounds()) {
+            *told = self.counts[..bucket(bound)].iter().sum();
+        }
+        below
+    }
+
+    /// All times together, in microseconds, each as the middle of its bucket: at most a
+    /// sixteenth off, and never less than before.
+    #[must_use]
+    pub fn sum_us(&self) -> u64 {
+        self.buckets().map(|(begin, end, count)| (begin + end - 1) / 2 * count).sum()
+    }
+
     /// The time that this share of all (0.99 for 99 %) did not exceed, in microseconds; none
     /// where nothing was counted.
     #[must_use]
@@ -166,6 +199,21 @@ mod tests {
             assert!(told.abs_diff(right) <= right / 16 + 1, "{share}: {told} for {right}");
         }
         assert_eq!(Histogram::default().percentile(0.5), None);
+    }
+
+    #[test]
+    fn what_is_below_a_bound_is_exact_and_a_sum_nearly() {
+        let mut times = Histogram::default();
+        for (time, class_of_it) in
+            [(0, 0), (255, 0), (256, 1), (511, 1), (512, 2), (16_777_215, 16), (16_777_216, 17)]
+        {
+            times.add(time);
+            assert_eq!(class(time), class_of_it, "{time}");
+        }
+        let below = times.below();
+        assert_eq!((below[0], below[1], below[2], below[16]), (2, 4, 5, 6));
+        let exact = 255 + 256 + 511 + 512 + 16_777_215 + 16_777_216;
+        assert!(times.sum_us().abs_diff(exact) < exact / 16, "{}", times.sum_us());
     }
 
     #[test]

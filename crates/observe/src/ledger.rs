@@ -11,11 +11,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use policy::Verdict;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::answer::Answer;
-use crate::counts::{self, Counts, RouteCounts};
+use crate::counts::{self, ClassTimes, Counts, RouteCounts};
 use crate::recent::{Recent, Seen};
 use crate::routes::{OTHER, ROUTES_MAX, RouteName, Routes};
 
@@ -48,11 +47,18 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// Counts an answer and remembers it.
-    pub fn note(&self, answer: &Answer<'_>) {
+    /// Counts an answer and remembers it; gives the number of its route.
+    pub fn note(&self, answer: &Answer<'_>) -> u16 {
         let route = self.route(answer);
         let took_us = self.counts.add(route, answer);
         self.recent.add(counts::shard(), route, took_us, answer);
+        route
+    }
+
+    /// The name of a route.
+    #[must_use]
+    pub fn route_name(&self, route: u16) -> RouteName {
+        self.routes.lock().name(route).cloned().unwrap_or_default()
     }
 
     fn route(&self, answer: &Answer<'_>) -> u16 {
@@ -104,6 +110,12 @@ impl Ledger {
             }
         }
         totals
+    }
+
+    /// How long all answers took, HTML apart.
+    #[must_use]
+    pub fn times(&self) -> ClassTimes {
+        self.counts.times()
     }
 
     /// The last answers after this number that `wanted` fits, oldest first; and the number of
@@ -180,28 +192,24 @@ pub struct Wanted {
 
 impl Wanted {
     fn fits(&self, seen: &Seen, name: &RouteName) -> bool {
-        self.fits_why(seen.verdict, seen.unstored.map_or("", |reason| reason.reason()))
+        let (verdict, unstored) = (seen.verdict, seen.unstored.map_or("", |it| it.reason()));
+        self.fits_why([verdict.word(), verdict.reason(), unstored, &verdict.to_string()])
             && self.fits_route(&seen.path, &name.route)
             && self.fits_status(seen.status)
     }
 
-    fn fits_why(&self, verdict: Verdict, unstored: &str) -> bool {
-        let why = self.why.as_str();
-        why.is_empty()
-            || why == verdict.word()
-            || why == verdict.reason()
-            || why == unstored
-            || why == verdict.to_string()
+    pub(crate) fn fits_why(&self, names: [&str; 4]) -> bool {
+        self.why.is_empty() || names.contains(&self.why.as_str())
     }
 
-    fn fits_route(&self, path: &str, route: &str) -> bool {
+    pub(crate) fn fits_route(&self, path: &str, route: &str) -> bool {
         match self.route.strip_suffix('*') {
             Some(beginning) => path.starts_with(beginning),
             None => self.route.is_empty() || self.route == route || self.route == path,
         }
     }
 
-    fn fits_status(&self, status: u16) -> bool {
+    pub(crate) fn fits_status(&self, status: u16) -> bool {
         let status = status.to_string();
         match self.status.strip_suffix("xx") {
             Some(class) => status.starts_with(class),

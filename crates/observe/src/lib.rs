@@ -15,12 +15,15 @@ mod sampler;
 pub mod alerts;
 pub mod histogram;
 pub mod history;
+pub mod kept;
 pub mod machine;
 pub mod metrics;
+pub mod profile;
 pub mod routes;
+pub mod traces;
 
 pub use answer::{Answer, is_hit};
-pub use counts::{RouteCounts, Tally};
+pub use counts::{ClassTimes, RouteCounts, Tally};
 pub use findings::{Finding, findings};
 pub use ledger::{Ledger, Wanted};
 pub use recent::Seen;

@@ -85,6 +85,11 @@ const fn of_miss(reason: MissReason) -> Remedy {
         MissReason::RequestNoCache | MissReason::RequestMaxAge | MissReason::RequestMinFresh => {
             nothing("the visitor wanted it newer than what is stored, as after a press on reload")
         }
+        MissReason::Partial => fix(
+            "a part of a large body is fetched when it is first wanted; if parts had to give way \
+             to others, give more `disk`",
+            "give less of it again, and restart",
+        ),
     }
 }
 

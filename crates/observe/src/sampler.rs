@@ -1,6 +1,6 @@
 //! One second after the other: what the ledger counted since the last one.
 
-use crate::counts::RouteCounts;
+use crate::counts::{ClassTimes, RouteCounts};
 use crate::history::{Mark, Point, Times};
 use crate::ledger::Ledger;
 
@@ -15,11 +15,14 @@ pub struct Outside {
     pub purges: u64,
     /// Sweeps.
     pub sweeps: u64,
+    /// How often something that was learned was overruled.
+    pub overruled: u64,
 }
 
 /// Takes the samples.
 pub struct Sampler {
     totals: RouteCounts,
+    times: ClassTimes,
     outside: Outside,
 }
 
@@ -27,12 +30,14 @@ impl Sampler {
     /// Begins to count here.
     #[must_use]
     pub fn new(ledger: &Ledger, outside: Outside) -> Self {
-        Self { totals: ledger.totals(), outside }
+        Self { totals: ledger.totals(), times: ledger.times(), outside }
     }
 
     /// What happened since the last sample, for this second of history.
     pub fn take(&mut self, ledger: &Ledger, outside: Outside, time: u64) -> Point {
         let (totals, before) = (ledger.totals(), &self.totals);
+        let times = ledger.times();
+        let since_then = times.since(&self.times);
         // A count that an origin of other settings took along is no loss worth telling.
         let since = |now: u64, before: u64| now.saturating_sub(before);
         let mut point = Point {
@@ -45,15 +50,20 @@ impl Sampler {
             origin_us: since(outside.origin_us, self.outside.origin_us),
             memory_bytes: outside.memory_bytes,
             marks: 0,
-            times: Times::of(&totals.times.since(&before.times)),
+            html: Times::of(&since_then.html),
+            other: Times::of(&since_then.other),
         };
-        if outside.purges > self.outside.purges {
-            point.mark(Mark::Purge);
+        let before = &self.outside;
+        for (now, before, mark) in [
+            (outside.purges, before.purges, Mark::Purge),
+            (outside.sweeps, before.sweeps, Mark::Sweep),
+            (outside.overruled, before.overruled, Mark::Overrule),
+        ] {
+            if now > before {
+                point.mark(mark);
+            }
         }
-        if outside.sweeps > self.outside.sweeps {
-            point.mark(Mark::Sweep);
-        }
-        (self.totals, self.outside) = (totals, outside);
+        (self.totals, self.times, self.outside) = (totals, times, outside);
         point
     }
 
@@ -61,6 +71,12 @@ impl Sampler {
     #[must_use]
     pub fn totals(&self) -> &RouteCounts {
         &self.totals
+    }
+
+    /// How long answers took, as of the last sample.
+    #[must_use]
+    pub fn times(&self) -> &ClassTimes {
+        &self.times
     }
 }
 
@@ -75,7 +91,7 @@ mod tests {
     #[test]
     fn each_sample_has_what_happened_since_the_last_one() {
         let ledger = Ledger::default();
-        let tell = |verdict: Verdict, status: u16| {
+        let tell = |verdict: Verdict, status: u16, is_html: bool| {
             ledger.note(&Answer {
                 unix_ms: 0,
                 method: "GET",
@@ -85,25 +101,31 @@ mod tests {
                 verdict,
                 unstored: None,
                 bytes: 50,
+                is_html,
                 phases: [0; Phase::COUNT],
                 site: &|| "site".to_owned(),
                 took_us: &|| 300,
             });
         };
-        tell(Verdict::Hit, 200);
+        tell(Verdict::Hit, 200, true);
         let mut outside = Outside { origin_us: 70, purges: 3, ..Outside::default() };
         let mut sampler = Sampler::new(&ledger, outside);
-        tell(Verdict::Hit, 200);
-        tell(Verdict::Collapsed, 500);
+        tell(Verdict::Hit, 200, true);
+        tell(Verdict::Collapsed, 500, false);
         outside.origin_us = 100;
         let point = sampler.take(&ledger, outside, 7);
         assert_eq!((point.time, point.requests, point.hits, point.errors), (7, 2, 1, 1));
         assert_eq!((point.bytes, point.origin_us, point.marks), (100, 30, 0));
-        assert!(point.times.percentile(0.5).is_some_and(|time| (256..512).contains(&time)));
+        for times in [&point.html, &point.other] {
+            assert!(times.percentile(0.5).is_some_and(|time| (256..512).contains(&time)));
+            assert_eq!(times.count(), 1);
+        }
         outside.purges = 4;
         outside.origin_us = 0;
         let quiet = sampler.take(&ledger, outside, 8);
-        assert_eq!((quiet.requests, quiet.origin_us), (0, 0));
+        assert_eq!((quiet.requests, quiet.origin_us, quiet.times().count()), (0, 0, 0));
         assert!(quiet.has(Mark::Purge) && !quiet.has(Mark::Sweep));
+        outside.overruled = 1;
+        assert!(sampler.take(&ledger, outside, 9).has(Mark::Overrule));
     }
 }

@@ -8,7 +8,7 @@ base::counters! {
     pub struct Counters {
         /// Requests sent, retries not counted.
         pub requests: Counter,
-        /// How long places at the origin were held, in microseconds; each counts when it is free again.
+        /// How long places at the origin were held; each counts when it is free again.
         pub busy_us: Counter,
         /// Connections opened.
         pub connects: Counter,
@@ -42,6 +42,13 @@ base::counters! {
         pub returns: Counter,
         /// Requests to go on in another protocol that were refused because there were too many.
         pub tunnels_refused: Counter,
+        /// Connections on which HTTP/2 is spoken.
+        pub http2_connects: Counter,
+        /// Requests sent again because their server refused them, or ended its connection,
+        /// without having done anything about them.
+        pub http2_refused: Counter,
+        /// Connections of HTTP/2 that were given up because nothing came by them any more.
+        pub http2_dead: Counter,
         /// Checks of a server's health that failed.
         pub checks_failed: Counter,
     }

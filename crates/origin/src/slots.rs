@@ -79,7 +79,7 @@ impl Drop for Slot {
         let now = Instant::now();
         self.counters.busy_us.add((now - self.since).as_micros() as u64);
         if let Some((phases, began)) = self.body.take() {
-            phases.add(Phase::Body, (now - began).as_micros() as u64);
+            phases.add_since(Phase::Body, began);
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) async fn timed<F: Future>(noted: &Noted, phase: Phase, future: F) -> 
     let Some(phases) = noted else { return future.await };
     let began = Instant::now();
     let output = future.await;
-    phases.add(phase, began.elapsed().as_micros() as u64);
+    phases.add_since(phase, began);
     output
 }
 

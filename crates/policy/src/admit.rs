@@ -38,7 +38,7 @@ pub fn admit(
     now: Now,
     rules: &Rules,
 ) -> Admission {
-    let (directives, is_targeted) = targeted::effective(&response.fields);
+    let (directives, is_targeted) = targeted::effective(&response.fields, rules.esi);
     if let Some(reason) = forbidden(request, response, &directives) {
         return Admission::NoStore(reason);
     }

@@ -53,6 +53,12 @@ pub fn write_stored(out: &mut Vec<u8>) {
     out.extend_from_slice(b"; stored");
 }
 
+/// Appends of how many parts the answer was put together (ESI).
+pub fn write_parts(out: &mut Vec<u8>, parts: u64) {
+    out.extend_from_slice(b"; parts=");
+    digits::push(out, parts);
+}
+
 /// Appends why the answer was not stored. Where [`write`] has given a detail already, this
 /// one counts for readers of structured fields: the last one of a name does.
 pub fn write_not_stored(out: &mut Vec<u8>, reason: NoStore) {
@@ -107,6 +113,7 @@ const fn forward(verdict: Verdict) -> Option<&'static str> {
             MissReason::RequestNoCache
             | MissReason::RequestMaxAge
             | MissReason::RequestMinFresh => "request",
+            MissReason::Partial => "partial",
         }),
         Verdict::Pass(reason) => Some(match reason {
             PassReason::Method => "method",
@@ -126,7 +133,9 @@ const fn forward(verdict: Verdict) -> Option<&'static str> {
 /// can be read back from its member: see the test.
 const fn detail(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Miss(MissReason::UriMiss | MissReason::VaryMiss | MissReason::Expired)
+        Verdict::Miss(
+            MissReason::UriMiss | MissReason::VaryMiss | MissReason::Expired | MissReason::Partial,
+        )
         | Verdict::Pass(PassReason::Method) => "",
         Verdict::Revalidated => verdict.word(),
         verdict => verdict.reason(),

@@ -65,18 +65,22 @@ pub fn to_client(response: &Fields) -> Fields {
 /// Fields by which a proxy tells where a request came from and what was asked for. What a
 /// stranger sends under these names is a claim, and apps believe it.
 fn is_claim(name: &[u8]) -> bool {
-    const CLAIMS: [&[u8]; 16] = [
+    const CLAIMS: [&[u8]; 18] = [
         b"client-ip",
         b"cf-connecting-ip",
         b"fastly-client-ip",
         b"forwarded",
         b"front-end-https",
         b"proxy",
+        // What follows of it is for whoever says it, and would be kept for everybody.
+        b"surrogate-capability",
         b"true-client-ip",
         b"x-client-ip",
         b"x-cluster-client-ip",
         b"x-host",
         b"x-http-host-override",
+        // So does of this: LiteSpeed's plugins take it for their cache.
+        b"x-lscache",
         b"x-original-host",
         b"x-original-url",
         b"x-proxyuser-ip",

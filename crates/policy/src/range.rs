@@ -56,6 +56,21 @@ pub fn select(request: &Fields, stored: &Fields, length: u64) -> Selection {
     read(line, length).unwrap_or(Selection::Full)
 }
 
+/// The bytes that the first of a request's ranges asks for, as far as that can be told without
+/// knowing how many there are: the last so many bytes may be any. None if the wish is ignored.
+#[must_use]
+pub fn foremost(request: &Fields) -> Option<RangeInclusive<u64>> {
+    let mut lines = request.all(Name::Range);
+    let (Some(line), None) = (lines.next(), lines.next()) else { return None };
+    let first = match read(line, u64::MAX)? {
+        Selection::Partial(range) => range,
+        Selection::Several(ranges) => ranges.first()?.clone(),
+        Selection::Full | Selection::Unsatisfiable => return None,
+    };
+    let is_suffix = line.windows(2).any(|pair| matches!(pair, b"=-" | b",-" | b" -"));
+    Some(if is_suffix { 0..=0 } else { first })
+}
+
 /// Reads one `Range` line against a length; `None` if it is to be ignored.
 fn read(line: &[u8], length: u64) -> Option<Selection> {
     let equals = line.iter().position(|&b| b == b'=')?;

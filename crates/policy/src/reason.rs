@@ -34,6 +34,8 @@ reasons! {
         Https = "https",
         /// The proof that a CA asked for.
         AcmeChallenge = "acme-challenge",
+        /// What the tracker says.
+        Tracker = "tracker",
     }
 }
 
@@ -72,6 +74,8 @@ reasons! {
         RequestMaxAge = "request-max-age",
         /// It would not stay fresh for as long as the client wants.
         RequestMinFresh = "request-min-fresh",
+        /// Not all of the bytes that are wanted are stored.
+        Partial = "partial",
     }
 }
 

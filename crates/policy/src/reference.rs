@@ -5,7 +5,8 @@
 //! Targets stay spelled as they came, apart from dot segments: see [`crate::key`].
 
 /// The path and query that a reference means if it stays on the origin of its base.
-pub(crate) fn resolve(scheme: &str, host: &str, target: &str, reference: &str) -> Option<String> {
+#[must_use]
+pub fn resolve(scheme: &str, host: &str, target: &str, reference: &str) -> Option<String> {
     let reference = reference.split('#').next().unwrap_or_default();
     let rest = match scheme_of(reference) {
         Some((other, rest)) if other.eq_ignore_ascii_case(scheme) && rest.starts_with("//") => rest,

@@ -14,6 +14,8 @@
 
 use wire::{Coding, Fields, Name};
 
+use crate::media_type::essence;
+
 /// Smaller content hardly gets smaller, and fits one packet as it is.
 const BYTES_MIN: u64 = 500;
 
@@ -73,8 +75,7 @@ pub fn forbids_transforming(message: &Fields) -> bool {
 /// Whether content of this type gets smaller. A stream of events doesn't: its reader waits for
 /// each of them, and some proxies and scripts don't expect it to be coded.
 fn is_compressible(content_type: &[u8]) -> bool {
-    let end = content_type.iter().position(|&byte| byte == b';').unwrap_or(content_type.len());
-    let essence = content_type[..end].trim_ascii();
+    let essence = essence(content_type);
     let begins = |start: &[u8]| {
         essence.get(..start.len()).is_some_and(|front| front.eq_ignore_ascii_case(start))
     };
@@ -117,7 +118,7 @@ pub fn encode_fields(response: &mut Fields, coding: Coding) {
 
 /// Makes a strong tag the weak one of the coded response. A weak one names those bytes as well,
 /// and one without quotes, which can't be made weak, goes.
-fn mark_tag(response: &mut Fields) {
+pub fn mark_tag(response: &mut Fields) {
     match response.first(Name::Etag) {
         None => {}
         Some(tag) if tag.starts_with(b"W/") => {}
@@ -150,8 +151,10 @@ pub fn mark_as_asked(request: &Fields, not_modified: &mut Fields) {
 
 /// Shows the origin its own tags where a client names those of coded responses. `If-Range`
 /// stays: parts are not cut from what is coded, and by a weak tag the whole is sent.
-/// Costs two masks where there is neither field, and nothing else where no tag is marked.
-pub fn restore_tags(request: &mut Fields) {
+/// Costs two masks where there is neither field, and nothing else where no tag is marked. Whether
+/// one was is told.
+pub fn restore_tags(request: &mut Fields) -> bool {
+    let mut was_marked = false;
     for name in [Name::IfNoneMatch, Name::IfMatch] {
         let is_marked = |line: &[u8]| line.windows(CODED_MARK.len()).any(|text| text == CODED_MARK);
         if !request.has(name) || !request.all(name).any(is_marked) {
@@ -165,7 +168,9 @@ pub fn restore_tags(request: &mut Fields) {
             restore_line(line, &mut restored);
         }
         request.set(name, restored);
+        was_marked = true;
     }
+    was_marked
 }
 
 /// Appends a line with each `W/"tag-wick"` as `"tag"`. Quotes can't stand within tags, so what

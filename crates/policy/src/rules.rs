@@ -2,6 +2,8 @@
 
 use wire::Codings;
 
+use crate::surrogate::Esi;
+
 /// The owner's rules for one site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -30,6 +32,15 @@ pub struct Rules {
     pub key_ignores_query: Vec<String>,
     /// The content codings that pages are sent in; none: as the origin made them.
     pub codings: Codings,
+    /// Whether who must wait for the origin is told of the page's links meanwhile (RFC 8297).
+    pub early_hints: bool,
+    /// Whether pages for members are compared, so that the owner can be told which might be one
+    /// page with parts.
+    pub suggest_parts: bool,
+    /// Whether plugins for LiteSpeed's cache are told that there is one, and obeyed.
+    pub lscache: bool,
+    /// How pages are put together from parts, and whether `Surrogate-Control` is for us.
+    pub esi: Esi,
 }
 
 impl Default for Rules {
@@ -45,6 +56,10 @@ impl Default for Rules {
             hsts_seconds: None,
             key_ignores_query: Vec::new(),
             codings: Codings::ALL,
+            early_hints: false,
+            suggest_parts: true,
+            lscache: false,
+            esi: Esi::default(),
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! In: a response's fields. Out: the directives that hold for this cache, and whether
 //! they came from a targeted field. `Wick-Cache-Control` beats `CDN-Cache-Control`,
-//! which beats `Cache-Control` and `Expires`; there is no mixing.
+//! which beats what LiteSpeed's plugins say where the owner wants that heeded, which beats
+//! `Surrogate-Control` where that is for us, which beats `Cache-Control` and `Expires`; there is no mixing.
 //! Law: RFC 9213 §2: a field that is empty or no Structured Fields dictionary is ignored.
 //! Here the value types are strict: a wrong one counts as the strictest, never as absent.
 
@@ -12,23 +13,31 @@ use sfv::{BareItem, Dictionary, ListEntry, Parser};
 use wire::{Fields, Name};
 
 use crate::directives::ResponseDirectives;
+use crate::lscache::KEEPING_FIELD;
+use crate::surrogate::{self, Esi};
 
 /// The directives that hold, and whether `Expires` is out of the game.
 #[must_use]
-pub fn effective(response: &Fields) -> (ResponseDirectives, bool) {
+pub fn effective(response: &Fields, esi: Esi) -> (ResponseDirectives, bool) {
     for name in [Name::WickCacheControl, Name::CdnCacheControl] {
-        if let Some(directives) = read(response, name) {
+        if response.has(name)
+            && let Some(directives) = read(response.all(name))
+        {
             return (directives, true);
         }
+    }
+    if let Some(directives) = read(response.all_named(KEEPING_FIELD)) {
+        return (directives, true);
+    }
+    if esi != Esi::Off
+        && let Some(directives) = surrogate::directives(response)
+    {
+        return (directives, true);
     }
     (ResponseDirectives::of(response), false)
 }
 
-fn read(response: &Fields, name: Name) -> Option<ResponseDirectives> {
-    if !response.has(name) {
-        return None;
-    }
-    let mut lines = response.all(name);
+fn read<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Option<ResponseDirectives> {
     let mut text = Cow::Borrowed(lines.next()?);
     for line in lines {
         let text = text.to_mut();
@@ -79,7 +88,7 @@ mod tests {
     /// What holds: where it came from, its freshness and its flags.
     fn check(fields: &str, expected: &str) {
         let parsed = Fields::parse(fields.as_bytes()).expect("valid fields");
-        let (all, targeted) = effective(&parsed);
+        let (all, targeted) = effective(&parsed, Esi::Asked);
         let mut said = vec![if targeted { "targeted" } else { "plain" }.to_owned()];
         said.extend(all.max_age.map(|value| format!("max-age={value}")));
         for (holds, word) in [
@@ -118,6 +127,16 @@ mod tests {
             "wick-cache-control: max-age=x y\ncdn-cache-control: max-age=7",
             "targeted max-age=7",
         );
+    }
+
+    #[test]
+    fn what_is_said_to_surrogates_comes_third() {
+        check("cache-control: no-store\nsurrogate-control: max-age=5", "targeted max-age=5");
+        check("surrogate-control: max-age=5\ncdn-cache-control: max-age=6", "targeted max-age=6");
+        check("cache-control: no-store\nsurrogate-control: content=\"ESI/1.0\"", "plain no-store");
+        let both = Fields::parse(b"cache-control: no-store\nsurrogate-control: max-age=5");
+        let (plain, targeted) = effective(&both.expect("valid fields"), Esi::Off);
+        assert!(plain.no_store && !targeted);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use wire::fields::is_token;
 use wire::{Fields, Name};
 
 use crate::coding::CodingSet;
+use crate::lscache::VARY_COOKIE_FIELD;
+use crate::strangers::pairs;
 
 /// The field names of a `Vary` with one request's values for them.
 ///
@@ -20,6 +22,10 @@ use crate::coding::CodingSet;
 /// bytes), the value's (4 bytes, [`ABSENT`] for none), the name, the value.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct VaryKey(Box<[u8]>);
+
+/// What stands before the name of one cookie by which a response differs; no field's name has
+/// a `=`.
+const COOKIE: &[u8] = b"cookie=";
 
 /// The length of a value that is not there, as opposed to one that is empty.
 const ABSENT: u32 = u32::MAX;
@@ -68,12 +74,18 @@ impl VaryKey {
             .filter(|name| left_out.is_none() || Name::of(name) != left_out)
             .map(<[u8]>::to_ascii_lowercase)
             .collect();
+        // Asked before the cookies are among them: a Vary that says `cookie=…` names no field.
+        let is_star = names.iter().any(|name| is_star(name));
+        // Only `lscache::translate` says that.
+        let cookies =
+            response.all_named(VARY_COOKIE_FIELD).flat_map(|line| line.split(|&b| b == b','));
+        names.extend(cookies.map(|cookie| [COOKIE, cookie].concat()));
         names.sort_unstable();
         names.dedup();
         if names.is_empty() {
             return None;
         }
-        if names.iter().any(|name| is_star(name)) {
+        if is_star {
             names = vec![b"*".to_vec()];
         }
         let mut text = Vec::new();
@@ -88,6 +100,23 @@ impl VaryKey {
     #[must_use]
     pub fn matches(&self, request: &Fields) -> bool {
         self.entries().all(|(name, value)| name != b"*" && selects(name, value, request))
+    }
+
+    /// Whether what it was chosen by says nothing of who asked that this request doesn't: it
+    /// selects the same variant, or one that was made for somebody who bears no cookie.
+    #[must_use]
+    pub fn may_teach(&self, request: &Fields) -> bool {
+        self.entries().all(|(name, value)| match Name::of(name) {
+            Some(Name::Cookie | Name::Authorization) if value.is_none() => true,
+            _ if name.starts_with(COOKIE) && value.is_none() => true,
+            _ => name != b"*" && selects(name, value, request),
+        })
+    }
+
+    /// Whether single cookies select: what a 304 says of `Vary` doesn't tell that.
+    #[must_use]
+    pub fn has_cookies(&self) -> bool {
+        self.entries().any(|(name, _)| name.starts_with(COOKIE))
     }
 
     /// Whether the same field names select.
@@ -159,6 +188,12 @@ fn push_entry(out: &mut Vec<u8>, name: &[u8], request: &Fields) {
     out.extend_from_slice(&name[..name.len().min(u16::MAX.into())]);
     let start = out.len();
     let present = match Name::of(name) {
+        _ if name.starts_with(COOKIE) => {
+            let mut values = cookie_values(name, request).peekable();
+            let present = values.peek().is_some();
+            out.extend(joined(values));
+            present
+        }
         Some(Name::AcceptEncoding) => {
             CodingSet::of(request).write(out);
             true
@@ -183,6 +218,13 @@ fn push_entry(out: &mut Vec<u8>, name: &[u8], request: &Fields) {
 
 fn selects(name: &[u8], value: Option<&[u8]>, request: &Fields) -> bool {
     match (Name::of(name), value) {
+        _ if name.starts_with(COOKIE) => {
+            let mut values = cookie_values(name, request).peekable();
+            match value {
+                None => values.peek().is_none(),
+                Some(value) => values.peek().is_some() && joined(values).eq(value.iter().copied()),
+            }
+        }
         (Some(Name::AcceptEncoding), Some(value)) => CodingSet::of(request).is_written_as(value),
         (Some(known), None) => !request.has(known),
         (Some(known), Some(value)) => {
@@ -197,6 +239,12 @@ fn selects(name: &[u8], value: Option<&[u8]>, request: &Fields) -> bool {
             }
         }
     }
+}
+
+/// The values that a request bears for the one cookie that an entry names.
+fn cookie_values<'a>(entry: &'a [u8], request: &'a Fields) -> impl Iterator<Item = &'a [u8]> {
+    let wanted = entry.get(COOKIE.len()..).unwrap_or_default();
+    pairs(request).filter(move |(name, _)| *name == wanted).map(|(_, value)| value)
 }
 
 /// A known field's value as it is compared, byte by byte.

@@ -60,9 +60,17 @@ fn requests_with_other_values_select_another() {
 
 #[test]
 fn a_star_anywhere_selects_nothing() {
-    for vary in
-        ["*", "x-a, *", "*, x-a", "a b", "\"x\"", "x-forwarded-for", "Forwarded", "x-real-ip"]
-    {
+    for vary in [
+        "*",
+        "x-a, *",
+        "*, x-a",
+        "a b",
+        "\"x\"",
+        "cookie=a",
+        "x-forwarded-for",
+        "x-real-ip",
+        "Forwarded",
+    ] {
         assert!(vary_is_star(&fields(&format!("vary: {vary}"))), "{vary}");
         let key = key(vary, "x-a: 1").expect("it names something");
         assert!(!key.matches(&fields("x-a: 1")), "{vary}");
@@ -100,5 +108,22 @@ fn a_coding_that_wick_chooses_selects_nothing() {
     ] {
         let key = VaryKey::of_uncoded(&fields(response), &request);
         assert_eq!(key, selects_by.and_then(|vary| VaryKey::of(&fields(vary), &request)));
+    }
+}
+
+#[test]
+fn what_was_made_for_nobody_in_particular_teaches_members_as_well() {
+    for (vary, first, second, expected) in [
+        ("cookie", "", "cookie: a=1", true),
+        ("cookie", "cookie: a=1", "cookie: a=1", true),
+        ("cookie", "cookie: a=1", "cookie: a=2", false),
+        ("cookie", "cookie: a=1", "", false),
+        ("cookie, x", "x: 1", "cookie: a=1\nx: 1", true),
+        ("cookie, x", "", "cookie: a=1\nx: 1", false),
+        ("*", "", "", false),
+    ] {
+        let fields = |text: &str| Fields::parse(text.as_bytes()).unwrap();
+        let key = VaryKey::of(&fields(&format!("vary: {vary}")), &fields(first)).unwrap();
+        assert_eq!(key.may_teach(&fields(second)), expected, "{vary}: {first}, {second}");
     }
 }

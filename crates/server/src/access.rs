@@ -6,6 +6,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::Now;
 use policy::Verdict;
@@ -47,6 +48,8 @@ pub struct AccessLine {
     pub took_ms: u64,
     /// What the request is called; empty: it has no name.
     pub request_id: Box<str>,
+    /// Whether it is a part of another answer: its visitor has not asked for it.
+    pub is_part: bool,
 }
 
 /// Takes lines; it must not block.
@@ -63,9 +66,16 @@ impl Server {
         }
     }
 
+    /// Ends the log's line for a part of an answer; what became of it is no answer to anybody.
+    pub(crate) fn note_part(&self, line: Option<Begun>, reply: &Reply, now: Now) {
+        if let (Some(line), Some(access)) = (line, &*self.access.load()) {
+            access(line.end(reply, now));
+        }
+    }
+
     /// Whether lines are wanted.
     pub(crate) fn has_log(&self) -> bool {
-        self.access.load().is_some()
+        self.has_access.load(Ordering::Relaxed)
     }
 }
 
@@ -80,6 +90,7 @@ pub(crate) struct Begun {
     referer: String,
     agent: String,
     id: Option<RequestId>,
+    is_part: bool,
 }
 
 impl Begun {
@@ -94,7 +105,13 @@ impl Begun {
             referer: without_query(&text(head, Name::Referer)).to_owned(),
             agent: text(head, Name::UserAgent),
             id,
+            is_part: false,
         }
+    }
+
+    /// The same for a part of another answer.
+    pub(crate) fn of_part(head: &RequestHead, peer: IpAddr, start: Now) -> Self {
+        Self { is_part: true, ..Self::of(head, peer, None, start) }
     }
 
     pub(crate) fn end(self, reply: &Reply, now: Now) -> AccessLine {
@@ -112,6 +129,7 @@ impl Begun {
             verdict: reply.verdict,
             request_id: self.id.map(|id| id.text().into()).unwrap_or_default(),
             took_ms: now.ticks_ms.saturating_sub(self.start.ticks_ms),
+            is_part: self.is_part,
         }
     }
 }

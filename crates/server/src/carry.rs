@@ -245,7 +245,14 @@ impl Carrier {
 
 /// Stores a page unless the site was written to since its fetch began, or something was
 /// purged that it bears the mark of.
-pub(crate) fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page>, began: Moment) {
+/// Whether it is stored now.
+pub(crate) fn insert(
+    server: &Server,
+    site: &Site,
+    key: &Key<'_>,
+    page: Arc<Page>,
+    began: Moment,
+) -> bool {
     let ticks_ms = server.clock.now().ticks_ms;
     // A write moves the count before it removes: it is seen here, or it finds this page.
     let inserted = server.store.insert_if(key, page.clone(), || {
@@ -253,7 +260,9 @@ pub(crate) fn insert(server: &Server, site: &Site, key: &Key<'_>, page: Arc<Page
             && site.generations.may_store(began)
             && site.generations.standing(&page.marks, key, ticks_ms) != Standing::Gone
     });
-    if matches!(inserted, Inserted::Stored { .. }) {
+    let is_stored = matches!(inserted, Inserted::Stored { .. });
+    if is_stored {
         server.supersede(key, &page);
     }
+    is_stored
 }

@@ -6,20 +6,28 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use changes::{Source, Tap};
+use markup::Renderer;
 use origin::Origin;
 use policy::Rules;
 use store::disk::Disk;
 
 use crate::access::AccessSink;
+use crate::app::AppKey;
+use crate::aside::Aside;
 use crate::defence::DefenceRules;
+use crate::esi::elsewhere::PartHost;
 use crate::following::FollowRules;
 use crate::introduction::Proxies;
+use crate::mark_new::MarkNewRules;
 use crate::notes::{NoNotes, Notes};
 use crate::observer::Observer;
+use crate::overrule::Rulings;
 use crate::pace::Slowest;
 use crate::purge::purgers::PurgeToken;
 use crate::strangers::StrangerRules;
 use crate::tls::Tls;
+use crate::trace::TraceRules;
+use crate::views::ViewsRules;
 
 /// Everything that a [`crate::Server`] is made from.
 pub struct ServerConfig {
@@ -27,12 +35,16 @@ pub struct ServerConfig {
     pub sites: Vec<SiteConfig>,
     /// Bytes that the cache may make the process use.
     pub memory_bytes: u64,
+    /// Bytes of these that may be taken by what is kept for sites' own code.
+    pub app_memory_bytes: u64,
     /// Bounds on what a client may do.
     pub limits: Limits,
     /// The proxies before us.
     pub proxies: Proxies,
     /// Whether each request is given an id; each site's rules say so too.
     pub request_ids: bool,
+    /// Which requests are recorded as traces; none: nobody wants traces.
+    pub traces: Option<TraceRules>,
     /// Where a line for each answer goes, if anywhere.
     pub access: Option<AccessSink>,
     /// Who is told of each answer, and knows what happened; none: nobody.
@@ -41,8 +53,12 @@ pub struct ServerConfig {
     pub server_timing: bool,
     /// Who keeps what is learned about the sites.
     pub notes: Arc<dyn Notes>,
+    /// What the owner decided over what was learned, at run time.
+    pub rulings: Arc<Rulings>,
     /// What visitors are shown who come by TLS; none where nobody does.
     pub tls: Option<Arc<Tls>>,
+    /// What answers requests that are for no site; none: there are none.
+    pub aside: Option<Arc<dyn Aside>>,
     /// Where pages are kept over a restart, if anywhere. It must have been begun with
     /// [`crate::hash_seed`] as its secret.
     pub disk: Option<Disk>,
@@ -66,6 +82,12 @@ pub struct SiteConfig {
     pub rules: Rules,
     /// What one visitor may take.
     pub defence: DefenceRules,
+    /// How new items are marked in its pages.
+    pub mark_new: MarkNewRules,
+    /// What its own code shows that wants help; none: there is none for it.
+    pub app_key: Option<AppKey>,
+    /// The dialect of its own markup, if it has one.
+    pub markup: Option<Arc<Renderer>>,
     /// Whether anything is stored; false makes every request pass, for comparison.
     pub caches: bool,
     /// By which rules pages are shared among strangers; none: only what the law lets be
@@ -75,6 +97,12 @@ pub struct SiteConfig {
     pub purge_token: Option<PurgeToken>,
     /// Where changes of its content are heard of.
     pub changes: Vec<Source>,
+    /// How its app is told of views that it didn't see; none: it isn't.
+    pub views: Option<ViewsRules>,
+    /// Hosts beside its own that parts of its pages may come from.
+    pub part_hosts: Vec<PartHost>,
+    /// Whether it is such a host, whom no visitor reaches.
+    pub(crate) is_elsewhere: bool,
     /// What stands between its app and the MariaDB or MySQL among them, if anything does: that
     /// one is heard by it. Whoever started the app keeps it.
     pub tap: Option<Weak<Tap>>,
@@ -92,10 +120,16 @@ impl SiteConfig {
             origin: Arc::new(origin),
             rules: Rules::default(),
             defence: DefenceRules::default(),
+            mark_new: MarkNewRules::default(),
+            app_key: None,
+            markup: None,
             caches: true,
             strangers: None,
             purge_token: None,
             changes: Vec::new(),
+            views: None,
+            part_hosts: Vec::new(),
+            is_elsewhere: false,
             tap: None,
             changes_rules: FollowRules::default(),
         }
@@ -184,14 +218,18 @@ impl Default for ServerConfig {
         Self {
             sites: Vec::new(),
             memory_bytes: 64 << 20,
+            app_memory_bytes: 8 << 20,
             limits: Limits::default(),
             proxies: Proxies::default(),
             request_ids: false,
+            traces: None,
             access: None,
             observer: None,
             server_timing: false,
             notes: Arc::new(NoNotes),
+            rulings: Arc::default(),
             tls: None,
+            aside: None,
             disk: None,
             complaints: None,
         }

@@ -33,6 +33,7 @@ use crate::pipeline::{self, Errand, Turn};
 use crate::render::{self, Persistence};
 use crate::reply::{Payload, Reply};
 use crate::request_id::RequestId;
+use crate::trace::Trace;
 use crate::tunnel;
 use crate::upload::{self, Need, Pump};
 use crate::watch::Place;
@@ -76,6 +77,8 @@ struct Connection<S> {
     key: Vec<u8>,
     /// What the request in hand is called, where requests have names.
     id: Option<RequestId>,
+    /// The trace that it belongs to, where traces are wanted.
+    trace: Option<Trace>,
     /// How fast the body in hand comes, and how fast the answer is taken.
     incoming: Pace,
     outgoing: Pace,
@@ -186,6 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             output: Vec::new(),
             key: Vec::new(),
             id: None,
+            trace: None,
             incoming: Pace::default(),
             outgoing: Pace::default(),
             line: None,
@@ -303,13 +307,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         let has_body = framing.length != Length::None;
         let peers = self.peers.of_request(&self.server.proxies, &self.head.fields);
+        let aside = self.server.set_aside(&mut self.head, peers);
         self.id = self.server.name_request(self.peers, &mut self.head.fields);
+        self.trace = self.server.begin_trace(self.peers, peers, &self.head);
         self.line =
             self.server.has_log().then(|| Begun::of(&self.head, peers.peer.ip(), self.id, now));
         let limit = self.limits.body_bytes_max;
         let (server, head, key) = (&self.server, &mut self.head, &mut self.key);
-        let turn = match framing.length {
-            Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
+        let turn = match (aside, framing.length) {
+            (Some(reply), _) => Turn::Arrived(reply),
+            (_, Length::Known(bytes)) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
             _ => pipeline::depart(server, head, has_body, now, key, peers),
         };
         match turn {
@@ -331,7 +338,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             // Boxed, so that who rests, or is served from memory, doesn't bear its size.
             Turn::Onward(errand) => {
-                self.watched = self.server.watch(&self.head, now);
+                self.watched = self.server.watch(&self.head, self.trace, now);
                 let whole = Box::pin(self.set_out(errand, framing, peers, persistence)).await;
                 if let Some(watched) = self.watched.take() {
                     watched.end(&self.server, self.body_bytes);
@@ -350,7 +357,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ) -> Result<(), End> {
         let outcome = Outcome::of(&reply);
         let sent = self.send(reply, None, persistence, now).await;
-        self.server.observe(&self.head, now, outcome, self.body_bytes);
+        self.server.observe(&self.head, self.trace, now, outcome, self.body_bytes);
         sent.map(drop)
     }
 
@@ -375,7 +382,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             upload.map(BodyExt::boxed_unsync),
             peers,
             early_sender,
-            self.watched.as_ref().map(|watched| watched.phases()),
+            self.watched.as_ref().map(|watched| watched.taken_along()),
         );
         let is_head = *journey.method() == Method::HEAD;
         let continues = framing.expects_continue;
@@ -512,6 +519,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Payload::Stream { body, length } => {
                 return self.stream(body, length, pump, persistence).await;
             }
+            // It is made a stream of before it comes here.
+            Payload::Sliced(_) => return Err(End::Closed),
             Payload::Tunnel(tunnel) => {
                 self.write_out(&[]).await?;
                 self.output = Vec::new();
@@ -698,7 +707,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let persistence = Persistence { wanted: false, ..Persistence::default() };
         let reply = Reply::unreadable(error);
         // What is there of the head may be another request's.
-        self.head = RequestHead::default();
+        (self.head, self.trace) = (RequestHead::default(), None);
         if self.send_at_once(reply, persistence, now).await.is_ok() {
             self.linger().await;
         }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! {"explain": {"url": "http://example.org/", "cookies": "", "user_agent": ""}}
+//! {"overrule": {"site": "", "act": {"rule": "foreign_cookies"}, "subject": "width", "by": "me"}}
 //! {"purge": {"urls": ["http://example.org/"], "tags": [], "hosts": [], "all": false, "soft": false}}
 //! {"reload": {}}  {"upgrade": {}}  {"hand_over": {}}  {"leave": {}}
 //! {"observed": …}
@@ -40,6 +41,7 @@ use tokio::time::timeout;
 
 use crate::Server;
 use crate::explain::{Line, Question};
+use crate::overrule::OverruleOrder;
 use crate::purge::order::PurgeOrder;
 
 /// Connections at one time.
@@ -58,6 +60,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 enum Asked {
     Explain(Question),
     Purge(PurgeOrder),
+    Overrule(OverruleOrder),
     Reload {},
     Upgrade {},
     HandOver {},
@@ -173,6 +176,10 @@ impl Server {
             Ok(Asked::Explain(question)) => return Answer::Lines(self.explain(&question)).into(),
             Ok(Asked::Purge(order)) => {
                 return self.purge(&order).map_or_else(Answer::Wrong, Answer::Lines).into();
+            }
+            // It waits for the disk, as somebody's word has to last; that is seldom, and short.
+            Ok(Asked::Overrule(order)) => {
+                return self.overrule(&order).map_or_else(Answer::Wrong, Answer::Lines).into();
             }
             Ok(Asked::Observed(question)) => return self.tell_observed(question).into(),
             Ok(Asked::Reload {}) => Wanted::Reload,

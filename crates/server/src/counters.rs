@@ -33,6 +33,8 @@ base::counters! {
         /// Clients of HTTP/3 that were asked to show that their address is theirs, because many
         /// handshakes were under way.
         pub addresses_asked: Counter,
+        /// Packets of HTTP/3 that were dropped because the older process that they are for took none.
+        pub packets_dropped: Counter,
         /// Connections of HTTP/2 and HTTP/3 ended because their clients reset too many streams,
         /// or sent too many frames that ask for nothing.
         pub connections_calmed: Counter,
@@ -58,8 +60,72 @@ base::counters! {
         pub purges: Counter,
         /// Requests to purge whose sender may not.
         pub purges_refused: Counter,
+        /// Early hints that were sent of what Wick knew of a page.
+        pub hints_sent: Counter,
+        /// Links of pages that there was no room for in their hints.
+        pub hints_left_out: Counter,
+        /// How often something that was learned was overruled, or that was taken back.
+        pub overruled: Counter,
+        /// Rulings over what was learned that were refused because there were too many.
+        pub rulings_refused: Counter,
+        /// Addresses that were not tried out because another was.
+        pub try_outs_refused: Counter,
         /// Answers that stayed as they were because too many were being coded, or there was no room.
         pub codings_put_off: Counter,
+        /// What sites' own code asked for over its socket.
+        pub app_requests: Counter,
+        /// Of these, those that showed no site's key.
+        pub app_refused: Counter,
+        /// Texts in markup that were rendered.
+        pub app_texts_rendered: Counter,
+        /// Texts whose HTML was kept.
+        pub app_texts_kept: Counter,
+        /// Blocks of pages that were filled.
+        pub app_blocks_filled: Counter,
+        /// Blocks of pages whose dialect isn't known.
+        pub app_blocks_left: Counter,
+        /// Values of apps that were found.
+        pub app_objects_found: Counter,
+        /// Values of apps that were not.
+        pub app_objects_missed: Counter,
+        /// Pairs of copies for members that were compared.
+        pub alike_compared: Counter,
+        /// Copies for members that were not taken because there was no room for them.
+        pub alike_left_out: Counter,
+        /// Views of pages that apps were told of.
+        pub views_told: Counter,
+        /// Views that an app may not have been told of: its answer didn't come, or there were too
+        /// many pages.
+        pub views_lost: Counter,
+        /// Calls with views that an app didn't take; they are made again.
+        pub view_calls_refused: Counter,
+        /// Pages whose views were counted among the others, because there were too many.
+        pub views_of_others: Counter,
+        /// Slices of large bodies that were written to the disk.
+        pub slices_kept: Counter,
+        /// Slices of large bodies that came and could not be kept: too many were in memory, or the
+        /// disk was too slow or took no more.
+        pub slices_not_kept: Counter,
+        /// Pages that were put together from parts (ESI).
+        pub esi_pages: Counter,
+        /// Pages with more steps, or deeper ones, than are heeded.
+        pub esi_pages_cut: Counter,
+        /// Pages that went out as they were because they are too large.
+        pub esi_pages_too_large: Counter,
+        /// Parts of pages that were asked for.
+        pub esi_parts: Counter,
+        /// Parts that lay in the store.
+        pub esi_parts_at_hand: Counter,
+        /// Parts that were kept for their visitor.
+        pub esi_parts_private: Counter,
+        /// Parts that could have been kept for their visitor, and found no room.
+        pub esi_parts_not_kept: Counter,
+        /// Parts that could not be had.
+        pub esi_parts_failed: Counter,
+        /// Parts left out because their page has too many, or they are too deep.
+        pub esi_parts_left_out: Counter,
+        /// Parts left out because they are on another host.
+        pub esi_parts_elsewhere: Counter,
     } and {
         /// How many answers bore each verdict.
         verdicts: Verdicts,

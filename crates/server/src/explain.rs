@@ -16,6 +16,7 @@ use store::Key;
 use wire::RequestHead;
 use wire::h1::{HeadLimits, read_head};
 
+use crate::overrule;
 use crate::page::{Kind, Page};
 use crate::pipeline::{self, Found, Task};
 use crate::purge::generations::Standing;
@@ -84,7 +85,7 @@ impl Server {
         let now = self.clock.now();
         let bearer = head.clone();
         let reader = pipeline::read_visitor(site, &mut head);
-        let scheme = self.scheme_of(question);
+        let scheme = self.scheme_of(&question.url);
         if scheme == "http" && doorway::redirects(self, &head) {
             say("redirect", "visitors of this host are sent to HTTPS: ask for https://…".into());
             return Verdict::Synthetic(OwnReason::Https);
@@ -99,15 +100,18 @@ impl Server {
         }
         if let Some(strangers) = &site.strangers {
             tell(strangers, &bearer, &reader, now.ticks_ms, &mut say);
+            let ruled = overrule::of_request(self, site, &bearer);
+            ruled.into_iter().for_each(|line| say(line.topic, line.text));
         }
         if let Some(following) = &site.following {
             following.tell(now.ticks_ms, &mut say);
             following.scope.tell(&head.host, &head.target, &mut say);
         }
+        site.alike.tell(&head.host, &head.target, &mut say);
         let key = Key { hash: pipeline::hash(&key_text), text: &key_text };
         say("store", self.stored(site, &head, &key, now, &reader));
-        match pipeline::look(self, site, &head, now, &key, &reader) {
-            Found::Fresh { .. } => Verdict::Hit,
+        match pipeline::look(self, site, &site.rules(), &head, now, &key, &reader) {
+            Found::Fresh { .. } | Found::Ask(Task::Deliver { .. }) => Verdict::Hit,
             Found::StaleButServable { reason, .. } => Verdict::Stale(reason),
             Found::MustNotAsk => Verdict::Failed(FailReason::OnlyIfCached),
             Found::Ask(Task::Pass(reason)) => Verdict::Pass(reason),
@@ -134,8 +138,8 @@ impl Server {
 impl Server {
     /// What the pages for a question lie under. Who has TLS elsewhere, in a proxy before Wick,
     /// asks for https and comes by HTTP.
-    fn scheme_of(&self, question: &Question) -> &'static str {
-        match self.tls.is_some() && question.url.starts_with("https://") {
+    pub(crate) fn scheme_of(&self, url: &str) -> &'static str {
+        match self.tls.is_some() && url.starts_with("https://") {
             true => "https",
             false => "http",
         }
@@ -196,7 +200,7 @@ fn describe(page: &Page, standing: Standing, is_current: bool, now: Now) -> Stri
         (false, _) => format!("stale for {}", show_ms(ttl_ms.unsigned_abs())),
     };
     let (status, age) = (stored.status, age_seconds(&stored.terms, now.ticks_ms));
-    let mut size = show_bytes(stored.body.len() as u64);
+    let mut size = show_bytes(stored.length());
     for coded in stored.coded.made() {
         let bytes = show_bytes(coded.body.len() as u64);
         size.push_str(&format!(", {} {bytes}", coded.coding.as_str()));
@@ -211,6 +215,15 @@ fn show_ms(milliseconds: u64) -> String {
 
 /// The request's head, read as one that comes from a socket.
 fn read(question: &Question, limits: &Limits) -> Result<RequestHead, String> {
+    read_with(question, &[], limits)
+}
+
+/// The same with other fields besides.
+pub(crate) fn read_with(
+    question: &Question,
+    more: &[(&str, &str)],
+    limits: &Limits,
+) -> Result<RequestHead, String> {
     let Question { url, cookies, user_agent } = question;
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     let rest = rest.ok_or("write the whole address, as in http://example.org/page")?;
@@ -218,14 +231,17 @@ fn read(question: &Question, limits: &Limits) -> Result<RequestHead, String> {
     let (host, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let slash = if target.starts_with('/') { "" } else { "/" };
     let mut text = format!("GET {slash}{target} HTTP/1.1\r\nHost: {host}\r\n");
-    for (name, value) in [("Cookie", cookies), ("User-Agent", user_agent)] {
+    let own = [("Cookie", cookies.as_str()), ("User-Agent", user_agent)];
+    let fields = || own.iter().chain(more);
+    for (name, value) in fields() {
         if !value.is_empty() {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
     }
     text.push_str("\r\n");
     // Or a value could bring fields of its own.
-    if [url, cookies, user_agent].iter().any(|text| text.contains(char::is_control)) {
+    let has_control = |text: &str| text.contains(char::is_control);
+    if has_control(url) || fields().any(|(_, value)| has_control(value)) {
         return Err("there is a control character in it".to_owned());
     }
     let limits = HeadLimits {

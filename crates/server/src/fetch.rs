@@ -7,16 +7,22 @@
 //! delivered and not stored. 2. a flight ends on every path, at the latest when it is dropped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Now, task};
+use bytes::Bytes;
 use origin::{Answer, OriginError};
 use policy::strangers::Visitor;
-use policy::{Admission, MissReason, NoStore, PassReason, StaleReason, VaryKey, Verdict};
+use policy::{Admission, MissReason, NoStore, PassReason, StaleReason, Terms, VaryKey, Verdict};
 use store::{Key, Lead};
-use wire::{Fields, Name, ResponseHead};
+use wire::{BodyError, Fields, Name, ResponseHead};
 
 use crate::Server;
+use crate::alike;
 use crate::carry::{self, Admitted, Shared, insert, shared_reply};
+use crate::disk;
+use crate::esi;
+use crate::gather;
 use crate::journey::{Journey, Peers};
 use crate::page::{Page, Stored};
 use crate::pipeline;
@@ -26,9 +32,16 @@ use crate::purge::marks::Marks;
 use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
 use crate::site::Site;
+use crate::slices::begin as slices;
 use crate::strangers::fill::remake;
 use crate::strangers::welcome::{self, Welcome, welcome};
 use crate::strangers::{bind, evidence};
+
+/// How long the head of a page that may be stored is held for the first byte of its body…
+const PATIENCE: Duration = Duration::from_secs(1);
+/// …and where a stored page stands in if none comes. The origin's own limit is shorter, as a
+/// rule.
+const STAND_IN_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the leader of a flight found, for those who wait.
 #[derive(Clone)]
@@ -52,6 +65,12 @@ pub(crate) struct FlightKey {
 impl FlightKey {
     pub(crate) fn key(&self) -> Key<'_> {
         Key { hash: self.hash, text: &self.text }
+    }
+
+    /// The same for something that flies apart.
+    pub(crate) fn of(mut self, what: &[u8]) -> Self {
+        self.text.extend_from_slice(what);
+        Self { hash: pipeline::hash(&self.text), text: self.text }
     }
 }
 
@@ -86,16 +105,26 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
         call.head.fields.remove(Name::AcceptEncoding);
     }
     let request_ticks_ms = journey.now().ticks_ms;
-    let mut answer = match journey.site.ask(&journey.server.clock, call).await {
+    let mut answer = match journey.site.ask(&journey.server, call).await {
         Ok(answer) => answer,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
     note_changes(&journey, &answer.head);
+    if journey.head.method != http::Method::HEAD {
+        answer = match begun(answer, Duration::ZERO).await {
+            Ok(answer) => answer,
+            Err(error) => return Reply::failed(&error, &journey.key),
+        };
+    }
+    if let Err(error) = esi::look_through(&journey.site, &journey.server, &mut answer).await {
+        return Reply::failed(&OriginError::Reset(error.to_string()), &journey.key);
+    }
     if let Some(strangers) = &journey.site.strangers {
         strangers.note_cookies(&answer.head.fields);
         welcome::keep_session_back(&journey, strangers, &mut answer);
         answer = Box::pin(evidence::look_at(&journey, hash, answer)).await;
     }
+    answer = alike::look_at(&journey, hash, answer);
     if reason == PassReason::Remembered {
         let now = journey.now();
         let admission = policy::admit(
@@ -128,6 +157,7 @@ fn with_marker_key<R>(journey: &Journey, hash: u64, use_key: impl FnOnce(&Key<'_
 /// What an answer changes here: what was written isn't there any more, nor what it purges.
 pub(crate) fn note_changes(journey: &Journey, answer: &ResponseHead) {
     sweep_written(journey, answer);
+    esi::note_changes(journey, answer);
     purge::heed(&journey.server, &journey.site, &journey.head, answer);
 }
 
@@ -184,31 +214,12 @@ pub(crate) async fn lead(
         policy::add_validators(&mut call.head.fields, &stored.fields());
     }
     let request_ticks_ms = journey.now().ticks_ms;
-    let answer = match journey.site.ask(&journey.server.clock, call).await {
+    let answer = match journey.site.ask(&journey.server, call).await {
         Ok(answer) => answer,
-        Err(error) => {
-            let served = stale.clone().filter(|page| may_serve_on_error(&journey, page));
-            return match served {
-                Some(page) => serve_on_error(&journey, lead, page, error.status()),
-                None => {
-                    // What must be validated, and can't be, is 504 (RFC 9111 §5.2.2.2).
-                    let must = stored.is_some_and(|stored| stored.terms.must_revalidate);
-                    let status = if must { 504 } else { error.status() };
-                    if error.is_of_the_visitor() {
-                        // Those who wait go again: one of them leads by its own right.
-                        drop(lead);
-                        return Reply::failed(&error, &journey.key);
-                    }
-                    lead.land(Landing::Failed { status, error: error.clone() });
-                    Reply::failed_with(status, &error, &journey.key)
-                }
-            };
-        }
+        Err(error) => return fail(&journey, lead, stale, &error),
     };
-    purge::heed(&journey.server, &journey.site, &journey.head, &answer.head);
-    if let Some(strangers) = &journey.site.strangers {
-        strangers.note_cookies(&answer.head.fields);
-    }
+    esi::note_changes(&journey, &answer.head);
+    note_told(&journey, &answer.head);
     if matches!(answer.head.status, 500 | 502 | 503 | 504)
         && let Some(page) = stale.as_ref().filter(|page| may_serve_on_error(&journey, page))
     {
@@ -216,12 +227,81 @@ pub(crate) async fn lead(
     }
     let fetch = Fetch { hash, request_ticks_ms, began, why };
     match (stored, answer.head.status) {
-        (Some(stored), 304) => {
-            let marks = stale.as_ref().map(|page| &page.marks);
-            freshen(&journey, lead, stored, marks, &answer.head, &fetch)
+        (Some(stored), 304) if !is_confirmed(&journey, stored, &answer.head, &fetch) => {
+            journey.server.remove_if(&Key { hash, text: &journey.key }, |_| true);
+            lead.land(Landing::Uncacheable);
+            pass(journey, hash, PassReason::Uncacheable).await
         }
-        _ => take_in(journey, lead, answer, &fetch, stored.is_some()).await,
+        (Some(stored), 304) => {
+            freshen(&journey, lead, stored, stale.as_deref(), &answer.head, &fetch)
+        }
+        _ => take_in(journey, lead, answer, &fetch, stale).await,
     }
+}
+
+/// What is replied where the origin gave no answer: what was stored, if it may stand in.
+fn fail(
+    journey: &Journey,
+    lead: Lead<Landing>,
+    stale: Option<Arc<Page>>,
+    error: &OriginError,
+) -> Reply {
+    // What must be validated, and can't be, is 504 (RFC 9111 §5.2.2.2).
+    let stored = stale.as_deref().and_then(Page::as_stored);
+    let must = stored.is_some_and(|stored| stored.terms.must_revalidate);
+    if let Some(page) = stale.filter(|page| may_serve_on_error(journey, page)) {
+        return serve_on_error(journey, lead, page, error.status());
+    }
+    if error.is_of_the_visitor() {
+        // Those who wait go again: one of them leads by its own right.
+        drop(lead);
+        return Reply::failed(error, &journey.key);
+    }
+    let status = if must { 504 } else { error.status() };
+    lead.land(Landing::Failed { status, error: error.clone() });
+    Reply::failed_with(status, error, &journey.key)
+}
+
+/// An answer whose body has begun, or will later than anybody waits for. One that breaks off
+/// before its first byte is no answer, whatever its head said.
+async fn begun(mut answer: Answer, patience: Duration) -> Result<Answer, OriginError> {
+    if answer.file.is_some() || matches!(answer.head.status, 204 | 304) {
+        return Ok(answer);
+    }
+    let body = std::mem::replace(&mut answer.body, wire::body::full(Bytes::new()));
+    answer.body =
+        gather::begun(body, answer.length, patience).await.map_err(|error| match error {
+            BodyError::Origin(why) => OriginError::Reset(format!("after its head, {why}")),
+            BodyError::OriginIdle { seconds } => OriginError::FirstByteTimeout { seconds },
+            BodyError::Ours(why) => OriginError::Ours(why),
+            error => OriginError::Client(error),
+        })?;
+    Ok(answer)
+}
+
+/// Takes in what an answer tells beside its page.
+fn note_told(journey: &Journey, head: &ResponseHead) {
+    purge::heed(&journey.server, &journey.site, &journey.head, head);
+    if let Some(strangers) = &journey.site.strangers {
+        strangers.note_cookies(&head.fields);
+    }
+}
+
+/// Whether a 304 leaves a large page as it is: it confirms the very bytes that lie there, and
+/// these may still be kept. Of what lies in memory the origin's word is enough.
+fn is_confirmed(journey: &Journey, stored: &Stored, head: &ResponseHead, fetch: &Fetch) -> bool {
+    if stored.object.is_none() {
+        return true;
+    }
+    let fields = stored.fields();
+    let merged =
+        ResponseHead { status: stored.status, fields: policy::refreshed(&fields, &head.fields) };
+    let (now, rules) = (journey.now(), journey.site.rules());
+    policy::slices::is_confirmed(&fields, &head.fields)
+        && matches!(
+            policy::admit(&journey.head, &merged, fetch.request_ticks_ms, now, &rules),
+            Admission::Store(_)
+        )
 }
 
 /// What is known of a fetch from before it began.
@@ -274,7 +354,7 @@ fn freshen(
     journey: &Journey,
     lead: Lead<Landing>,
     stored: &Stored,
-    older: Option<&Marks>,
+    older: Option<&Page>,
     not_modified: &ResponseHead,
     fetch: &Fetch,
 ) -> Reply {
@@ -296,16 +376,29 @@ fn freshen(
             return Reply::passed(answer, journey, &told);
         }
     };
-    let vary = journey.vary_key(&head.fields);
+    // By which cookies it differs isn't said in what was stored.
+    let by_cookies = older.and_then(Page::vary).filter(|vary| vary.has_cookies());
+    let vary = by_cookies.cloned().or_else(|| journey.vary_key(&head.fields));
     let host = &journey.head.host;
     let marks = match older {
-        Some(older) => Marks::renewed(fetch.began, host, &not_modified.fields, older),
+        Some(older) => Marks::renewed(fetch.began, host, &not_modified.fields, &older.marks),
         None => Marks::of(fetch.began, host, &not_modified.fields),
     };
-    let head = clean(&head, now);
-    let page = Page::stored(head, &journey.key, body, terms, vary, marks, rules.codings);
-    let page = Arc::new(page.with_codings_of(stored));
-    insert(&journey.server, &journey.site, &key, page.clone(), fetch.began);
+    let mut head = clean(&journey.site, &head, now);
+    if stored.template.is_some() {
+        // That it is still good says nothing against its holes.
+        esi::mark(&mut head.fields);
+    }
+    let page = match &stored.object {
+        Some(object) => Page::sliced(head, &journey.key, object.clone(), terms, vary, marks),
+        None => Page::stored(head, &journey.key, body, terms, vary, marks, rules.codings)
+            .with_made_of(stored),
+    };
+    let page = Arc::new(page);
+    let is_stored = insert(&journey.server, &journey.site, &key, page.clone(), fetch.began);
+    if is_stored && stored.object.is_some() {
+        disk::keep(&journey.server, &journey.site, &key, &page, now);
+    }
     let verdict = Verdict::Revalidated;
     lead.land(match terms.answers_waiters() {
         true => Landing::Page { page: page.clone(), verdict },
@@ -320,7 +413,7 @@ async fn take_in(
     lead: Lead<Landing>,
     mut answer: Answer,
     fetch: &Fetch,
-    has_stale: bool,
+    stale: Option<Arc<Page>>,
 ) -> Reply {
     let now = journey.now();
     let site = journey.site.clone();
@@ -329,11 +422,31 @@ async fn take_in(
         Some(_) => Admission::NoStore(NoStore::File),
         None => policy::admit(&journey.head, &answer.head, fetch.request_ticks_ms, now, rules),
     };
-    let too_large = answer.length.is_some_and(|bytes| bytes > object_bytes_max(&journey.server));
+    let mut too_large =
+        answer.length.is_some_and(|bytes| bytes > object_bytes_max(&journey.server));
+    let may_store = matches!(admission, Admission::Store(_)) && !too_large;
+    match esi::take_in(&site, &journey.server, &mut answer, may_store).await {
+        Ok(is_whole) => too_large |= !is_whole,
+        Err(error) => return fail(&journey, lead, stale, &error),
+    }
+    let is_cut = |terms: &Terms| slices::is_cut(&journey, &answer.head, answer.length, terms);
     let terms = match admission {
+        Admission::Store(terms) if too_large && is_cut(&terms) => Ok(terms),
         Admission::Store(_) if too_large => Err(NoStore::TooLarge),
         Admission::Store(terms) => Ok(terms),
         Admission::NoStore(reason) => Err(reason),
+    };
+    // As soon as the head goes out nothing can stand in any more. What is for one visitor may
+    // be a stream of events, whose head is waited for.
+    let may_stand_in = stale.as_ref().is_some_and(|page| may_serve_on_error(&journey, page));
+    let patience = match terms {
+        _ if may_stand_in => STAND_IN_PATIENCE,
+        Ok(_) => PATIENCE,
+        Err(_) => Duration::ZERO,
+    };
+    let mut answer = match begun(answer, patience).await {
+        Ok(answer) => answer,
+        Err(error) => return fail(&journey, lead, stale, &error),
     };
     // What would have to be validated each time is of no use to strangers either.
     let is_of_little_use = terms.is_ok_and(|terms| !terms.answers_waiters());
@@ -353,13 +466,16 @@ async fn take_in(
     };
     match terms {
         Ok(terms) => {
-            let head = clean(&answer.head, now);
-            let vary = journey.vary_key(&head.fields);
+            let head = clean(&journey.site, &answer.head, now);
+            let vary = journey.vary_key(&answer.head.fields);
             let marks = Marks::of(fetch.began, &journey.head.host, &answer.head.fields);
             let admitted = Admitted { head, vary, terms, marks };
+            if too_large {
+                return slices::take_over(journey, lead, admitted, answer, fetch);
+            }
             carry::take_over(journey, lead, admitted, answer, fetch)
         }
-        Err(reason) => let_go(journey, lead, answer, fetch, reason, has_stale).await,
+        Err(reason) => let_go(journey, lead, answer, fetch, reason, stale.is_some()).await,
     }
 }
 
@@ -386,6 +502,7 @@ async fn let_go(
     }
     lead.land(Landing::Uncacheable);
     let answer = Box::pin(evidence::look_at(&journey, fetch.hash, answer)).await;
+    let answer = alike::look_at(&journey, fetch.hash, answer);
     let verdict = Verdict::Miss(fetch.why);
     let told = Told::fetched(verdict, answer.head.status, Some(Err(reason)));
     Reply::passed(answer, &journey, &told)
@@ -395,8 +512,9 @@ async fn let_go(
 const DATE_BYTES: usize = 29;
 
 /// The head as it is stored; one without a date gets that of its arrival (RFC 9110 §6.6.1).
-fn clean(head: &ResponseHead, now: Now) -> ResponseHead {
+pub(crate) fn clean(site: &Site, head: &ResponseHead, now: Now) -> ResponseHead {
     let mut fields = policy::clean_for_store(head);
+    esi::keep_wish(site, head, &mut fields);
     put_date(&mut fields, now);
     ResponseHead { status: head.status, fields }
 }

@@ -1,10 +1,14 @@
 //! A body taken whole, if it is not too large for that.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, stream};
-use http_body::Frame;
+use futures_util::{FutureExt, StreamExt, stream};
+use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use wire::{Body, BodyError};
 
 /// What came of it.
@@ -26,6 +30,69 @@ pub(crate) async fn gather(mut body: Body, bytes_max: usize) -> Result<Gathered,
         }
     }
     Ok(Gathered::Whole(taken.freeze()))
+}
+
+/// A body that has begun, or why it never did: what breaks off before its first byte is no
+/// answer. After `patience` nobody waits for that byte any more, and without any only what
+/// is at hand is looked at.
+pub(crate) async fn begun(
+    mut body: Body,
+    length: Option<u64>,
+    patience: Duration,
+) -> Result<Body, BodyError> {
+    let first = match body.frame().now_or_never() {
+        Some(first) => first,
+        None if patience.is_zero() => return Ok(body),
+        None => match timeout(patience, body.frame()).await {
+            Ok(first) => first,
+            Err(_) => return Ok(body),
+        },
+    };
+    match first {
+        Some(first) => Ok(Begun { first: Some(first?), rest: body }.boxed_unsync()),
+        None if length.is_some_and(|length| length > 0) => {
+            Err(BodyError::Origin("it ended before it began".into()))
+        }
+        None => Ok(wire::body::full(Bytes::new())),
+    }
+}
+
+/// A body whose first frame is here already.
+struct Begun {
+    first: Option<Frame<Bytes>>,
+    rest: Body,
+}
+
+impl http_body::Body for Begun {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let own = self.get_mut();
+        match own.first.take() {
+            Some(first) => Poll::Ready(Some(Ok(first))),
+            None => Pin::new(&mut own.rest).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_none() && self.rest.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let here =
+            self.first.as_ref().and_then(Frame::data_ref).map_or(0, |data| data.len() as u64);
+        let rest = self.rest.size_hint();
+        let mut hint = SizeHint::new();
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(here));
+        }
+        hint.set_lower(rest.lower().saturating_add(here));
+        hint
+    }
 }
 
 /// What was taken of a body, and the rest of it behind.
@@ -90,6 +157,40 @@ mod tests {
         let (mut body, has_ended) =
             peek_end(StreamBody::new(endless).boxed_unsync(), 9, until()).await;
         assert!(!has_ended && body.frame().await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_begun_unless_it_breaks_off_before_its_first_byte() {
+        type Piece = Result<Frame<Bytes>, BodyError>;
+        /// Pieces, the length that was announced, and the whole; none where it never began.
+        type Case = (Vec<Piece>, Option<u64>, Option<&'static [u8]>);
+        let piece = || Ok(Frame::data(Bytes::from("ab")));
+        let broken = || Err(BodyError::Ours("broken".into()));
+        let cases: [Case; 5] = [
+            (vec![piece(), piece()], None, Some(b"abab")),
+            (vec![], Some(0), Some(b"")),
+            (vec![], None, Some(b"")),
+            (vec![], Some(2), None),
+            (vec![broken()], Some(2), None),
+        ];
+        for (pieces, length, expected) in cases {
+            let body = StreamBody::new(stream::iter(pieces)).boxed_unsync();
+            let whole = match begun(body, length, Duration::ZERO).await {
+                Ok(body) => Some(body.collect().await.expect("nothing fails").to_bytes()),
+                Err(_) => None,
+            };
+            assert_eq!(whole.as_deref(), expected);
+        }
+        // What is late is not waited for without patience, nor for longer than that.
+        let second = Duration::from_secs(1);
+        for (patience, is_known) in [(Duration::ZERO, false), (second, false), (3 * second, true)] {
+            let late = stream::once(async move {
+                tokio::time::sleep(2 * second).await;
+                broken()
+            });
+            let body = StreamBody::new(Box::pin(late)).boxed_unsync();
+            assert_eq!(begun(body, None, patience).await.is_err(), is_known, "{patience:?}");
+        }
     }
 
     #[tokio::test]

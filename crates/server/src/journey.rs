@@ -19,11 +19,13 @@ use wire::h1::Length;
 use wire::{Body, Fields, Name, RequestHead, ResponseHead};
 
 use crate::Server;
+use crate::esi::{self, Within};
 use crate::gather::{Gathered, gather};
 use crate::pipeline::Errand;
 use crate::serve_stored::Asked;
 use crate::site::Site;
 use crate::strangers::guests::Reader;
+use crate::trace::Trace;
 
 /// Whether a request has a cookie or an authorization.
 pub(crate) fn bears_credentials(fields: &Fields) -> bool {
@@ -63,6 +65,10 @@ pub(crate) struct Journey {
     early: Option<mpsc::Sender<ResponseHead>>,
     /// Where it is noted what its time goes into, where somebody wants to know.
     pub(crate) phases: Option<Arc<Phases>>,
+    /// What the origin is told of the trace, where traces are wanted.
+    trace: Option<Trace>,
+    /// Where in another answer its own is to stand.
+    pub(crate) within: Option<Arc<Within>>,
 }
 
 impl Journey {
@@ -76,8 +82,9 @@ impl Journey {
         body: Option<Body>,
         peers: Peers,
         early: Option<mpsc::Sender<ResponseHead>>,
-        phases: Option<Arc<Phases>>,
+        taken_along: Option<(Arc<Phases>, Option<Trace>)>,
     ) -> Self {
+        let (phases, trace) = taken_along.unzip();
         let body = Mutex::new(body);
         let (site, reader, fence) = (errand.site.clone(), errand.reader, errand.fence);
         Self {
@@ -93,7 +100,14 @@ impl Journey {
             body,
             early,
             phases,
+            trace: trace.flatten(),
+            within: None,
         }
+    }
+
+    /// The same for a part of another answer.
+    pub(crate) fn within(self, within: Arc<Within>) -> Self {
+        Self { within: Some(within), ..self }
     }
 
     /// Whether the visitor shows who it is. Answers to such requests are often for one
@@ -136,7 +150,14 @@ impl Journey {
             body: Mutex::default(),
             early: None,
             phases: None,
+            trace: server.own_trace(),
+            within: None,
         }
+    }
+
+    /// The same with a visitor who waits for it.
+    pub(crate) fn attended(self) -> Self {
+        Self { is_attended: true, ..self }
     }
 
     /// The whole body of the request; none, and all of it still to be sent, if it is larger
@@ -179,8 +200,10 @@ impl Journey {
 
     /// The request as it is answered from the store.
     pub(crate) fn asked(&self) -> Asked<'_> {
-        let (server, site) = (&self.server, &self.site);
-        Asked { server, site, head: &self.head, key: &self.key, now: self.now() }
+        let (server, site, peers) = (&self.server, &self.site, self.peers);
+        let (head, key, within) = (&self.head, &self.key, self.within.as_ref());
+        let codings = site.rules().codings;
+        Asked { server, site, codings, head, key, now: self.now(), peers, within }
     }
 
     /// Whether the answer may have to be compared: then it must not come in a coding.
@@ -200,14 +223,21 @@ impl Journey {
 
     /// The request as the origin shall see it. The body can be taken only once.
     pub(crate) fn call(&mut self) -> Call {
-        let mut fields = policy::to_origin(&self.head, self.peers.peer.ip(), self.peers.scheme);
+        let mut fields = match self.site.is_elsewhere {
+            true => esi::elsewhere::to_origin(&self.head.fields),
+            false => policy::to_origin(&self.head, self.peers.peer.ip(), self.peers.scheme),
+        };
         if self.site.strangers.is_some() {
             policy::strangers::strip_own_etags(&mut fields);
         }
         restore_tags(&mut fields);
+        if let Some(trace) = &self.trace {
+            trace.put(&mut fields);
+        }
         if self.codes() {
             fields.remove(Name::AcceptEncoding);
         }
+        esi::announce(&self.site, &mut fields);
         let head = RequestHead {
             method: self.head.method.clone(),
             target: self.head.target.clone(),

@@ -1,13 +1,18 @@
 //! What was learned about each site, for the owner who may want to overrule it.
 //!
-//! It is told as it is; the setting that overrules each part is for the reader to know.
+//! It is told as it is, with what was ruled over it ([`crate::overrule`]).
 //! Bounds: [`CLASSES_SHOWN`] classes of each site, and as many kinds of change as
 //! `wick explain` shows.
 
+use std::sync::Arc;
+
+use policy::strangers::Standing;
 use serde::Serialize;
 
 use crate::Server;
+use crate::overrule::{self, Rule, Rulings, ToldRuling};
 use crate::site::Site;
+use crate::strangers::names::KnownCookie;
 
 /// Classes of addresses that are told of each site, those that most is shared of first.
 const CLASSES_SHOWN: usize = 200;
@@ -31,6 +36,8 @@ pub struct Learned {
     pub noise: Vec<String>,
     /// Kinds of change that may be such, which isn't proved.
     pub suspects: Vec<String>,
+    /// What was decided over all that, at run time.
+    pub rulings: Vec<ToldRuling>,
 }
 
 /// A cookie.
@@ -38,8 +45,49 @@ pub struct Learned {
 pub struct LearnedCookie {
     /// Its name.
     pub name: String,
-    /// Whether it is the app's, so that its bearers pass; else it means nothing to the app.
-    pub is_app: bool,
+    /// What it is taken for.
+    pub meaning: Meaning,
+    /// The setting that names it; none: none does.
+    pub setting: Option<&'static str>,
+    /// Whether the app was seen to set it: then it stays the app's.
+    pub is_set: bool,
+}
+
+/// What a cookie is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meaning {
+    /// It is the app's own: its bearers pass.
+    App,
+    /// It means nothing to the app.
+    Foreign,
+    /// Nobody knows: its bearers pass until that is found out.
+    Unknown,
+}
+
+impl From<Standing> for Meaning {
+    fn from(standing: Standing) -> Self {
+        match standing {
+            Standing::App => Self::App,
+            Standing::Foreign => Self::Foreign,
+            Standing::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl LearnedCookie {
+    fn of(known: KnownCookie) -> Self {
+        let setting = known.told.map(|told| match told {
+            Standing::App => Rule::AppCookies.setting(),
+            _ => Rule::ForeignCookies.setting(),
+        });
+        Self {
+            name: String::from_utf8_lossy(&known.name).into_owned(),
+            meaning: known.standing.into(),
+            setting,
+            is_set: known.is_set,
+        }
+    }
 }
 
 /// A class of addresses.
@@ -60,22 +108,21 @@ impl Server {
     #[must_use]
     pub fn learned(&self) -> Vec<Learned> {
         let ticks_ms = self.clock.now().ticks_ms;
-        self.sites().each().into_iter().map(|site| learned(site, ticks_ms)).collect()
+        let sites = self.sites();
+        let learned = |site: &Arc<Site>| learned(site, &self.rulings, ticks_ms);
+        sites.each().into_iter().map(learned).collect()
     }
 }
 
-fn learned(site: &Site, ticks_ms: u64) -> Learned {
+fn learned(site: &Site, rulings: &Rulings, ticks_ms: u64) -> Learned {
     let mut told = Learned {
         name: site.name.clone(),
         origin: site.origin.standing().into_iter().collect(),
+        rulings: overrule::told(rulings, site),
         ..Learned::default()
     };
     if let Some(strangers) = &site.strangers {
-        let cookie = |(name, is_app): (Box<[u8]>, bool)| LearnedCookie {
-            name: String::from_utf8_lossy(&name).into_owned(),
-            is_app,
-        };
-        told.cookies = strangers.names.all().into_iter().map(cookie).collect();
+        told.cookies = strangers.names.all().into_iter().map(LearnedCookie::of).collect();
         let classes = strangers.classes.summary(CLASSES_SHOWN, ticks_ms).into_iter();
         told.classes = classes
             .map(|(class, shared, refusal, writes)| LearnedClass { class, shared, refusal, writes })
@@ -92,7 +139,6 @@ fn learned(site: &Site, ticks_ms: u64) -> Learned {
 mod tests {
     use base::Clock;
     use origin::{FilesOrigin, Origin};
-    use policy::strangers::Standing;
 
     use super::*;
     use crate::{ServerConfig, SiteConfig, StrangerRules};
@@ -112,8 +158,8 @@ mod tests {
         strangers.classes.note_shared("/thread/5", 1);
         let told = server.learned();
         let cookies: Vec<_> =
-            told[0].cookies.iter().map(|one| (one.name.as_str(), one.is_app)).collect();
-        assert_eq!(cookies, [("_ga_x", false), ("sid", true)]);
+            told[0].cookies.iter().map(|one| (one.name.as_str(), one.meaning)).collect();
+        assert_eq!(cookies, [("_ga_x", Meaning::Foreign), ("sid", Meaning::App)]);
         let expected = LearnedClass {
             class: policy::strangers::shape("/thread/5"),
             shared: 1,

@@ -5,6 +5,9 @@
 //! of the stations that the pipeline names.
 
 mod access;
+mod alike;
+mod app;
+mod aside;
 mod carry;
 mod coding;
 mod config;
@@ -13,18 +16,22 @@ mod control;
 mod counters;
 mod defence;
 mod disk;
+mod esi;
 mod explain;
 mod fetch;
 mod following;
 mod gather;
+mod hints;
 mod http2;
 mod http3;
 mod introduction;
 mod journey;
 mod learned;
 mod listener;
+mod mark_new;
 mod notes;
 mod observer;
+mod overrule;
 mod pace;
 mod page;
 mod parts;
@@ -33,15 +40,20 @@ mod purge;
 mod render;
 mod reply;
 mod request_id;
+mod rewriting;
 mod serve_stored;
 mod site;
+mod slices;
 mod socket;
 mod strangers;
 mod streams;
 mod tls;
 mod told;
+mod trace;
+mod try_out;
 mod tunnel;
 mod upload;
+mod views;
 mod watch;
 
 use std::net::SocketAddr;
@@ -52,35 +64,47 @@ use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use base::Clock;
 use store::{Flights, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 pub use access::{AccessLine, AccessSink};
+pub use app::{AppKey, Help};
+pub use aside::Aside;
 pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use control::{Done, Order, Orders, SOCKETS_MAX, Wanted};
 pub use counters::{CodingCounts, Counters};
 pub use defence::{DefenceRules, Rate};
 pub use disk::DiskFound;
+pub use esi::elsewhere::PartHost;
 pub use explain::{Line, Question};
 pub use following::FollowRules;
 #[doc(hidden)]
 pub use following::Omission;
-pub use http3::Http3Listener;
+pub use http3::{HandedOver, Http3Handle, Http3Listener};
 pub use introduction::Proxies;
-pub use learned::{Learned, LearnedClass, LearnedCookie};
+pub use learned::{Learned, LearnedClass, LearnedCookie, Meaning};
 pub use listener::Listener;
+pub use mark_new::MarkNewRules;
 pub use notes::{NoNotes, Note, Notes, StoredNote};
 pub use observer::{Observed, Observer};
+pub use overrule::{Act, OverruleOrder, Rule, Ruling, Rulings, RulingsKeeper, ToldRuling};
 pub use pace::Slowest;
 pub use pipeline::hash_seed;
 pub use purge::order::PurgeOrder;
 pub use purge::purgers::PurgeToken;
 pub use strangers::StrangerRules;
-pub use tls::{Facts, Identity, IdentityError, Served, Shown, Tls};
+pub use tls::{
+    Facts, Identity, IdentityError, Inquiry, Served, Shown, StapleError, StapleLife, Tls,
+};
 pub use told::SiteCounts;
+pub use trace::{Trace, TraceRules};
+pub use try_out::{Beside, Difference, TriedOut, TryOut};
+pub use views::{ViewsRules, ViewsSecret, ViewsTo};
 
+use crate::app::App;
 use crate::coding::press::Press;
 use crate::defence::Crowd;
 use crate::disk::Shelf;
+use crate::esi::private::PrivateParts;
 use crate::fetch::Landing;
 use crate::journey::Peers;
 use crate::page::Page;
@@ -94,6 +118,8 @@ pub struct Server {
     proxies: Proxies,
     /// Whether each request is given an id.
     request_ids: bool,
+    /// Which requests are recorded as traces.
+    traces: Option<TraceRules>,
     sites: ArcSwap<Sites>,
     /// Told when other sites have come.
     sites_changed: Notify,
@@ -101,17 +127,28 @@ pub struct Server {
     /// What is kept on the disk.
     shelf: Option<Shelf>,
     flights: Flights<Landing>,
+    /// What is kept for sites' own code.
+    app: App,
     counters: Counters,
     access: ArcSwapOption<AccessSink>,
+    /// Whether there is one, which every request asks.
+    has_access: AtomicBool,
     observer: Option<Arc<dyn Observer>>,
     server_timing: bool,
     notes: Arc<dyn Notes>,
+    rulings: Arc<Rulings>,
     tls: Option<Arc<Tls>>,
     complaints: Option<Complaints>,
+    /// What answers requests that are for no site.
+    aside: Option<Arc<dyn Aside>>,
     watches: Arc<Watches>,
     press: Press,
+    /// Parts of pages, for one visitor each.
+    private_parts: PrivateParts,
     /// Connections by visitor.
     callers: Arc<Crowd>,
+    /// One address is tried out at a time.
+    try_outs: Arc<Semaphore>,
     closing: AtomicBool,
     /// Whether idle connections may wait for their next request even then.
     leaving: AtomicBool,
@@ -127,25 +164,33 @@ impl Server {
             limits: ArcSwap::from_pointee(config.limits),
             proxies: config.proxies,
             request_ids: config.request_ids,
+            traces: config.traces,
             sites: ArcSwap::from_pointee(Sites::new(
                 config.sites,
                 &config.notes,
+                &config.rulings,
                 config.disk.clone(),
             )),
             shelf: config.disk.map(Shelf::new),
             sites_changed: Notify::new(),
             store: Arc::new(Store::new(memory)),
             flights: Flights::default(),
+            app: App::new(config.app_memory_bytes),
             counters: Counters::default(),
+            has_access: AtomicBool::new(config.access.is_some()),
             access: ArcSwapOption::from_pointee(config.access),
             observer: config.observer,
             server_timing: config.server_timing,
             notes: config.notes,
+            rulings: config.rulings,
             tls: config.tls,
             complaints: config.complaints,
+            aside: config.aside,
             watches: Arc::default(),
             press: Press::default(),
+            private_parts: PrivateParts::default(),
             callers: Arc::default(),
+            try_outs: Arc::new(Semaphore::new(1)),
             closing: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
         })
@@ -169,6 +214,8 @@ impl Server {
     /// on their way end where they began.
     pub fn replace_sites(&self, sites: Vec<SiteConfig>) {
         self.sites.store(Arc::new(self.sites().after(sites, &self.notes)));
+        // Somebody may have ruled while they were made.
+        self.follow_rulings();
         self.sites_changed.notify_one();
     }
 
@@ -180,6 +227,7 @@ impl Server {
 
     /// Tells of answers here from now on.
     pub fn replace_access(&self, access: Option<AccessSink>) {
+        self.has_access.store(access.is_some(), Ordering::Relaxed);
         self.access.store(access.map(Arc::new));
     }
 

@@ -221,8 +221,12 @@ impl Server {
                 _ = tick.tick() => {}
                 () = shutdown.begun() => {}
             }
-            let late = self.watches.sweep(self.clock.now().ticks_ms, false);
+            let ticks_ms = self.clock.now().ticks_ms;
+            let late = self.watches.sweep(ticks_ms, false);
             self.counters.connections_late.add(late as u64);
+            for site in self.sites().all() {
+                site.alike.forget_old(ticks_ms, site.generations.content());
+            }
         }
         self.begin_closing();
         self.drain().await;

@@ -7,13 +7,16 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Now, Phase, Phases};
 use policy::{NoStore, Verdict};
+use tokio::time::Instant;
 use wire::RequestHead;
 
 use crate::Server;
 use crate::reply::Reply;
+use crate::trace::Trace;
 
 /// The field of the W3C's Server Timing.
 pub(crate) const SERVER_TIMING: &str = "server-timing";
@@ -48,8 +51,12 @@ pub struct Observed<'a> {
     pub unstored: Option<NoStore>,
     /// Bytes of the body that went out.
     pub bytes: u64,
+    /// Whether it is HTML.
+    pub is_html: bool,
     /// Where the time went; none for an answer that nobody waited for.
     pub phases: Option<&'a Phases>,
+    /// The trace that it belongs to, where traces are wanted.
+    pub trace: Option<Trace>,
     server: &'a Server,
     start: Now,
 }
@@ -75,19 +82,28 @@ pub(crate) struct Outcome {
     status: u16,
     verdict: Verdict,
     unstored: Option<NoStore>,
+    is_html: bool,
 }
 
 impl Outcome {
     pub(crate) fn of(reply: &Reply) -> Self {
-        Self { status: reply.status(), verdict: reply.verdict, unstored: reply.unstored }
+        let (verdict, unstored) = (reply.verdict, reply.unstored);
+        Self { status: reply.status(), verdict, unstored, is_html: reply.is_html() }
     }
 }
 
 impl Server {
     /// Tells of an answer that nobody waited for.
-    pub(crate) fn observe(&self, head: &RequestHead, start: Now, outcome: Outcome, bytes: u64) {
+    pub(crate) fn observe(
+        &self,
+        head: &RequestHead,
+        trace: Option<Trace>,
+        start: Now,
+        outcome: Outcome,
+        bytes: u64,
+    ) {
         let Some(observer) = &self.observer else { return };
-        let Outcome { status, verdict, unstored } = outcome;
+        let Outcome { status, verdict, unstored, is_html } = outcome;
         observer.answered(&Observed {
             unix_ms: start.unix_ms,
             method: if head.target.is_empty() { "" } else { head.method.as_str() },
@@ -97,26 +113,36 @@ impl Server {
             verdict,
             unstored,
             bytes,
+            is_html,
             phases: None,
+            trace,
             server: self,
             start,
         });
     }
 
     /// Begins to watch a journey, where somebody wants to know of it.
-    pub(crate) fn watch(&self, head: &RequestHead, start: Now) -> Option<Box<Watched>> {
-        if self.observer.is_none() && !self.server_timing {
+    pub(crate) fn watch(
+        &self,
+        head: &RequestHead,
+        trace: Option<Trace>,
+        start: Now,
+    ) -> Option<Box<Watched>> {
+        if self.observer.is_none() && !self.server_timing && trace.is_none() {
             return None;
         }
-        let phases = Arc::new(Phases::default());
-        let now = self.clock.now();
-        phases.add(Phase::LookUp, now.ticks_us.saturating_sub(start.ticks_us));
+        let looked_up_us = self.clock.now().ticks_us.saturating_sub(start.ticks_us);
+        let now = Instant::now();
+        let began = now.checked_sub(Duration::from_micros(looked_up_us)).unwrap_or(now);
+        let phases = Arc::new(Phases::since(began));
+        phases.add(Phase::LookUp, 0, looked_up_us);
         Some(Box::new(Watched {
             method: head.method.clone(),
             host: head.host.clone(),
             path: head.path().to_owned(),
             start,
             phases,
+            trace,
             reply: None,
         }))
     }
@@ -129,14 +155,15 @@ pub(crate) struct Watched {
     path: String,
     start: Now,
     phases: Arc<Phases>,
+    trace: Option<Trace>,
     /// What came of it, and when that was ready.
     reply: Option<(Outcome, Now)>,
 }
 
 impl Watched {
-    /// For the journey to note into.
-    pub(crate) fn phases(&self) -> Arc<Phases> {
-        self.phases.clone()
+    /// What the journey notes into, and the trace that it tells the origin.
+    pub(crate) fn taken_along(&self) -> (Arc<Phases>, Option<Trace>) {
+        (self.phases.clone(), self.trace)
     }
 
     /// The reply is ready.
@@ -151,7 +178,8 @@ impl Watched {
             return;
         };
         let wrote_us = server.clock.now().ticks_us.saturating_sub(ready.ticks_us);
-        self.phases.add(Phase::Write, wrote_us);
+        let ready_us = ready.ticks_us.saturating_sub(self.start.ticks_us);
+        self.phases.add(Phase::Write, ready_us, wrote_us);
         observer.answered(&Observed {
             unix_ms: self.start.unix_ms,
             method: self.method.as_str(),
@@ -161,7 +189,9 @@ impl Watched {
             verdict: outcome.verdict,
             unstored: outcome.unstored,
             bytes,
+            is_html: outcome.is_html,
             phases: Some(&self.phases),
+            trace: self.trace,
             server,
             start: self.start,
         });

@@ -6,20 +6,25 @@
 //! Invariant: the head ends before the fields that differ from hit to hit.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use policy::representation::{may_be_coded, vary_by_coding};
 use policy::scope::Route;
 use policy::{Terms, VaryKey};
 use store::{Resident, allocated_bytes};
-use wire::{Codings, Fields, ResponseHead};
+use transform::esi::Template;
+use wire::{Codings, Fields, Name, ResponseHead};
 
 use crate::coding::coded::{Coded, Slots};
+use crate::esi;
 use crate::pipeline;
 use crate::purge::marks::Marks;
 use crate::render;
 use crate::site::Site;
+use crate::slices::Object;
 use crate::strangers::guests::{Reader, Sharing};
+use crate::views::ViewCount;
 
 /// Of so many milliseconds one counts for all.
 const ASKED_SAMPLE: u32 = 4;
@@ -39,6 +44,8 @@ pub(crate) struct Page {
     pub(crate) marks: Marks,
     /// About how often it was asked for.
     asked: AtomicU32,
+    /// Its views, where the owner wants the app to know; set by the first.
+    views: OnceLock<ViewCount>,
     /// Who finds it with so little time left has a newer one made.
     early_ms: u32,
     /// The number under which it lies on the disk, or 0.
@@ -65,11 +72,20 @@ pub(crate) struct Stored {
     text: Box<[u8]>,
     head_bytes: usize,
     pub(crate) body: Bytes,
+    /// Where the body lies instead, if it is too large for memory.
+    pub(crate) object: Option<Arc<Object>>,
     pub(crate) terms: Terms,
     /// Whether it may be sent in a content coding; its `Vary` says so.
     pub(crate) is_codable: bool,
+    /// Whether it is HTML.
+    pub(crate) is_html: bool,
     /// In those that were made.
     pub(crate) coded: Slots,
+    /// What is told of it to who must wait for a newer one, once somebody had to; empty:
+    /// nothing. It is set within `Store::amend`.
+    pub(crate) hints: OnceLock<Box<[u8]>>,
+    /// What it is put together by, where it has holes; then it isn't codable.
+    pub(crate) template: Option<Arc<Template>>,
     /// Set while somebody fetches a newer one in the background.
     refreshing: AtomicBool,
 }
@@ -86,13 +102,33 @@ impl Page {
         codings: Codings,
     ) -> Self {
         let length = Some(body.len() as u64);
-        let is_codable = !codings.is_empty() && may_be_coded(head.status, &head.fields, length);
+        let template = esi::compiled(head.status, &mut head.fields, &body);
+        let is_codable = template.is_none()
+            && !codings.is_empty()
+            && may_be_coded(head.status, &head.fields, length);
         if is_codable {
             vary_by_coding(&mut head.fields);
         }
-        let text = render::stored_head(&head, body.len());
+        let text = render::stored_head(&head, body.len() as u64);
         let stored = Stored::kept(head.status, &text, key, body, terms, is_codable);
+        let stored = Stored { template, ..stored };
         Self::of(Kind::Stored(stored), vary, marks)
+    }
+
+    /// A page of a cleaned head, whose body lies in slices.
+    pub(crate) fn sliced(
+        mut head: ResponseHead,
+        key: &[u8],
+        object: Arc<Object>,
+        terms: Terms,
+        vary: Option<VaryKey>,
+        marks: Marks,
+    ) -> Self {
+        // So large a page goes out as it is.
+        esi::unmark(&mut head.fields);
+        let text = render::stored_head(&head, object.length);
+        let stored = Stored::kept(head.status, &text, key, Bytes::new(), terms, false);
+        Self::of(Kind::Stored(stored.in_slices(Some(object))), vary, marks)
     }
 
     fn of(kind: Kind, vary: Option<VaryKey>, marks: Marks) -> Self {
@@ -104,6 +140,7 @@ impl Page {
             route: None,
             marks,
             asked: AtomicU32::new(0),
+            views: OnceLock::new(),
             early_ms: 0,
             on_disk: AtomicU64::new(0),
         }
@@ -118,6 +155,8 @@ impl Page {
         marks: Marks,
         early_ms: u32,
     ) -> Self {
+        let template = esi::compiled(stored.status, &mut stored.fields(), &stored.body);
+        let stored = Stored { template, ..stored };
         let page = Self { early_ms, ..Self::of(Kind::Stored(stored), vary, marks) };
         match sharing {
             Some(sharing) => page.shared(sharing, None),
@@ -170,12 +209,19 @@ impl Page {
     }
 
     /// The same page with what was made of an older one that has the same bytes.
-    pub(crate) fn with_codings_of(self, older: &Stored) -> Self {
+    pub(crate) fn with_made_of(self, older: &Stored) -> Self {
         if let Some(own) = self.as_stored().filter(|own| own.is_codable && own.body == older.body) {
             for coded in older.coded.made() {
                 let (coding, effort, body) = (coded.coding, coded.effort, coded.body.clone());
                 own.coded.put(Coded::new(own.status, own.fields(), coding, effort, body).into());
             }
+        }
+        if let (Some(own), Some(hints)) = (self.as_stored(), older.hints.get())
+            && own.body == older.body
+            && own.fields().all(Name::Link).eq(older.fields().all(Name::Link))
+        {
+            // It is new, so nobody else has set them.
+            let _ = own.hints.set(hints.clone());
         }
         self
     }
@@ -202,6 +248,11 @@ impl Page {
         if ticks_ms.is_multiple_of(u64::from(ASKED_SAMPLE)) {
             self.asked.fetch_add(ASKED_SAMPLE, Ordering::Relaxed);
         }
+    }
+
+    /// Its views since the app was last told of them.
+    pub(crate) fn views(&self) -> &ViewCount {
+        self.views.get_or_init(ViewCount::default)
     }
 
     /// About how often it was asked for.
@@ -249,16 +300,31 @@ impl Stored {
     ) -> Self {
         let (mut text, head_bytes) = (head.to_vec(), head.len());
         policy::cache_status::write_key(&mut text, key);
+        let is_html = render::is_html(head);
         Self {
             status,
             text: text.into_boxed_slice(),
             head_bytes,
             body,
+            object: None,
             terms,
             is_codable,
+            is_html,
             coded: Slots::default(),
+            hints: OnceLock::new(),
+            template: None,
             refreshing: AtomicBool::new(false),
         }
+    }
+
+    /// The same, with its body there.
+    pub(crate) fn in_slices(self, object: Option<Arc<Object>>) -> Self {
+        Self { object, ..self }
+    }
+
+    /// How long the body is, wherever it lies.
+    pub(crate) fn length(&self) -> u64 {
+        self.object.as_ref().map_or(self.body.len() as u64, |object| object.length)
     }
 
     /// Status line and fields, without the empty line that ends a head.
@@ -304,7 +370,13 @@ impl Resident for Page {
             allocated_bytes(stored.text.len())
                 + allocated_bytes(stored.body.len())
                 + BYTES_OVERHEAD
+                + stored.object.as_ref().map_or(0, |_| allocated_bytes(size_of::<Object>()))
                 + stored.coded.weight()
+                + stored.hints.get().map_or(0, |text| allocated_bytes(text.len()))
+                + stored.template.as_ref().map_or(0, |template| {
+                    allocated_bytes(size_of::<Template>() + 2 * size_of::<usize>())
+                        + allocated_bytes(template.bytes())
+                })
         });
         own + vary + tastes + route + stored + self.marks.weight()
     }

@@ -17,6 +17,32 @@ use crate::reply::Payload;
 static BOUNDARY: LazyLock<String> =
     LazyLock::new(|| format!("wick-{:016x}", RandomState::new().hash_one("boundary")));
 
+/// What several parts are made of, one behind the other: the text before each part and the part,
+/// and what ends them all. Adapts `fields`.
+pub(crate) fn several<'a>(
+    fields: &mut Fields,
+    ranges: &'a [RangeInclusive<u64>],
+    length: u64,
+) -> Vec<(Bytes, Option<&'a RangeInclusive<u64>>)> {
+    let kind = fields.first(Name::ContentType).map(<[u8]>::to_vec);
+    let boundary = BOUNDARY.as_bytes();
+    let mut all = Vec::with_capacity(ranges.len() + 1);
+    let mut total = 0;
+    for range in ranges {
+        let mut head = Vec::new();
+        range::write_part_head(&mut head, boundary, kind.as_deref(), range, length);
+        total += head.len() as u64 + (range.end() - range.start() + 1);
+        all.push((Bytes::from(head), Some(range)));
+    }
+    let mut end = Vec::new();
+    range::write_parts_end(&mut end, boundary);
+    total += end.len() as u64;
+    all.push((Bytes::from(end), None));
+    fields.set(Name::ContentType, format!("multipart/byteranges; boundary={}", *BOUNDARY));
+    fields.set(Name::ContentLength, total.to_string());
+    all
+}
+
 /// Cuts `selection` out of a body in memory; returns status and payload and adapts `fields`.
 pub(crate) fn of_memory(selection: Selection, fields: &mut Fields, body: &Bytes) -> (u16, Payload) {
     let length = body.len() as u64;
@@ -28,22 +54,11 @@ pub(crate) fn of_memory(selection: Selection, fields: &mut Fields, body: &Bytes)
             (206, Payload::Whole(cut(body, &range)))
         }
         Selection::Several(ranges) => {
-            let kind = fields.first(Name::ContentType).map(<[u8]>::to_vec);
-            let boundary = BOUNDARY.as_bytes();
             let mut parts = Vec::with_capacity(ranges.len() * 2 + 1);
-            for range in &ranges {
-                let mut head = Vec::new();
-                range::write_part_head(&mut head, boundary, kind.as_deref(), range, length);
-                parts.push(Bytes::from(head));
-                parts.push(cut(body, range));
+            for (text, range) in several(fields, &ranges, length) {
+                parts.push(text);
+                parts.extend(range.map(|range| cut(body, range)));
             }
-            let mut end = Vec::new();
-            range::write_parts_end(&mut end, boundary);
-            parts.push(Bytes::from(end));
-            let total: usize = parts.iter().map(Bytes::len).sum();
-            let multipart = format!("multipart/byteranges; boundary={}", *BOUNDARY);
-            fields.set(Name::ContentType, multipart);
-            fields.set(Name::ContentLength, total.to_string());
             (206, Payload::Parts(parts))
         }
     }

@@ -15,27 +15,30 @@ use std::time::Duration;
 
 use base::{Now, Phase};
 use policy::strangers::Visitor;
-use policy::{Judgement, MissReason, PassReason, Plan, Terms, Verdict};
+use policy::{Judgement, MissReason, PassReason, Plan, Rules, Terms, Verdict};
 use store::{Key, Role, Wait};
 use tokio::time::{Instant, sleep_until};
 use wire::{Name, RequestHead};
 
 use crate::Server;
 use crate::disk;
+use crate::esi::Within;
 use crate::fetch::{self, Boarding, Landing};
 use crate::journey::{Journey, Peers, bears_credentials};
 use crate::page::{Kind, Page};
 use crate::purge;
 use crate::purge::generations::Standing;
-use crate::reply::Reply;
-use crate::serve_stored::{self, Asked};
+use crate::reply::{Payload, Reply};
+use crate::serve_stored::{self, Asked, Shown};
 use crate::site::Site;
+use crate::slices;
 use crate::strangers::bind;
 use crate::strangers::guests::Reader;
 use crate::strangers::remake;
 use crate::strangers::tracking;
 use crate::tls::doorway;
 use crate::tunnel;
+use crate::views;
 
 /// How often a request joins another flight after the one it waited for came to nothing for it.
 const FLIGHTS_MAX: usize = 4;
@@ -74,6 +77,8 @@ pub(crate) enum Task {
     Remake(Arc<Page>),
     /// Perhaps not at all: something lies on the disk. What follows if it is of no use.
     Recall(MissReason),
+    /// Not at all: what is wanted lies on the disk, or most of it.
+    Deliver { page: Arc<Page>, shown: Shown },
     /// Not at all: it is a purge, and its body says of what.
     Purge,
 }
@@ -100,11 +105,28 @@ pub(crate) fn depart(
     {
         return Turn::Arrived(Reply::failed(&error, &[]));
     }
+    set_off(server, site, head, has_body, now, key_text, peers, None)
+}
+
+/// The same from where it is known whose request it is: a visitor's, or one for a part of
+/// what a visitor has asked for.
+#[allow(clippy::too_many_arguments, reason = "it is the one place where all of it meets")]
+pub(crate) fn set_off(
+    server: &Arc<Server>,
+    site: &Arc<Site>,
+    head: &mut RequestHead,
+    has_body: bool,
+    now: Now,
+    key_text: &mut Vec<u8>,
+    peers: Peers,
+    within: Option<&Arc<Within>>,
+) -> Turn {
     // Before the look, or what is found may be what a write is about to remove.
     let fence = site.generations.fence();
     let reader = read_visitor(site, head);
     key_text.clear();
-    let ignored = &site.rules().key_ignores_query;
+    let rules = site.rules();
+    let ignored = &rules.key_ignores_query;
     policy::write_key_without(key_text, peers.scheme, &head.host, &head.target, ignored);
     let hash = hash(key_text);
     let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task, reader, fence });
@@ -114,12 +136,13 @@ pub(crate) fn depart(
         Plan::Refuse(reason) => return Turn::Arrived(Reply::refused(reason)),
     }
     let key = Key { hash, text: key_text };
-    let found = match look(server, site, head, now, &key, &reader) {
+    let found = match look(server, site, &rules, head, now, &key, &reader) {
         Found::Ask(Task::Fill(why)) if server.is_on_disk(hash) => return onward(Task::Recall(why)),
         found => found,
     };
-    let asked = Asked { server, site, head, key: key_text, now };
-    match answer(found, &asked, hash, &reader, peers) {
+    let codings = rules.codings;
+    let asked = Asked { server, site, codings, head, key: key_text, now, peers, within };
+    match answer(found, &asked, &rules, hash, &reader) {
         Ok(reply) => Turn::Arrived(reply),
         Err(task) => onward(task),
     }
@@ -129,28 +152,30 @@ pub(crate) fn depart(
 fn answer(
     found: Found,
     asked: &Asked<'_>,
+    rules: &Rules,
     hash: u64,
     reader: &Reader,
-    peers: Peers,
 ) -> Result<Reply, Task> {
-    let Asked { server, site, head, key: key_text, now } = *asked;
+    let Asked { server, site, head, key: key_text, now, peers, .. } = *asked;
     match found {
         Found::Fresh { page, ttl_ms } => {
             page.note_asked(now.ticks_ms);
+            views::note(asked, &page);
             disk::note_hit(server, site, &Key { hash, text: key_text }, &page, now);
-            if site.rules().refresh_early && page.is_due(ttl_ms) {
+            if rules.refresh_early && page.is_due(ttl_ms) {
                 fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
             }
             if page.sharing.as_ref().is_some_and(|sharing| sharing.tells_time) {
                 fetch::begin_early_behind(server, site, head, key_text, peers);
             }
-            let shown = serve_stored::Shown::found(Verdict::Hit, ttl_ms);
-            Ok(serve_stored::reply(page, asked, shown))
+            let shown = Shown::found(Verdict::Hit, ttl_ms);
+            at_hand(page, asked, shown)
         }
         Found::StaleButServable { page, ttl_ms, reason } => {
+            views::note(asked, &page);
             fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
-            let shown = serve_stored::Shown::found(Verdict::Stale(reason), ttl_ms);
-            Ok(serve_stored::reply(page, asked, shown))
+            let shown = Shown::found(Verdict::Stale(reason), ttl_ms);
+            at_hand(page, asked, shown)
         }
         Found::MustNotAsk => Ok(Reply::only_if_cached(key_text)),
         Found::Ask(Task::Fill(_))
@@ -166,6 +191,24 @@ fn answer(
             Err(Task::Pass(PassReason::Head))
         }
         Found::Ask(task) => Err(task),
+    }
+}
+
+/// The reply that a page makes, or the errand to read from the disk what it sends.
+fn at_hand(page: Arc<Page>, asked: &Asked<'_>, shown: Shown) -> Result<Reply, Task> {
+    if page.as_stored().is_none_or(|stored| stored.object.is_none()) {
+        return Ok(serve_stored::reply(page, asked, shown));
+    }
+    let reply = serve_stored::reply(page.clone(), asked, shown);
+    match reply.payload {
+        Payload::Sliced(_)
+            if reply.verdict == Verdict::Miss(MissReason::Partial)
+                && policy::is_only_if_cached(&asked.head.fields) =>
+        {
+            Ok(Reply::only_if_cached(asked.key))
+        }
+        Payload::Sliced(_) => Err(Task::Deliver { page, shown }),
+        _ => Ok(reply),
     }
 }
 
@@ -256,6 +299,7 @@ pub(crate) fn find(
 pub(crate) fn look(
     server: &Server,
     site: &Site,
+    rules: &Rules,
     head: &RequestHead,
     now: Now,
     key: &Key<'_>,
@@ -282,7 +326,7 @@ pub(crate) fn look(
     let is_for_strangers = page.is_for_strangers();
     let judge = |terms: &Terms| match is_for_strangers {
         true => policy::judge_shared(terms, now.ticks_ms),
-        false => policy::judge(terms, &head.fields, now.ticks_ms, &site.rules()),
+        false => policy::judge(terms, &head.fields, now.ticks_ms, rules),
     };
     let judgement = match standing {
         Standing::Softened { since_ticks_ms } => {
@@ -341,10 +385,22 @@ pub(crate) fn read_visitor(site: &Site, head: &mut RequestHead) -> Reader {
 /// The part of the road that waits: for somebody else's fetch, or for the origin.
 pub(crate) async fn travel(journey: Journey, hash: u64, task: Task) -> Reply {
     let site = journey.site.clone();
-    site.defence.dress(go(journey, hash, task).await)
+    // The request once more, for what has to be fetched while its answer is sent.
+    let again = journey.server.slices_shelf().map(|_| {
+        let Journey { server, site, head, key, peers, .. } = &journey;
+        Journey::unattended(server, site, head, key, *peers)
+    });
+    let reply = go(journey, hash, task).await;
+    let is_sliced = matches!(reply.payload, Payload::Sliced(_));
+    let reply = match again.filter(|_| is_sliced) {
+        Some(again) => Box::pin(slices::serve::deliver(again, hash, reply)).await,
+        None => reply,
+    };
+    site.defence.dress(reply)
 }
 
-async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
+/// The same, its answer not yet ready to be sent: it may be one to be read from the disk.
+pub(crate) async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     match task {
         Task::Pass(PassReason::Upgrade) => return Box::pin(tunnel::open(journey)).await,
         Task::Recall(why) => match Box::pin(recalled(&journey, hash, why)).await {
@@ -361,7 +417,8 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     let mut may_hear_what_was = journey.site.generations.is_settling();
     for _ in 0..FLIGHTS_MAX {
         let (stale, why) = match task {
-            Task::Pass(reason) => return fetch::pass(journey, hash, reason).await,
+            Task::Pass(reason) => return pass(journey, hash, reason).await,
+            Task::Deliver { page, shown } => return delivered(&journey, page, shown),
             Task::Purge => return Box::pin(purge::with_body(journey)).await,
             Task::Fill(why) | Task::Recall(why) => (None, why),
             Task::Validate { page, why } => (Some(page), why),
@@ -398,7 +455,7 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
                 return fetch::pass(journey, hash, PassReason::Uncacheable).await;
             }
             Some(landing) => match fetch::board(&journey, landing) {
-                Boarding::Aboard(reply) => return *reply,
+                Boarding::Aboard(reply) => return views::noted(&journey, *reply),
                 Boarding::Alone(reason) => return fetch::pass(journey, hash, reason).await,
                 // It was another variant; now it is known what tells them apart.
                 Boarding::OtherVariant(vary) => {
@@ -411,6 +468,18 @@ async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
         }
     }
     fetch::pass(journey, hash, PassReason::Uncacheable).await
+}
+
+/// Asks the origin for this visitor alone, unless a part may be kept for others as well.
+async fn pass(journey: Journey, hash: u64, reason: PassReason) -> Reply {
+    match reason {
+        PassReason::Range => Box::pin(slices::begin::probe(journey, hash)).await,
+        reason => fetch::pass(journey, hash, reason).await,
+    }
+}
+
+fn delivered(journey: &Journey, page: Arc<Page>, shown: Shown) -> Reply {
+    serve_stored::reply(page, &journey.asked(), shown)
 }
 
 /// What came of the flight that is waited for; or what is shown instead, where strangers have
@@ -426,7 +495,7 @@ async fn landed(
         None => wait.outcome().await,
     };
     if let Some(phases) = &journey.phases {
-        phases.add(Phase::Flight, came.elapsed().as_micros() as u64);
+        phases.add_since(Phase::Flight, came);
     }
     Ok(landing)
 }
@@ -435,12 +504,13 @@ async fn landed(
 async fn recalled(journey: &Journey, hash: u64, why: MissReason) -> Result<Reply, Task> {
     disk::recall(journey, hash).await;
     let (key, now) = (Key { hash, text: &journey.key }, journey.now());
-    let reader = &journey.reader;
-    let found = match look(&journey.server, &journey.site, &journey.head, now, &key, reader) {
+    let Journey { server, site, head, reader, .. } = journey;
+    let rules = site.rules();
+    let found = match look(server, site, &rules, head, now, &key, reader) {
         Found::Ask(Task::Fill(_)) => Found::Ask(Task::Fill(why)),
         found => found,
     };
-    answer(found, &journey.asked(), hash, reader, journey.peers)
+    answer(found, &journey.asked(), &rules, hash, reader)
 }
 
 /// What has to do with sessions that Wick begins: a stranger's write, and requests from
@@ -449,7 +519,7 @@ async fn recalled(journey: &Journey, hash: u64, why: MissReason) -> Result<Reply
 async fn with_session(journey: Journey, hash: u64, task: &Task) -> Result<Reply, Box<Journey>> {
     let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
     match (journey.reader.visitor, task) {
-        (_, Task::Purge) => Err(Box::new(journey)),
+        (_, Task::Purge | Task::Deliver { .. }) => Err(Box::new(journey)),
         (Visitor::Holder, _) => Box::pin(bind::of_holder(journey)).await,
         (Visitor::Stranger, Task::Pass(PassReason::Method)) if is_unsafe(&journey.head.method) => {
             Ok(Box::pin(bind::write(journey, hash, PassReason::Method)).await)
@@ -473,10 +543,10 @@ fn is_unsafe(method: &http::Method) -> bool {
 /// A second look for one who was about to lead, in case the page has come meanwhile.
 fn look_again(journey: &Journey, hash: u64) -> Option<Reply> {
     let key = Key { hash, text: &journey.key };
-    let now = journey.now();
-    match look(&journey.server, &journey.site, &journey.head, now, &key, &journey.reader) {
+    let Journey { server, site, head, reader, .. } = journey;
+    match look(server, site, &site.rules(), head, journey.now(), &key, reader) {
         Found::Fresh { page, ttl_ms } => {
-            let shown = serve_stored::Shown::found(Verdict::Collapsed, ttl_ms);
+            let shown = Shown::found(Verdict::Collapsed, ttl_ms);
             Some(serve_stored::reply(page, &journey.asked(), shown))
         }
         _ => None,

@@ -4,6 +4,7 @@
 //! `Connection` are written anew.
 
 use base::Now;
+use policy::media_type::essence;
 use policy::{cache_status, digits};
 use wire::{Name, ResponseHead, Version};
 
@@ -84,16 +85,34 @@ pub(crate) fn add_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
 }
 
 /// A head as it is stored: without the empty line, with the length of its body.
-pub(crate) fn stored_head(head: &ResponseHead, body_bytes: usize) -> Vec<u8> {
+pub(crate) fn stored_head(head: &ResponseHead, body_bytes: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(head.fields.bytes() + 256);
     status_line(&mut out, head.status);
     head.fields.render(&mut out);
     if bears_length(head.status) {
         out.extend_from_slice(b"content-length: ");
-        digits::push(&mut out, body_bytes as u64);
+        digits::push(&mut out, body_bytes);
         out.extend_from_slice(b"\r\n");
     }
     out
+}
+
+/// Whether a head as it is stored is one of HTML.
+pub(crate) fn is_html(head: &[u8]) -> bool {
+    const NAME: &[u8] = b"content-type:";
+    let lines = head.split(|&byte| byte == b'\n');
+    let value = |line: &[u8]| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        name.eq_ignore_ascii_case(NAME).then(|| is_html_type(value))
+    };
+    lines.filter_map(value).next().unwrap_or(false)
+}
+
+/// Whether a `Content-Type` is that of HTML.
+pub(crate) fn is_html_type(value: &[u8]) -> bool {
+    let essence = essence(value);
+    let is = |known: &[u8]| essence.eq_ignore_ascii_case(known);
+    is(b"text/html") || is(b"application/xhtml+xml")
 }
 
 /// Whether an answer with this status tells how long its body is (RFC 9110 §8.6).
@@ -164,6 +183,20 @@ mod tests {
             chunk_size(&mut chunk, value);
             assert_eq!(out, decimal.as_bytes());
             assert_eq!(chunk, format!("{hex}\r\n").into_bytes());
+        }
+    }
+
+    #[test]
+    fn html_is_told_by_its_type_alone() {
+        for (head, expected) in [
+            ("HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\n", true),
+            ("HTTP/1.1 200 OK\r\nx: 1\r\nContent-Type:TEXT/HTML\r\n", true),
+            ("HTTP/1.1 200 OK\r\ncontent-type: application/xhtml+xml\r\n", true),
+            ("HTTP/1.1 200 OK\r\ncontent-type: text/htmlx\r\n", false),
+            ("HTTP/1.1 200 OK\r\nx-content-type: text/html\r\n", false),
+            ("HTTP/1.1 200 OK\r\n", false),
+        ] {
+            assert_eq!(is_html(head.as_bytes()), expected, "{head}");
         }
     }
 

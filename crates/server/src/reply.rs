@@ -20,7 +20,8 @@ use crate::coding::passing;
 use crate::journey::Journey;
 use crate::observer::Outcome;
 use crate::page::Page;
-use crate::{parts, render};
+use crate::slices::serve::Wanted;
+use crate::{esi, parts, render};
 
 /// An answer with the reason for it.
 pub(crate) struct Reply {
@@ -63,6 +64,8 @@ pub(crate) enum Payload {
         /// Bytes promised by `Content-Length`, if any were.
         length: Option<u64>,
     },
+    /// Bytes of a large page; [`crate::slices::serve::deliver`] makes a stream of it.
+    Sliced(Box<Wanted>),
     /// None, and no HTTP from here on.
     Tunnel(Box<Tunnel>),
 }
@@ -75,6 +78,7 @@ impl Payload {
             Self::Whole(bytes) => Some(bytes.len() as u64),
             Self::Parts(parts) => Some(parts.iter().map(|part| part.len() as u64).sum()),
             Self::Stream { length, .. } => *length,
+            Self::Sliced(wanted) => Some(wanted.length()),
             Self::Tunnel(_) => None,
         }
     }
@@ -172,10 +176,16 @@ impl Reply {
             Some(0) => Payload::None,
             length => Payload::Stream { body, length },
         };
+        esi::tell_leave(journey, &head);
+        if esi::is_wanted(&journey.site, &head) {
+            payload = esi::passed(journey, status, &mut fields, payload);
+            return Self::ready(status, fields, payload, is_head, told, key);
+        }
+        esi::keep_for_others(&journey.site, &mut fields);
         if !is_head {
             set_length(&mut fields, status, length);
         }
-        let mut wanted = passing::wanted(journey, status, &mut fields);
+        let mut wanted = passing::wanted(&journey.site, request, status, &mut fields);
         if is_reading && status == 200 {
             let beside = file.as_ref().and_then(|it| passing::file_beside(it, wanted, &mut fields));
             if let Some(beside) = beside {
@@ -210,7 +220,7 @@ impl Reply {
             _ if kept.is_some() => payload = kept.map_or(Payload::None, Payload::Whole),
             304 => mark_as_asked(&request.fields, &mut fields),
             206 | 416 => {}
-            _ => payload = passing::encode(journey, wanted, &mut fields, payload),
+            _ => payload = passing::encode(&journey.server, request, wanted, &mut fields, payload),
         }
         Self::ready(status, fields, payload, is_head, told, key)
     }
@@ -241,13 +251,13 @@ impl Reply {
         let (mut status, mut fields) = (head.status, head.fields.clone());
         let mut payload = Payload::Stream { body, length };
         set_length(&mut fields, status, length);
-        let wanted = passing::wanted(journey, status, &mut fields);
+        let wanted = passing::wanted(&journey.site, request, status, &mut fields);
         if policy::evaluate(&request.fields, status, &fields) == Conditional::NotModified {
             fields = policy::not_modified_fields(&fields);
             mark_as_asked(&request.fields, &mut fields);
             (status, payload) = (304, Payload::None);
         } else if told.verdict != Verdict::Collapsed {
-            payload = passing::encode(journey, wanted, &mut fields, payload);
+            payload = passing::encode(&journey.server, request, wanted, &mut fields, payload);
         }
         fields.set(Name::Age, age_seconds.to_string());
         Self::ready(status, fields, payload, request.method == Method::HEAD, told, key)
@@ -267,6 +277,11 @@ impl Reply {
         let head = Head::Ready(ResponseHead { status, fields });
         let unstored = told.stored.and_then(Result::err);
         Self { verdict: told.verdict, unstored, head, payload }
+    }
+
+    /// What something else than a site says.
+    pub(crate) fn aside(text: Bytes) -> Self {
+        Self::written(200, Verdict::Synthetic(OwnReason::Tracker), "text/plain", text, &[])
     }
 
     /// A line of JSON for a program that asked the cache itself.
@@ -315,6 +330,16 @@ impl Reply {
         }
     }
 
+    /// Whether it is HTML.
+    pub(crate) fn is_html(&self) -> bool {
+        match &self.head {
+            Head::Stored { page, .. } => page.as_stored().is_some_and(|stored| stored.is_html),
+            Head::Ready(ready) => {
+                ready.fields.first(Name::ContentType).is_some_and(render::is_html_type)
+            }
+        }
+    }
+
     /// The same answer to HEAD: fields as for GET, no body.
     pub(crate) fn without_body(self) -> Self {
         Self { payload: Payload::None, ..self }
@@ -342,12 +367,20 @@ impl Told {
 
     /// Appends our member; those of caches nearer to the origin stay before it (RFC 9211 §2).
     pub(crate) fn write(&self, fields: &mut Fields, key: &[u8]) {
+        self.write_parts(fields, key, 0);
+    }
+
+    /// The same for an answer that was put together from so many parts.
+    pub(crate) fn write_parts(&self, fields: &mut Fields, key: &[u8], parts: usize) {
         let mut text = Vec::with_capacity(128);
         cache_status::write(&mut text, self.verdict, self.ttl_seconds, self.origin_status);
         match self.stored {
             Some(Ok(())) => cache_status::write_stored(&mut text),
             Some(Err(reason)) => cache_status::write_not_stored(&mut text, reason),
             None => {}
+        }
+        if parts > 0 {
+            cache_status::write_parts(&mut text, parts as u64);
         }
         if !key.is_empty() {
             cache_status::write_key(&mut text, key);

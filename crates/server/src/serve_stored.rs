@@ -7,24 +7,32 @@ use base::Now;
 use http::Method;
 use policy::representation::mark_as_asked;
 use policy::{Conditional, Selection, Verdict};
-use wire::{Fields, Name, RequestHead, ResponseHead};
+use wire::{Codings, Fields, Name, RequestHead, ResponseHead};
 
 use crate::Server;
 use crate::coding::pick::pick;
+use crate::esi::{self, Within};
+use crate::journey::Peers;
 use crate::page::{Page, Stored};
 use crate::parts;
 use crate::reply::{Head, Payload, Reply, Told};
 use crate::site::Site;
+use crate::slices;
 
 /// Who asks for a stored page, and how.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) server: &'a Arc<Server>,
     pub(crate) site: &'a Arc<Site>,
+    /// Those that the site's pages may go in.
+    pub(crate) codings: Codings,
     pub(crate) head: &'a RequestHead,
     /// What the page lies under.
     pub(crate) key: &'a [u8],
     pub(crate) now: Now,
+    pub(crate) peers: Peers,
+    /// Where in another answer it is to stand.
+    pub(crate) within: Option<&'a Arc<Within>>,
 }
 
 /// How a stored page came to be served.
@@ -49,6 +57,16 @@ impl Shown {
 /// The reply to a request that selects `page`.
 pub(crate) fn reply(page: Arc<Page>, asked: &Asked<'_>, shown: Shown) -> Reply {
     let Asked { head: request, now, .. } = *asked;
+    if let Some(stored) = page.as_stored()
+        && let Some(object) = &stored.object
+    {
+        return slices::serve::reply(&page, stored, object, asked, shown);
+    }
+    if let Some(stored) = page.as_stored()
+        && let Some(template) = &stored.template
+    {
+        return esi::stored(stored, page.is_for_strangers(), template, asked, shown);
+    }
     if is_special(&request.fields)
         && let Some(stored) = page.as_stored()
         && let Some(reply) = special(stored, asked, shown)

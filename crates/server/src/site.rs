@@ -10,20 +10,27 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, Guard};
 use changes::{Source, Tap};
+use markup::Renderer;
 use origin::Origin;
 use policy::Rules;
 use policy::purge::Mode;
 use store::disk::Disk;
 
+use crate::alike::Alike;
+use crate::app::AppKey;
 use crate::config::SiteConfig;
 use crate::defence::Defence;
 use crate::disk::past::{Event, Ledger, Pasts};
+use crate::esi::elsewhere::{Elsewhere, PartHost};
 use crate::following::{FollowRules, Following};
+use crate::mark_new::{MarkNew, MarkNewRules};
 use crate::notes::Notes;
+use crate::overrule::Rulings;
 use crate::pipeline;
 use crate::purge::generations::Generations;
 use crate::purge::purgers::Purgers;
 use crate::strangers::{Keeping, StrangerRules, Strangers};
+use crate::views::Views;
 
 /// One site at work.
 pub(crate) struct Site {
@@ -39,8 +46,22 @@ pub(crate) struct Site {
     pub(crate) following: Option<Arc<Following>>,
     /// What stands before its MariaDB or MySQL, if anything does.
     pub(crate) tap: Option<Weak<Tap>>,
+    /// What is known of pages for those who have a session.
+    pub(crate) alike: Alike,
+    /// Hosts that parts of its pages may come from as well.
+    pub(crate) elsewhere: Vec<Elsewhere>,
+    /// Whether it is such a host.
+    pub(crate) is_elsewhere: bool,
+    /// How often its pages were viewed.
+    pub(crate) views: Arc<Views>,
     /// What one visitor may take.
     pub(crate) defence: Defence,
+    /// What is put into its pages, so that new items are marked.
+    pub(crate) mark_new: MarkNew,
+    /// What its own code shows.
+    app_key: Option<AppKey>,
+    /// The dialect of its own markup, if it has one.
+    pub(crate) markup: Option<Arc<Renderer>>,
     rules: ArcSwap<Rules>,
     purgers: ArcSwap<Purgers>,
     /// What it was made of, besides.
@@ -53,14 +74,15 @@ struct MadeOf {
     strangers: Option<StrangerRules>,
     sources: Vec<Source>,
     changes_rules: FollowRules,
+    mark_new: MarkNewRules,
 }
 
 impl MadeOf {
-    /// The rules about strangers, for comparison with those of another run.
+    /// The rules about who is given what pages, for comparison with those of another run.
     fn rules_in_a_number(&self) -> u64 {
         // What copies may take says nothing about who is given what.
         let rules = self.strangers.clone().map(|rules| StrangerRules { copies_bytes: 0, ..rules });
-        pipeline::hash(format!("{rules:?}").as_bytes())
+        pipeline::hash(format!("{rules:?}{:?}", self.mark_new).as_bytes())
     }
 }
 
@@ -68,6 +90,11 @@ impl Site {
     /// The owner's decisions about caching, as they are now.
     pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
         self.rules.load()
+    }
+
+    /// Whether its own code shows this key.
+    pub(crate) fn is_app(&self, key: &[u8]) -> bool {
+        self.app_key.as_ref().is_some_and(|own| own.is(key))
     }
 
     /// Who may purge, as it is now.
@@ -84,6 +111,8 @@ pub(crate) struct Sites {
     number: u64,
     /// Where they are kept over a restart.
     disk: Option<Disk>,
+    /// What was decided about them at run time.
+    rulings: Arc<Rulings>,
 }
 
 /// Between the generations of sites that came new by one change of the settings and those by
@@ -95,24 +124,25 @@ impl Sites {
     pub(crate) fn new(
         configs: Vec<SiteConfig>,
         notes: &Arc<dyn Notes>,
+        rulings: &Arc<Rulings>,
         disk: Option<Disk>,
     ) -> Self {
-        Self::made(configs, notes, None, disk)
+        Self::made(configs, notes, None, (rulings.clone(), disk))
     }
 
     /// The sites after these.
     pub(crate) fn after(&self, configs: Vec<SiteConfig>, notes: &Arc<dyn Notes>) -> Self {
-        Self::made(configs, notes, Some(self), self.disk.clone())
+        Self::made(configs, notes, Some(self), (self.rulings.clone(), self.disk.clone()))
     }
 
     fn made(
         configs: Vec<SiteConfig>,
         notes: &Arc<dyn Notes>,
         before: Option<&Self>,
-        disk: Option<Disk>,
+        (rulings, disk): (Arc<Rulings>, Option<Disk>),
     ) -> Self {
         let number = before.map_or(0, |before| before.number + 1);
-        let mut sites = Self { named: HashMap::new(), any: None, number, disk };
+        let mut sites = Self { named: HashMap::new(), any: None, number, disk, rulings };
         for config in configs {
             let hosts = config.hosts.clone();
             let old = before.and_then(|before| before.called(&config.name));
@@ -120,12 +150,16 @@ impl Sites {
                 Some(old) if old.is_made_of(&config) => {
                     old.rules.store(Arc::new(config.rules));
                     old.defence.follow(config.defence);
+                    old.views.follow(config.views.filter(|_| config.caches));
                     if !old.purgers().is_of(config.purge_token.as_ref()) {
                         old.purgers.store(Arc::new(Purgers::new(config.purge_token)));
                     }
                     old.clone()
                 }
-                old => Arc::new(Site::new(config, notes, old, number, sites.disk.as_ref())),
+                old => {
+                    let keeping = Keeping::new(notes.clone(), &sites.rulings, &config.name);
+                    Arc::new(Site::new(config, keeping, old, number, sites.disk.as_ref()))
+                }
             };
             if hosts.is_empty() {
                 sites.any.get_or_insert_with(|| site.clone());
@@ -184,25 +218,28 @@ impl Sites {
 impl Site {
     fn new(
         config: SiteConfig,
-        notes: &Arc<dyn Notes>,
+        keeping: Keeping,
         before: Option<&Arc<Self>>,
         number: u64,
         disk: Option<&Disk>,
     ) -> Self {
-        let keeping = Keeping::new(notes.clone(), config.name.clone());
         let caches = config.caches;
+        let elsewhere = Self::elsewhere(&config, &keeping, number);
         let made_of = MadeOf {
             strangers: config.strangers.filter(|_| caches),
             sources: if caches { config.changes } else { Vec::new() },
             changes_rules: config.changes_rules,
+            mark_new: config.mark_new,
         };
         if let Some(before) = before {
             before.note_all();
-            if before.made_of.strangers != made_of.strangers {
-                // Who is given what was decided by other rules.
+            if before.made_of.rules_in_a_number() != made_of.rules_in_a_number() {
+                // Who is given what was decided by other rules, or pages bear what is old.
                 before.generations.purge_all(Mode::Hard);
             }
         }
+        let views = before.map_or_else(Arc::default, |before| before.views.clone());
+        views.follow(config.views.clone().filter(|_| caches));
         let learned = if caches { keeping.load() } else { Vec::new() };
         let kept = before.filter(|before| before.made_of.strangers == made_of.strangers);
         let strangers = match (kept, &made_of.strangers) {
@@ -229,11 +266,33 @@ impl Site {
             generations,
             following: Following::new(sources, rules, keeping, &learned),
             tap: config.tap,
+            alike: Alike::default(),
+            elsewhere,
+            is_elsewhere: config.is_elsewhere,
+            views,
             defence: Defence::new(config.defence),
+            mark_new: MarkNew::new(&made_of.mark_new),
+            app_key: config.app_key,
+            markup: config.markup,
             rules: ArcSwap::from_pointee(config.rules),
             purgers: ArcSwap::from_pointee(Purgers::new(config.purge_token)),
             made_of,
         }
+    }
+
+    /// The hosts that parts of its pages may come from.
+    fn elsewhere(config: &SiteConfig, keeping: &Keeping, number: u64) -> Vec<Elsewhere> {
+        let site = |host: &PartHost| {
+            Arc::new(Self::new(host.as_site(&config.name), keeping.clone(), None, number, None))
+        };
+        let hosts = config.part_hosts.iter();
+        hosts
+            .map(|host| Elsewhere {
+                is_tls: host.is_tls,
+                authority: host.authority.clone(),
+                site: site(host),
+            })
+            .collect()
     }
 
     /// What a site that comes new counts by.
@@ -258,6 +317,7 @@ impl Site {
             (Some(own), Some(other)) => Weak::ptr_eq(own, other),
             (own, other) => own.is_none() && other.is_none(),
         };
+        let dialect = |markup: &Option<Arc<Renderer>>| markup.as_ref().map(|it| it.key(b""));
         let (strangers, sources) = match config.caches {
             true => (config.strangers.as_ref(), config.changes.as_slice()),
             false => (None, &[][..]),
@@ -265,9 +325,12 @@ impl Site {
         Arc::ptr_eq(&self.origin, &config.origin)
             && self.caches == config.caches
             && same_tap
+            && self.app_key == config.app_key
+            && dialect(&self.markup) == dialect(&config.markup)
             && self.made_of.strangers.as_ref() == strangers
             && self.made_of.sources == sources
             && self.made_of.changes_rules == config.changes_rules
+            && self.made_of.mark_new == config.mark_new
     }
 
     /// Hands what is worth knowing to whoever keeps notes.
@@ -304,7 +367,7 @@ mod tests {
         let first = config("one", "a.test");
         let mut second = first.clone();
         change(&mut second);
-        let sites = Sites::new(vec![first], &notes(), None);
+        let sites = Sites::new(vec![first], &notes(), &Arc::default(), None);
         let before = sites.find("a.test").expect("a site").clone();
         before.generations.note_write();
         let after = sites.after(vec![second], &notes());

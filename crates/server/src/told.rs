@@ -34,6 +34,12 @@ impl Server {
         self.sites().each().into_iter().map(|site| counts(site)).collect()
     }
 
+    /// Whether answers of any site are sent in content codings.
+    #[must_use]
+    pub fn codes(&self) -> bool {
+        self.sites().each().iter().any(|site| !site.rules().codings.is_empty())
+    }
+
     /// How often each limit of the memory tier was felt.
     #[must_use]
     pub fn memory_counts(&self) -> store::Counts {

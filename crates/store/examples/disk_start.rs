@@ -47,6 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             floor: 0,
             fingerprint: 0,
             bytes: bytes + 4096,
+            is_bulk: false,
+            done: None,
             write: Box::new(move |out| out.resize(out.len() + bytes, b'x')),
         };
         while !disk.put(put(disk.next_sequence())) {

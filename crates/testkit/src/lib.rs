@@ -12,6 +12,7 @@ mod database;
 pub mod dates;
 mod files;
 pub mod filler;
+mod house;
 pub mod message;
 pub mod parse;
 pub mod play;

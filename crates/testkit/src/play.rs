@@ -113,7 +113,7 @@ async fn play(
 ) -> Result<(), Failure> {
     let mut clients = BTreeMap::new();
     for step in &scene.steps {
-        let result = take_step(world, origin, subject, &mut clients, step).await;
+        let result = take_step(scene, world, origin, subject, &mut clients, step).await;
         // What went wrong at the origin is nearer to the cause than what a client saw of it.
         if let Some(mut failure) = origin.failure() {
             if failure.at == Position::default() {
@@ -137,6 +137,7 @@ async fn play(
 }
 
 async fn take_step(
+    scene: &Scene,
     world: &World,
     origin: &SimulatedOrigin,
     subject: &Subject,
@@ -172,6 +173,12 @@ async fn take_step(
             world.settle().await;
         }
         Deed::Settle => world.settle().await,
+        Deed::Restart => {
+            world.settle().await;
+            world.tell("wick", "stops, and begins anew");
+            subject.restart(scene, world, origin, step.at).await?;
+            world.settle().await;
+        }
         Deed::Act { who, act, expected } => {
             // `ann2` is another connection of ann's.
             let person = who.trim_end_matches(|c: char| c.is_ascii_digit());

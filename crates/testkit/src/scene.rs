@@ -34,6 +34,12 @@ impl Scene {
         })
     }
 
+    /// Whether Wick is begun anew in it.
+    #[must_use]
+    pub fn has_restarts(&self) -> bool {
+        self.steps.iter().any(|step| step.deed == Deed::Restart)
+    }
+
     /// How long it waits in all.
     #[must_use]
     pub fn waits(&self) -> Duration {
@@ -102,6 +108,8 @@ pub enum Deed {
     Open(String),
     /// Everything that can happen without time passing happens.
     Settle,
+    /// Wick stops, and another begins with what was on its disk.
+    Restart,
 }
 
 /// What a client does.

@@ -1,21 +1,22 @@
 //! What a scene is played to: a Wick in this process, or any running server.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::amount::{parse_bytes, parse_duration, parse_rate};
 use base::network::Network;
-use base::{Shutdown, task};
 use changes::Source;
 use origin::{Dial, HttpOptions, HttpOrigin, Origin};
 use policy::claims::TrustedField;
-use server::{DefenceRules, PurgeToken, Rate, Server, ServerConfig, SiteConfig, StrangerRules};
+use policy::surrogate::Esi;
+use server::{DefenceRules, PurgeToken, Rate, ServerConfig, SiteConfig, StrangerRules};
 use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
 use wire::{Coding, Codings};
 
+use crate::house::{House, Kept};
 use crate::scene::{Position, Scene, Setting};
 use crate::simulated_origin::SimulatedOrigin;
 use crate::story::Failure;
@@ -28,7 +29,7 @@ const NEVER_COMPARED_AGAIN: u32 = 1_000_000;
 /// What clients connect to.
 pub(crate) enum Subject {
     /// A Wick in this process.
-    InHouse(Arc<Server>),
+    InHouse(Box<House>),
     /// A server at this address.
     Running(String),
 }
@@ -42,65 +43,89 @@ impl Subject {
         world: &World,
         simulated: &SimulatedOrigin,
     ) -> Result<Self, Failure> {
-        let mut options = HttpOptions::default();
-        let dial = Dial::Memory(memory_dial(simulated.clone()));
-        for setting in &scene.settings {
-            set_origin(&mut options, setting)?;
-        }
-        let mut site = SiteConfig::new(Origin::Http(HttpOrigin::new(dial, options)));
-        // Nothing is left to dice.
-        site.rules.refresh_early = false;
-        let mut config = ServerConfig::default();
-        for setting in &scene.settings {
-            set(&mut site, &mut config, setting)?;
-        }
+        let mut config = configured(scene, simulated)?;
+        let disk = scene.settings.iter().find(|setting| setting.name == "disk");
+        let kept = disk.map(|setting| Ok((setting, bytes(setting)?))).transpose()?;
+        let kept =
+            kept.map(|(setting, bytes)| Kept::new(bytes).map_err(|error| lost(setting.at, &error)));
         let feed = simulated.database().take_feed().filter(|_| scene.has_changes());
+        let name = config.sites[0].name.clone();
         if feed.is_some() {
             // Never opened: the feed is made here.
-            site.changes.push(Source::Other("told".to_owned()));
+            config.sites[0].changes.push(Source::Other("told".to_owned()));
         }
-        let name = site.name.clone();
-        config.sites.push(site);
-        let server = Server::new(config, world.clock.clone());
-        let panics = server.counters().panics.clone();
+        let house = House::begin(config, kept.transpose()?, world);
+        let house = house.map_err(|error| lost(Position::default(), &error))?;
         if let Some(feed) = feed {
-            let listener = server.clone();
-            let follow = async move { listener.follow_feeds(&name, vec![feed]).await };
-            task::spawn_counted(&panics, follow);
+            let listener = house.server();
+            house.spawn(async move { listener.follow_feeds(&name, vec![feed]).await });
         }
-        task::spawn_counted(&panics, server.clone().housekeeping(Shutdown::default()));
-        Ok(Self::InHouse(server))
+        Ok(Self::InHouse(Box::new(house)))
+    }
+
+    /// Stops Wick and begins another, which has what was on its disk.
+    pub(crate) async fn restart(
+        &self,
+        scene: &Scene,
+        world: &World,
+        simulated: &SimulatedOrigin,
+        at: Position,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::InHouse(house) => {
+                let begun = house.restart(configured(scene, simulated)?, world).await;
+                begun.map_err(|error| lost(at, &error))
+            }
+            Self::Running(_) => Err(Failure::new(at, "a running server isn't begun anew")),
+        }
     }
 
     /// Opens the connection of the client with this number; of a local one from here.
     pub(crate) async fn connect(&self, number: usize, is_local: bool) -> io::Result<AnyStream> {
-        let server = match self {
+        let house = match self {
             Self::Running(address) => {
                 let stream = TcpStream::connect(address.as_str()).await?;
                 stream.set_nodelay(true)?;
                 return Ok(Box::new(stream));
             }
-            Self::InHouse(server) => server,
+            Self::InHouse(house) => house,
         };
-        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let last = u8::try_from(number.clamp(1, 250)).unwrap_or(250);
         let address = if is_local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::new(192, 0, 2, last) };
-        let peer = SocketAddr::new(IpAddr::V4(address), 50_000);
-        let local = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), 80);
-        let panics = server.counters().panics.clone();
-        task::spawn_counted(&panics, server.clone().serve_connection(theirs, peer, local));
-        Ok(Box::new(ours))
+        Ok(Box::new(house.connect(address)))
     }
 
     /// What went wrong inside, though no client saw it.
     pub(crate) fn failure(&self, at: Position) -> Option<Failure> {
         match self {
-            Self::InHouse(server) if server.counters().panics.read() > 0 => {
+            Self::InHouse(house) if house.server().counters().panics.read() > 0 => {
                 Some(Failure::new(at, "a task of Wick's panicked"))
             }
             _ => None,
         }
     }
+}
+
+fn lost(at: Position, error: &io::Error) -> Failure {
+    Failure::new(at, format!("Wick can't be begun: {error}"))
+}
+
+/// What a Wick is begun with that has the scene's settings.
+fn configured(scene: &Scene, simulated: &SimulatedOrigin) -> Result<ServerConfig, Failure> {
+    let mut options = HttpOptions::default();
+    let dial = Dial::Memory(memory_dial(simulated.clone()));
+    for setting in &scene.settings {
+        set_origin(&mut options, setting)?;
+    }
+    let mut site = SiteConfig::new(Origin::Http(HttpOrigin::new(dial, options)));
+    // Nothing is left to dice.
+    site.rules.refresh_early = false;
+    let mut config = ServerConfig::default();
+    for setting in &scene.settings {
+        set(&mut site, &mut config, setting)?;
+    }
+    config.sites.push(site);
+    Ok(config)
 }
 
 fn memory_dial(simulated: SimulatedOrigin) -> origin::MemoryDial {
@@ -190,6 +215,15 @@ fn codings(setting: &Setting) -> Result<Codings, Failure> {
     names.map(|name| Coding::of(name.as_bytes()).ok_or_else(|| wrong(setting))).collect()
 }
 
+fn esi(setting: &Setting) -> Result<Esi, Failure> {
+    match setting.value.as_str() {
+        "on" => Ok(Esi::Always),
+        "asked" => Ok(Esi::Asked),
+        "off" => Ok(Esi::Off),
+        _ => Err(wrong(setting)),
+    }
+}
+
 fn network(setting: &Setting) -> Result<Network, Failure> {
     setting.value.parse().map_err(|_| wrong(setting))
 }
@@ -258,6 +292,8 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
             rules.refresh_early = setting.value.parse().map_err(|_| wrong(setting))?
         }
         "compression" => rules.codings = codings(setting)?,
+        "esi" => rules.esi = esi(setting)?,
+        "lscache" => rules.lscache = setting.value.parse().map_err(|_| wrong(setting))?,
         name if name == "strangers" || name.starts_with("strangers_") => {
             set_strangers(site.strangers.get_or_insert_with(plain_strangers), setting)?;
         }
@@ -274,16 +310,24 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
             config.request_ids = setting.value.parse().map_err(|_| wrong(setting))?;
             site.defence.request_id = config.request_ids;
         }
+        "traces" => {
+            let share = setting.value.parse().map_err(|_| wrong(setting))?;
+            config.traces = Some(server::TraceRules::new(share));
+        }
         "server_timing" => {
             config.server_timing = setting.value.parse().map_err(|_| wrong(setting))?;
         }
         "rate" | "rate_burst" | "rate_hits" | "concurrency" | "security_headers" => {
             set_defence(&mut site.defence, setting)?;
         }
+        "mark_new" if setting.value != "?" => {
+            site.mark_new.everywhere = true;
+            site.mark_new.marks.items.clone_from(&setting.value);
+        }
         "busy_page" if setting.value != "?" => {
             site.defence.busy_page = Some(setting.value.clone().into());
         }
-        "busy_page" => return Err(wrong(setting)),
+        "busy_page" | "mark_new" => return Err(wrong(setting)),
         "head_bytes_max" => limits.head_bytes_max = bytes(setting)? as usize,
         "target_bytes_max" => limits.target_bytes_max = bytes(setting)? as usize,
         "body_bytes_max" => limits.body_bytes_max = bytes(setting)?,
@@ -294,6 +338,8 @@ fn set(site: &mut SiteConfig, config: &mut ServerConfig, setting: &Setting) -> R
         "min_rate_after" => limits.slowest.after = duration(setting)?,
         "write_timeout" => limits.write_timeout = duration(setting)?,
         "memory" => config.memory_bytes = bytes(setting)?,
+        // Begun with its folder.
+        "disk" => drop(bytes(setting)?),
         _ => {}
     }
     Ok(())

@@ -4,8 +4,10 @@
 use policy::Verdict;
 
 /// Words that begin a line, apart from clients' names.
-pub const BEGINNINGS: &[&str] =
-    &["law:", "virtual:", "site", "origin", "change", "changes", "wait", "open", "settle", "crowd"];
+pub const BEGINNINGS: &[&str] = &[
+    "law:", "virtual:", "site", "origin", "change", "changes", "wait", "open", "settle", "restart",
+    "crowd",
+];
 
 /// What a client does besides sending a request, whose method is in capitals.
 pub const ACTS: &[&str] = &["<-", "send", "close", "shut"];
@@ -44,6 +46,7 @@ pub const DIRECTIVES: &[&str] = &[
 /// Names that a `site` line may set.
 pub const SETTINGS: &[&str] = &[
     "hosts",
+    "disk",
     "stale_while_revalidate",
     "stale_if_error",
     "heuristic",
@@ -52,6 +55,8 @@ pub const SETTINGS: &[&str] = &[
     "pass_memory",
     "refresh_early",
     "compression",
+    "esi",
+    "lscache",
     "strangers",
     "strangers_fresh",
     "strangers_stale",
@@ -62,7 +67,9 @@ pub const SETTINGS: &[&str] = &[
     "trusted_field",
     "busy_page",
     "security_headers",
+    "mark_new",
     "request_id",
+    "traces",
     "server_timing",
     "rate",
     "rate_burst",
@@ -80,6 +87,7 @@ pub const SETTINGS: &[&str] = &[
     "origin_first_byte",
     "origin_idle",
     "memory",
+    "disk",
 ];
 
 /// Every verdict word, without its reasons.

@@ -1,8 +1,8 @@
 //! What must never happen, tried with dice: seeded simulations that do their best to
 //! break Wick's promises.
 //!
-//! 1. Bytes made for one person reach another: `never/persons.rs`, and where
-//!    strangers share pages `never/strangers.rs`.
+//! 1. Bytes made for one person reach another: `never/persons.rs`; where
+//!    strangers share pages `never/strangers.rs`, and where pages have parts `never/parts.rs`.
 //! 2. After an edit is acknowledged an older page is served: `never/edits.rs`, and after
 //!    one behind our back was told of: `never/changes.rs`, and where only what that touched is
 //!    made anew: `never/scoped.rs`.
@@ -34,6 +34,8 @@ mod forum;
 mod ledger;
 #[path = "never/memory.rs"]
 mod memory;
+#[path = "never/parts.rs"]
+mod parts;
 #[path = "never/persons.rs"]
 mod persons;
 #[path = "never/scoped.rs"]

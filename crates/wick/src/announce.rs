@@ -64,6 +64,15 @@ pub(crate) fn start(running: &Running) -> String {
         let all = if address.ip().is_unspecified() { "   (and all other addresses)" } else { "" };
         let _ = writeln!(text, "  listening {url}{all}");
     }
+    if let Some(tracker) = &running.tracker {
+        let (http, udp) = tracker.addresses();
+        for address in http {
+            let _ = writeln!(text, "  tracker   {}announce", url(address));
+        }
+        for address in udp {
+            let _ = writeln!(text, "  tracker   udp://{address}/announce");
+        }
+    }
     for address in addresses_http3 {
         let _ = writeln!(text, "  HTTP/3    {address} over UDP");
     }
@@ -73,10 +82,19 @@ pub(crate) fn start(running: &Running) -> String {
         let state = plan.state.display();
         let _ = writeln!(text, "Ask why: wick explain {page} --state {state}");
     }
-    let mut all = addresses.iter().chain(addresses_tls);
-    if all.all(|address| address.ip().is_loopback()) {
+    let mut sites = addresses.iter().chain(addresses_tls).peekable();
+    let has_sites = sites.peek().is_some();
+    if has_sites && sites.all(|address| address.ip().is_loopback()) {
         text.push_str(
             "Only this machine can reach it; --domain NAME opens it to the world, with HTTPS.\n",
+        );
+    }
+    let tracked = running.tracker.as_ref().map(|tracker| tracker.addresses().0);
+    let mut tracked = tracked.into_iter().flatten().peekable();
+    if tracked.peek().is_some() && tracked.all(|address| address.ip().is_loopback()) {
+        text.push_str(
+            "Only this machine can reach the tracker; listen = [\"0.0.0.0:2710\", \"[::]:2710\"] in \
+             [tracker] opens it to the world.\n",
         );
     }
     text.push_str("Ctrl-C stops it.\n");
@@ -124,7 +142,7 @@ pub(crate) fn stop(server: &Server, log_lost: u64) -> String {
 }
 
 /// The same of the disk.
-fn disk_troubles(server: &Server) -> [(u64, &'static str); 3] {
+fn disk_troubles(server: &Server) -> [(u64, &'static str); 4] {
     [
         (
             server.disk_counts().map_or(0, |counts| counts.dropped),
@@ -137,6 +155,10 @@ fn disk_troubles(server: &Server) -> [(u64, &'static str); 3] {
         (
             server.disk_reads_refused(),
             "requests went to the origin because too many waited for the disk",
+        ),
+        (
+            server.counters().slices_not_kept.read(),
+            "slices of large bodies were not kept on the disk: too many came at once, or it was too slow",
         ),
     ]
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use base::amount;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -29,12 +30,19 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Make pages of the running Wick unusable: by address, tag or host, or all of them.
     Purge(Purge),
+    /// Overrule what the running Wick has learned about a site: at once, over restarts, and until
+    /// it is taken back. Without a rule it shows what was overruled. wick.toml stays as it is,
+    /// and counts where both speak.
+    Overrule(Overrule),
     /// Show the last answers of the running Wick: what became of each, why, and where its time
     /// went.
     Log(Log),
     /// Watch the running Wick: requests, hits, the origin, routes, reasons and the slowest
     /// requests, once a second. Without a terminal it shows them once.
     Top(Top),
+    /// Ask the tracker of the running Wick: how it stands, about a user or a torrent, and why
+    /// somebody has the credit that they have.
+    Tracker(Tracker),
     /// Have the running Wick read its settings file again. No connection is closed, and what is
     /// stored stays.
     Reload(Reload),
@@ -76,7 +84,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "SIZE", value_parser = read_bytes)]
     pub(crate) memory: Option<u64>,
     /// Keep stored pages on the disk as well, in at most so much of the state folder, so that they
-    /// outlive a restart [default: they are kept in memory only].
+    /// outlive a restart, and bodies too large for memory [default: they are kept in memory only].
     #[arg(long, value_name = "SIZE", value_parser = read_bytes)]
     pub(crate) disk: Option<u64>,
     /// A settings file; what is said on the command line wins over it.
@@ -171,6 +179,46 @@ pub(crate) struct Purge {
     pub(crate) state: Option<PathBuf>,
 }
 
+/// `wick overrule`.
+#[derive(Debug, Args)]
+pub(crate) struct Overrule {
+    /// What is ruled; all but the last one say what the setting of that name says.
+    #[arg(requires = "subject", value_name = "RULE")]
+    pub(crate) rule: Option<Ruled>,
+    /// About what: a cookie's name, a class of addresses as "wick explain" shows it, or a kind of
+    /// change such as "posts(views)".
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subject: Option<String>,
+    /// The site's name, as "wick explain" shows it; may be left out where there is only one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) site: Option<String>,
+    /// Take such a ruling back.
+    #[arg(long)]
+    pub(crate) take_back: bool,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// What may be ruled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Ruled {
+    /// A cookie is the app's: its bearers pass.
+    AppCookies,
+    /// A cookie identifies nobody: no server reads it.
+    ForeignCookies,
+    /// A class of addresses is never shared among strangers.
+    NeverShare,
+    /// A kind of change changes no page.
+    ChangesIgnored,
+    /// A kind of change does.
+    ChangesHeeded,
+    /// Forget why a class is not shared at the moment: it is tried again.
+    Forget,
+}
+
 /// `wick log`.
 #[derive(Debug, Args)]
 pub(crate) struct Log {
@@ -184,12 +232,16 @@ pub(crate) struct Log {
     /// Only those with this status, or of this class, as in "5xx".
     #[arg(long, value_name = "STATUS")]
     pub(crate) status: Option<String>,
+    /// Those of so long ago until now, as in "1h", from the disk: also from before a restart, and
+    /// where no Wick runs. Of hits only some are kept.
+    #[arg(long, value_name = "TIME", value_parser = read_duration, conflicts_with = "follow")]
+    pub(crate) since: Option<Duration>,
     /// Go on with those to come, until Ctrl-C.
     #[arg(long)]
     pub(crate) follow: bool,
-    /// How many of the last to show.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(crate) lines: u16,
+    /// How many of the last to show [default: 40; all with --since].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) lines: Option<u16>,
     /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
     /// state folder].
     #[arg(long, value_name = "DIR")]
@@ -206,6 +258,56 @@ pub(crate) struct Top {
     /// state folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick tracker`.
+#[derive(Debug, Args)]
+pub(crate) struct Tracker {
+    /// What to ask.
+    #[command(subcommand)]
+    pub(crate) command: TrackerCommand,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// What `wick tracker` can be asked.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrackerCommand {
+    /// Peers, torrents, announces, refusals, and how far the database is.
+    Status,
+    /// Put the torrents of a list into the tracker's own tables.
+    Import(TrackerImport),
+    /// A user's sessions.
+    User {
+        /// The user's number in the site's database.
+        id: u32,
+    },
+    /// A torrent's swarm.
+    Torrent {
+        /// Its info hash: 40 hexadecimal digits.
+        hash: String,
+    },
+    /// Why a user has the credit that they have of a torrent: the last entries of the ledger.
+    Explain {
+        /// The user's number in the site's database.
+        user: u32,
+        /// The torrent's number there.
+        torrent: u32,
+    },
+}
+
+/// `wick tracker import`.
+#[derive(Debug, Args)]
+pub(crate) struct TrackerImport {
+    /// A file of info hashes, 40 hexadecimal digits in a line; # begins a remark.
+    #[arg(value_name = "LIST")]
+    pub(crate) list: PathBuf,
+    /// The settings file of the tracker; without it the torrents go into the file in the state
+    /// folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// `wick reload`.
@@ -347,6 +449,10 @@ pub(crate) enum DemoApp {
     Dokuwiki,
     /// WordPress, with a MariaDB of its own.
     Wordpress,
+}
+
+fn read_duration(text: &str) -> Result<Duration, String> {
+    base::amount::parse_duration(text).map_err(|error| error.to_string())
 }
 
 fn read_bytes(text: &str) -> Result<u64, amount::AmountError> {

@@ -20,9 +20,11 @@ use crate::certificates;
 use crate::changes;
 use crate::disk;
 use crate::listening::{explain_http3, explain_listen};
+use crate::own_user;
 use crate::plan::{Plan, SitePlan};
 use crate::run::{RunError, single_threaded};
 use crate::sites::Started;
+use crate::tracker::{TrackerPlan, Tracking};
 
 /// How long an origin may take to accept.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -33,11 +35,15 @@ pub(crate) fn run(serve: &Serve) -> Result<(), RunError> {
     let plan = Plan::of(serve)?;
     let mut wrong = Vec::new();
     say_machine(&plan, &mut wrong);
+    say_user(&plan, &mut wrong);
     single_threaded()?.block_on(async {
         for site in &plan.sites {
             say_site(site, &mut wrong).await?;
             certificates::check::check(&plan, site, &mut wrong).await;
             changes::check(site, serve, &mut wrong).await;
+        }
+        if let Some(tracker) = &plan.tracker {
+            say_tracker(tracker, &mut wrong).await;
         }
         Ok::<(), RunError>(())
     })?;
@@ -117,6 +123,15 @@ fn say_machine(plan: &Plan, wrong: &mut Vec<String>) {
     }
 }
 
+/// As whom it would serve. All else is tried as whoever runs this, and root may do anything.
+fn say_user(plan: &Plan, wrong: &mut Vec<String>) {
+    let (who, obstacles) = own_user::foresee(plan);
+    if let Some(who) = who {
+        say(&format!("user        {who}\n"));
+    }
+    wrong.extend(obstacles);
+}
+
 /// Whether a folder can be written to, or made if it isn't there; leaves nothing behind.
 fn try_to_write(folder: &Path) -> std::io::Result<()> {
     let absolute = std::path::absolute(folder)?;
@@ -132,13 +147,16 @@ async fn say_site(site: &SitePlan, wrong: &mut Vec<String>) -> Result<(), RunErr
         Ok(started) => {
             started.found.iter().for_each(|line| say(&format!("  {line}\n")));
             if let Origin::Http(origin) = &*started.config.origin {
-                for (address, error) in origin.try_out().await {
-                    wrong.push(match error {
-                        OriginError::Untrusted(_) => format!("{address}: {error}"),
-                        _ => format!(
+                for (address, tried) in origin.try_out().await {
+                    match tried {
+                        Ok(spoken) => say(&format!("  spoken    {spoken} with {address}\n")),
+                        Err(error @ OriginError::Untrusted(_)) => {
+                            wrong.push(format!("{address}: {error}"));
+                        }
+                        Err(error) => wrong.push(format!(
                             "{address} does not answer ({error}): start it, or correct the address"
-                        ),
-                    });
+                        )),
+                    }
                 }
             }
             started.stop().await;
@@ -158,6 +176,31 @@ async fn say_site(site: &SitePlan, wrong: &mut Vec<String>) -> Result<(), RunErr
         say("  cache     off\n");
     }
     Ok(())
+}
+
+/// Where the tracker would be, and what its books are.
+async fn say_tracker(tracker: &TrackerPlan, wrong: &mut Vec<String>) {
+    say("\n");
+    for &address in &tracker.listen {
+        let state = match Tracking::probe(address, tracker.udp) {
+            Ok(()) => "free",
+            Err(error) => {
+                wrong.push(error.to_string());
+                "can't be had"
+            }
+        };
+        say(&format!("tracker     {address} ({state})\n"));
+    }
+    let Some(books) = &tracker.books else { return };
+    let state = match books.try_out().await {
+        Ok(()) => "has what it needs",
+        Err(why) => {
+            wrong.push(format!("the tracker's database: {why}"));
+            "can't be used"
+        }
+    };
+    let place = if books.database.is_none() { "a file of our own" } else { "the database" };
+    say(&format!("  books     {place} ({state}), contract {}\n", books.contract));
 }
 
 /// What happens when a socket that somebody else serves is called; nothing if all is well.

@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use server::{PurgeOrder, Question};
+use server::{Act, OverruleOrder, PurgeOrder, Question, Rule};
 use tokio::net::UnixListener;
 
 use crate::announce::say;
-use crate::arguments::{Explain, Purge, Reload, Upgrade};
+use crate::arguments::{Explain, Overrule, Purge, Reload, Ruled, Upgrade};
 use crate::{observing, plan};
 
 /// The socket's name in the state folder.
@@ -59,6 +59,9 @@ pub(crate) enum ControlError {
     /// It doesn't take the question.
     #[error("the running Wick says: {0}; it may be of another version, so restart it")]
     Refused(String),
+    /// What is kept on the disk can't be read.
+    #[error("can't read the answers kept in {0}: {1}; ask as the user that Wick runs as")]
+    Kept(PathBuf, io::Error),
     /// There is no drawing on the terminal.
     #[error("the terminal can't be used: {0}; \"wick top --once\" shows everything as text")]
     Terminal(io::Error),
@@ -142,6 +145,7 @@ fn is_nobody(error: &io::Error) -> bool {
 enum Asked<'a> {
     Explain(&'a Question),
     Purge(&'a PurgeOrder),
+    Overrule(&'a OverruleOrder),
     Reload {},
     Upgrade {},
     Observed(&'a observing::asking::Question),
@@ -158,8 +162,8 @@ pub(crate) enum Answer {
 
 #[derive(Deserialize)]
 pub(crate) struct Line {
-    topic: String,
-    text: String,
+    pub(crate) topic: String,
+    pub(crate) text: String,
 }
 
 /// `wick explain`: asks the running Wick and shows what it says.
@@ -184,6 +188,29 @@ pub(crate) fn purge(arguments: &Purge) -> Result<(), ControlError> {
         soft: arguments.soft,
     };
     show(ask(&state, &Asked::Purge(&order), PATIENCE)?, "nothing was purged")
+}
+
+/// `wick overrule`: has the running Wick overrule what it learned, and shows what it did.
+pub(crate) fn overrule(arguments: &Overrule) -> Result<(), ControlError> {
+    let state = arguments.state.clone().unwrap_or_else(plan::default_state);
+    let rule = |rule| match arguments.take_back {
+        true => Act::TakeBack(rule),
+        false => Act::Rule(rule),
+    };
+    let order = OverruleOrder {
+        site: arguments.site.clone().unwrap_or_default(),
+        act: arguments.rule.map(|ruled| match ruled {
+            Ruled::AppCookies => rule(Rule::AppCookies),
+            Ruled::ForeignCookies => rule(Rule::ForeignCookies),
+            Ruled::NeverShare => rule(Rule::NeverShare),
+            Ruled::ChangesIgnored => rule(Rule::ChangesIgnored),
+            Ruled::ChangesHeeded => rule(Rule::ChangesHeeded),
+            Ruled::Forget => Act::Forget,
+        }),
+        subject: arguments.subject.clone().unwrap_or_default(),
+        by: "wick overrule".to_owned(),
+    };
+    show(ask(&state, &Asked::Overrule(&order), PATIENCE)?, "nothing was overruled")
 }
 
 /// `wick reload`: has the running Wick read its settings again, and shows what it did.

@@ -12,7 +12,7 @@ use base::Shutdown;
 use base::complaint::complain;
 use futures_util::FutureExt;
 use futures_util::future::{join, join_all};
-use server::{Http3Listener, Listener, Server};
+use server::{HandedOver, Http3Handle, Http3Listener, Listener, Server};
 
 use crate::plan::Plan;
 use crate::run::{RunError, single_threaded};
@@ -30,9 +30,17 @@ pub(crate) struct Listening {
     pub(crate) addresses_tls: Vec<SocketAddr>,
     /// For HTTP/3, over UDP.
     pub(crate) addresses_http3: Vec<SocketAddr>,
-    /// Handles on all sockets.
-    pub(crate) sockets: Vec<OwnedFd>,
+    pub(crate) sockets: Sockets,
     pub(crate) threads: Vec<JoinHandle<()>>,
+}
+
+/// Handles on all sockets, for a successor.
+#[derive(Default)]
+pub(crate) struct Sockets {
+    pub(crate) listening: Vec<OwnedFd>,
+    pub(crate) http3: Vec<Http3Handle>,
+    /// Given when no other Wick reads those of HTTP/3.
+    pub(crate) are_ours: Shutdown,
 }
 
 /// Whether every address can be had that was not opened for us.
@@ -71,10 +79,12 @@ fn is_other_family(error: &io::Error) -> bool {
 /// An address of HTTP/3.
 struct Http3 {
     address: SocketAddr,
-    /// None: another Wick, whose place this one takes, has it yet.
+    /// None: another Wick, whose place this one takes, has it yet and didn't hand it over.
     listener: Option<Http3Listener>,
     /// Where visitors of HTTPS are told of it from.
     told: Arc<AtomicU16>,
+    /// Given when nobody else reads the socket.
+    is_ours: Shutdown,
 }
 
 /// What one thread listens on.
@@ -85,26 +95,34 @@ struct Doors {
 }
 
 /// Binds every address once a thread, unless it was opened for us, and starts the threads.
-/// HTTP/3 has one socket for each address: one who `takes_over` has it when the other has left.
+/// HTTP/3 has one socket for each address: one who `takes_over` reads it when it is told to.
 pub(crate) fn begin(
     plan: &Plan,
     takes_over: bool,
-    inherited: &Inherited,
+    inherited: &mut Inherited,
     server: &Arc<Server>,
     [shutdown, abandon]: [&Shutdown; 2],
 ) -> Result<Listening, RunError> {
     let mut listening = Listening::default();
+    let are_ours = listening.sockets.are_ours.clone();
+    if !takes_over {
+        are_ours.begin();
+    }
     let mut by_thread: Vec<Doors> = (0..plan.threads).map(|_| Doors::default()).collect();
     for wanted in there(&plan.listen, inherited) {
-        let address = bind(wanted, None, inherited, &mut by_thread, &mut listening.sockets)?;
+        let address =
+            bind(wanted, None, inherited, &mut by_thread, &mut listening.sockets.listening)?;
         listening.addresses.push(address);
     }
     for wanted in there(&plan.listen_tls, inherited) {
         let told = Arc::<AtomicU16>::default();
-        let (doors, sockets) = (&mut by_thread, &mut listening.sockets);
+        let (doors, sockets) = (&mut by_thread, &mut listening.sockets.listening);
         let address = bind(wanted, Some(&told), inherited, doors, sockets)?;
-        let http3 = plan.http3.then(|| bind_http3(address, takes_over, told)).flatten();
+        let wanted = plan.http3.then(|| inherited.take_http3(address));
+        let http3 = wanted.and_then(|handed| bind_http3(address, handed, &are_ours, told));
         if let Some(http3) = http3 {
+            let handle = http3.listener.as_ref().map(Http3Listener::handle);
+            listening.sockets.http3.extend(handle);
             // Not all on the first, and not where the main thread would be, if there are more.
             let thread = (listening.addresses_http3.len() + 1) % by_thread.len();
             by_thread[thread].http3.push(http3);
@@ -127,12 +145,20 @@ pub(crate) fn begin(
     Ok(listening)
 }
 
-/// Binds one address over UDP. Without it a site is served too.
-fn bind_http3(address: SocketAddr, takes_over: bool, told: Arc<AtomicU16>) -> Option<Http3> {
-    match Http3Listener::bind(address) {
-        Ok(listener) => Some(Http3 { address, listener: Some(listener), told }),
-        Err(error) if takes_over && error.kind() == io::ErrorKind::AddrInUse => {
-            Some(Http3 { address, listener: None, told })
+/// Binds one address over UDP, unless another Wick has handed it over. Without it a site is served
+/// too.
+fn bind_http3(
+    address: SocketAddr,
+    handed: Option<HandedOver>,
+    is_ours: &Shutdown,
+    told: Arc<AtomicU16>,
+) -> Option<Http3> {
+    let is_ours = is_ours.clone();
+    match handed.map_or_else(|| Http3Listener::bind(address), Http3Listener::of) {
+        Ok(listener) => Some(Http3 { address, listener: Some(listener), told, is_ours }),
+        // One that didn't hand it over has it until it leaves.
+        Err(error) if !is_ours.has_begun() && error.kind() == io::ErrorKind::AddrInUse => {
+            Some(Http3 { address, listener: None, told, is_ours })
         }
         Err(error) => {
             complain(explain_http3(address, &error));
@@ -196,6 +222,10 @@ impl Http3 {
     /// Serves from when the address can be had to the stop.
     async fn serve(self, server: Arc<Server>, shutdown: Shutdown) {
         let mut listener = self.listener;
+        tokio::select! {
+            () = self.is_ours.begun() => {}
+            () = shutdown.begun() => return,
+        }
         let served = loop {
             match listener.map_or_else(|| Http3Listener::bind(self.address), Ok) {
                 Ok(listener) => break listener.serve(server, self.told, shutdown).await,

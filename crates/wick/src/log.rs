@@ -156,6 +156,9 @@ impl Writer {
         if self.is_failing {
             return self.lost.bump();
         }
+        if !self.format.tells(line) {
+            return;
+        }
         // In one piece: the buffer takes all of it or nothing, unless it is larger than that.
         let written = self.out.write_all(format!("{}\n", self.format.show(line)).as_bytes());
         if written.is_err() {
@@ -226,6 +229,7 @@ mod tests {
             status: 200,
             verdict: policy::Verdict::Hit,
             request_id: Box::default(),
+            is_part: false,
             took_ms: 3,
         }
     }

@@ -4,6 +4,7 @@
 
 mod admin;
 mod announce;
+mod app;
 mod arguments;
 mod certificates;
 mod changes;
@@ -20,6 +21,7 @@ mod load;
 mod log;
 #[cfg(test)]
 mod manual;
+mod markup;
 mod memory;
 mod notebook;
 mod observing;
@@ -27,14 +29,18 @@ mod origins;
 mod own_user;
 mod pages;
 mod plan;
+mod post;
 mod processor;
 mod reload;
+mod rulings;
 mod run;
 mod service;
 mod settings;
 mod signals;
 mod sites;
 mod top;
+mod traces;
+mod tracker;
 mod upgrade;
 
 use std::error::Error;
@@ -68,10 +74,12 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Check(serve) => check::run(serve)?,
         Command::Explain(explain) => control::explain(explain).map_err(RunError::from)?,
         Command::Purge(purge) => control::purge(purge).map_err(RunError::from)?,
+        Command::Overrule(wanted) => control::overrule(wanted).map_err(RunError::from)?,
         Command::Reload(reload) => control::reload(reload).map_err(RunError::from)?,
         Command::Upgrade(upgrade) => control::upgrade(upgrade).map_err(RunError::from)?,
         Command::Log(wanted) => observing::log::run(wanted).map_err(RunError::from)?,
         Command::Top(wanted) => top::run(wanted).map_err(RunError::from)?,
+        Command::Tracker(wanted) => tracker::ask(wanted).map_err(RunError::from)?,
         Command::Completions(completions) => pages::completions(completions),
         Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,

@@ -49,7 +49,7 @@ struct Setting {
 
 /// The settings of one table of the file, in the code's order.
 fn settings_of(structure: &str) -> Vec<Setting> {
-    let code = include_str!("settings.rs");
+    let code = concat!(include_str!("settings.rs"), include_str!("settings/tracker.rs"));
     let start = format!("pub(crate) struct {structure} {{\n");
     let (_, body) = code.split_once(&start).expect("the structure is there");
     let mut settings = Vec::new();
@@ -78,6 +78,12 @@ fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     for (title, note, structure) in [
         ("At the top of the file", "", "Settings"),
+        ("`[traces]`", "What a collector is told of single requests.", "TraceSettings"),
+        (
+            "`[tracker]`",
+            "A BitTorrent tracker. Being there, even empty, it begins one.",
+            "TrackerSettings",
+        ),
         ("`[limits]`", "What one client may take.", "LimitSettings"),
         ("`[[site]]`, once for each site", "", "SiteSettings"),
     ] {
@@ -113,9 +119,11 @@ fn the_page_of_settings_says_what_the_code_says() {
 
 #[test]
 fn every_setting_has_a_meaning_and_a_default() {
-    for structure in ["Settings", "LimitSettings", "SiteSettings"] {
+    for structure in
+        ["Settings", "TraceSettings", "TrackerSettings", "LimitSettings", "SiteSettings"]
+    {
         let settings = settings_of(structure);
-        assert!(settings.len() > 3, "{structure} was not read");
+        assert!(settings.len() > 1, "{structure} was not read");
         for Setting { name, meaning, default } in settings {
             assert!(meaning.ends_with('.') && !default.is_empty(), "{structure}.{name}");
         }
@@ -138,7 +146,7 @@ fn the_documented_defaults_are_the_true_ones() {
             let plain = default.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
             if let Some(value) = plain {
                 let is_bare = matches!(value, "true" | "false")
-                    || value.bytes().all(|byte| byte.is_ascii_digit());
+                    || value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
                 let quote = if is_bare { "" } else { "\"" };
                 let _ = writeln!(lines, "{name} = {quote}{value}{quote}");
                 count += 1;
@@ -147,9 +155,12 @@ fn the_documented_defaults_are_the_true_ones() {
         lines
     };
     let (top, limits) = (defaults("Settings"), defaults("LimitSettings"));
-    let site = defaults("SiteSettings");
-    let all = format!("{top}[limits]\n{limits}[[site]]\norigin = \"/a\"\n{site}");
-    assert_eq!(plan(&all), plan("[[site]]\norigin = \"/a\"\n"));
+    let traces = defaults("TraceSettings");
+    let (tracker, site) = (defaults("TrackerSettings"), defaults("SiteSettings"));
+    let all = format!(
+        "{top}[traces]\n{traces}[tracker]\n{tracker}[limits]\n{limits}[[site]]\norigin = \"/a\"\n{site}"
+    );
+    assert_eq!(plan(&all), plan("[tracker]\n[[site]]\norigin = \"/a\"\n"));
     let one_is_wrong = all.replace("idle_timeout = \"60s\"", "idle_timeout = \"61s\"");
     assert_ne!(plan(&one_is_wrong), plan(&all), "the comparison sees a difference");
     assert!(count >= 15, "only {count} defaults were compared");

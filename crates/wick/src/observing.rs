@@ -9,6 +9,7 @@ pub(crate) mod asking;
 mod latest;
 pub(crate) mod log;
 pub(crate) mod overview;
+pub(crate) mod profile;
 
 use base::complaint::complain;
 use std::path::PathBuf;
@@ -19,13 +20,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::Phases;
-use observe::history::{History, HistoryError, Mark};
-use observe::{Answer, Ledger, Outside, Sampler};
+use observe::history::{History, HistoryError, Mark, Point};
+use observe::kept::KeptWriter;
+use observe::routes::RouteName;
+use observe::{Answer, Ledger, Outside, Sampler, Seen, Wanted};
 use server::{Observed, Observer, Server};
 
 pub(crate) use self::latest::Latest;
 use self::latest::Window;
+use self::profile::Profile;
 use crate::memory::Meter;
+use crate::traces::{Exporting, Traces, TracesPlan};
+use crate::tracker::Tracking;
 
 /// The history's folder in the state folder.
 const FOLDER: &str = "history";
@@ -39,6 +45,11 @@ pub(crate) struct Observing {
     /// The server that tells of its answers, and the owner's figure for its memory.
     server: OnceLock<(Weak<Server>, u64)>,
     latest: Mutex<Option<Latest>>,
+    traces: OnceLock<Arc<Traces>>,
+    /// Where slow requests were in PHP.
+    pub(crate) profile: Arc<Profile>,
+    /// The tracker beside the sites.
+    pub(crate) tracker: OnceLock<Arc<Tracking>>,
 }
 
 impl Observing {
@@ -49,6 +60,9 @@ impl Observing {
             history,
             marks: AtomicU16::new(0),
             latest: Mutex::default(),
+            traces: OnceLock::new(),
+            profile: Arc::default(),
+            tracker: OnceLock::new(),
             began: Instant::now(),
             server: OnceLock::new(),
         })
@@ -64,9 +78,27 @@ impl Observing {
         Some((server.upgrade()?, *memory_bytes))
     }
 
+    /// Begins to tell a collector of traces, where one is wanted.
+    pub(crate) fn trace(&self, plan: Option<&TracesPlan>) -> Option<Exporting> {
+        let (traces, exporting) = Traces::begin(plan?)?;
+        let _ = self.traces.set(traces);
+        Some(exporting)
+    }
+
+    /// What is recorded, where anything is.
+    pub(crate) fn traces(&self) -> Option<&Traces> {
+        self.traces.get().map(|traces| &**traces)
+    }
+
     /// Notes in the history that something happens.
     pub(crate) fn mark(&self, mark: Mark) {
         self.marks.fetch_or(mark as u16, Ordering::Relaxed);
+    }
+
+    /// Whether that is to be noted with the next second.
+    #[cfg(test)]
+    pub(crate) fn is_marked(&self, mark: Mark) -> bool {
+        self.marks.load(Ordering::Relaxed) & mark as u16 != 0
     }
 
     /// What the last second's sample told; none before the first.
@@ -77,7 +109,7 @@ impl Observing {
 
 impl Observer for Observing {
     fn answered(&self, answer: &Observed<'_>) {
-        self.ledger.note(&Answer {
+        let told = Answer {
             unix_ms: answer.unix_ms,
             method: answer.method,
             host: answer.host,
@@ -86,10 +118,18 @@ impl Observer for Observing {
             verdict: answer.verdict,
             unstored: answer.unstored,
             bytes: answer.bytes,
+            is_html: answer.is_html,
             phases: answer.phases.map(Phases::all).unwrap_or_default(),
             site: &|| answer.site(),
             took_us: &|| answer.took_us(),
-        });
+        };
+        let route = self.ledger.note(&told);
+        if let (Some(trace), Some(traces)) = (&answer.trace, self.traces())
+            && trace.is_recorded
+        {
+            let begins = answer.phases.map(Phases::begins).unwrap_or_default();
+            traces.record(&told, trace, begins, self.ledger.route_name(route));
+        }
     }
 
     fn tell(&self, question: serde_json::Value) -> Result<serde_json::Value, String> {
@@ -140,6 +180,7 @@ fn keep(observing: &Observing, server: &Weak<Server>, stopped: &mpsc::Receiver<(
     let Some(outside) = outside(server, meter.as_ref()) else { return };
     let mut sampler = Sampler::new(&observing.ledger, outside);
     let (mut scribe, mut window) = (Scribe::default(), Window::default());
+    let mut newest = 0;
     observing.mark(Mark::Start);
     loop {
         let now = unix();
@@ -149,10 +190,13 @@ fn keep(observing: &Observing, server: &Weak<Server>, stopped: &mpsc::Receiver<(
         // The second that has just ended; at the stop the one that hasn't yet.
         let time = if is_last { unix().as_secs() } else { now.as_secs() };
         let mut point = sampler.take(&observing.ledger, outside, time);
-        let latest = window.latest(sampler.totals());
+        let mut latest = window.latest(sampler.totals(), sampler.times());
+        latest.times.exemplars = observing.traces().map(Traces::exemplars).unwrap_or_default();
         *observing.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(latest);
         point.marks |= observing.marks.swap(0, Ordering::Relaxed);
-        scribe.write(observing, point);
+        let (answers, last) = observing.ledger.recent(newest, &Wanted::default());
+        newest = last;
+        scribe.write(observing, point, &answers);
         if is_last {
             return;
         }
@@ -171,20 +215,21 @@ fn outside(server: &Weak<Server>, meter: Option<&Meter>) -> Option<Outside> {
         memory_bytes: meter.and_then(|meter| meter.resident_bytes().ok()).unwrap_or_default(),
         purges: server.counters().purges.read(),
         sweeps: server.sweeps(),
+        overruled: server.counters().overruled.read(),
     })
 }
 
 /// Writes seconds as long as that can be done, and tells the owner once if it can't.
 #[derive(Default)]
 struct Scribe {
-    history: Option<History>,
+    history: Option<(History, KeptWriter)>,
     has_complained: bool,
 }
 
 impl Scribe {
-    fn write(&mut self, observing: &Observing, point: observe::history::Point) {
+    fn write(&mut self, observing: &Observing, point: Point, answers: &[(Seen, RouteName)]) {
         let marks = point.marks;
-        if let Err(error) = self.try_write(observing, point) {
+        if let Err(error) = self.try_write(observing, point, answers) {
             // What was to be marked shall not be lost with the second.
             observing.marks.fetch_or(marks, Ordering::Relaxed);
             self.history = None;
@@ -198,13 +243,21 @@ impl Scribe {
     fn try_write(
         &mut self,
         observing: &Observing,
-        point: observe::history::Point,
+        point: Point,
+        answers: &[(Seen, RouteName)],
     ) -> Result<(), HistoryError> {
-        let history = match self.history.take() {
-            Some(history) => history,
-            None => History::open(&observing.history)?,
+        let unusable = |error| HistoryError::Unusable(observing.history.clone(), error);
+        let open = match self.history.take() {
+            Some(open) => open,
+            // The history's lock is that of the answers too.
+            None => {
+                let history = History::open(&observing.history)?;
+                (history, KeptWriter::open(&observing.history).map_err(unusable)?)
+            }
         };
-        self.history.insert(history).note(point)
+        let (history, kept) = self.history.insert(open);
+        history.note(point)?;
+        kept.note(answers).map_err(unusable)
     }
 }
 
@@ -236,13 +289,13 @@ mod tests {
         let observing = Observing::new(folder.path());
         let other = History::open(&observing.history).expect("a new history");
         let mut scribe = Scribe::default();
-        let mut point = observe::history::Point { time: 1_789_000_000, ..Default::default() };
+        let mut point = Point { time: 1_789_000_000, ..Default::default() };
         point.mark(Mark::Purge);
-        scribe.write(&observing, point.clone());
+        scribe.write(&observing, point.clone(), &[]);
         assert_eq!(observing.marks.load(Ordering::Relaxed), Mark::Purge as u16);
         assert!(!scribe.has_complained, "it is no fault");
         drop(other);
-        scribe.write(&observing, point);
+        scribe.write(&observing, point, &[]);
         assert!(scribe.history.is_some());
     }
 }

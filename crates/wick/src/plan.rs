@@ -3,6 +3,8 @@
 //! Flags win over the file, the file over the defaults. Nothing is started or opened
 //! here, so that `wick check` can tell the same story.
 
+mod rules;
+
 use base::amount::show_bytes;
 use std::io::Read;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,22 +14,32 @@ use std::time::Duration;
 use origin::{HealthCheck, HttpServer, TlsSettings};
 use policy::Rules;
 use policy::claims::TrustedField;
-use policy::scope::Demands;
-use server::{DefenceRules, FollowRules, Limits, Proxies, PurgeToken, Rate, StrangerRules};
+use server::{
+    DefenceRules, FollowRules, Limits, MarkNewRules, Proxies, PurgeToken, StrangerRules, ViewsRules,
+};
 
 use crate::admin::{AdminPlan, AdminPlanError, AdminWritten, StatusPath};
 use crate::arguments::Serve;
 use crate::certificates::{AcmePlan, Binding, CertificatePlan, CertificateSetting, check_plan};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
+use crate::markup::OwnMarkup;
 use crate::origins::OriginSetting;
 use crate::settings::{
-    self, ChangesScope, LimitSettings, Networks, Often, OneOrMany, Seconds, Settings,
-    SettingsError, SiteSettings, TrustedFieldName,
+    self, LimitSettings, Networks, OneOrMany, Settings, SettingsError, SiteSettings,
+    TrackerSettings, TrustedFieldName, ViewsError, views_rules,
+};
+use crate::traces::TracesPlan;
+use crate::tracker::TrackerPlan;
+use rules::{
+    copies_bytes, defence_rules, follow_rules, health_check, limits, mark_new_rules, set,
+    stranger_rules, whole_seconds,
 };
 
 /// Memory for the cache when nobody says otherwise.
 const MEMORY_BYTES: u64 = 64 << 20;
+/// Of these, what may be kept for sites' own code.
+const APP_MEMORY_BYTES: u64 = 8 << 20;
 /// In less there would be hardly a page.
 const DISK_BYTES_MIN: u64 = 16 << 20;
 /// Connections to an HTTP server when nobody says otherwise.
@@ -45,6 +57,8 @@ pub(crate) struct Plan {
     /// How certificates are got.
     pub(crate) acme: AcmePlan,
     pub(crate) memory_bytes: u64,
+    /// Of these, what may be kept for sites' own code.
+    pub(crate) app_memory_bytes: u64,
     /// What stored pages may take on the disk; none: nothing.
     pub(crate) disk_bytes: Option<u64>,
     pub(crate) threads: usize,
@@ -59,6 +73,10 @@ pub(crate) struct Plan {
     pub(crate) request_ids: bool,
     pub(crate) admin: AdminPlan,
     pub(crate) server_timing: bool,
+    /// Who is told of traces; none: nobody.
+    pub(crate) traces: Option<TracesPlan>,
+    /// The tracker; none: there is none.
+    pub(crate) tracker: Option<TrackerPlan>,
     pub(crate) sites: Vec<SitePlan>,
 }
 
@@ -72,6 +90,8 @@ pub(crate) struct SitePlan {
     pub(crate) redirects: bool,
     pub(crate) php: Option<String>,
     pub(crate) php_children: Option<u32>,
+    /// After how long it is noted where a request is in PHP of ours; none: never.
+    pub(crate) php_slow: Option<Duration>,
     /// Where a php-fpm that isn't ours tells of itself.
     pub(crate) php_status: Option<PathBuf>,
     /// Variables for our own php-fpm's scripts.
@@ -79,12 +99,18 @@ pub(crate) struct SitePlan {
     pub(crate) caches: bool,
     pub(crate) rules: Rules,
     pub(crate) defence: DefenceRules,
+    pub(crate) mark_new: MarkNewRules,
+    /// The dialect of its own markup.
+    pub(crate) markup: Option<OwnMarkup>,
     pub(crate) strangers: Option<StrangerRules>,
     pub(crate) changes: ChangesPlan,
     pub(crate) changes_rules: FollowRules,
     /// The folder in which logins of our own to databases are kept, if any.
     pub(crate) logins: Option<PathBuf>,
     pub(crate) purge_token: Option<PurgeToken>,
+    pub(crate) views: Option<ViewsRules>,
+    /// Hosts beside its own that parts of its pages come from.
+    pub(crate) esi_hosts: Vec<String>,
     pub(crate) timeouts: origin::Timeouts,
     pub(crate) http: HttpPlan,
 }
@@ -92,11 +118,13 @@ pub(crate) struct SitePlan {
 /// How a site's HTTP servers are used, if those make its pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpPlan {
-    /// Connections to each of them.
+    /// Requests at once at each of them.
     pub(crate) connections: usize,
     /// Connections to all of them that speak another protocol.
     pub(crate) tunnels: usize,
     pub(crate) tls: TlsSettings,
+    /// Whether those with TLS may choose HTTP/2.
+    pub(crate) http2: bool,
     pub(crate) check: Option<HealthCheck>,
 }
 
@@ -151,6 +179,9 @@ pub(crate) enum PlanError {
          write a longer one, such as \"openssl rand -hex 16\" makes"
     )]
     ShortToken(usize),
+    /// Views that can't be told.
+    #[error("site number {0} in the settings file: {1}")]
+    Views(usize, ViewsError),
     /// A certificate that nobody could ever see.
     #[error(
         "site number {0} in the settings file has a certificate, and nobody listens for HTTPS: \
@@ -194,6 +225,9 @@ pub(crate) enum PlanError {
     /// The page for when an origin is out can't be had.
     #[error("can't read the busy_page {0}: {1}")]
     BusyPage(PathBuf, String),
+    /// The file of a dialect can't be used.
+    #[error("the dialect in {0}, named by markup, can't be used: {1}")]
+    Markup(PathBuf, String),
     /// Two sites claim one host.
     #[error("two sites answer for the host {0}: take it out of one of them")]
     HostTwice(String),
@@ -203,6 +237,9 @@ pub(crate) enum PlanError {
         show_bytes(*.0)
     )]
     DiskTooSmall(u64),
+    /// A tracker that can't be as it is written.
+    #[error("in [tracker]: {0}")]
+    Tracker(String),
     /// Two sites that both answer for any host.
     #[error("more than one site has no hosts: give all of them but one hosts = [\"name\"]")]
     TwoForAnyHost,
@@ -217,6 +254,7 @@ impl Plan {
             http3: true,
             acme: AcmePlan::default(),
             memory_bytes: MEMORY_BYTES,
+            app_memory_bytes: APP_MEMORY_BYTES,
             disk_bytes: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             state,
@@ -229,6 +267,8 @@ impl Plan {
             request_ids: false,
             admin: AdminPlan::default(),
             server_timing: false,
+            traces: None,
+            tracker: None,
             sites: vec![site],
         }
     }
@@ -239,21 +279,14 @@ impl Plan {
             Some(path) => settings::read(path)?,
             None => Settings::default(),
         };
-        let mut sites = sites(serve, &mut settings.site, &settings.limits)?;
-        let (listen, listen_tls) = addresses(serve, &settings)?;
-        let acme = AcmePlan {
-            directories: settings.acme_directory.take().unwrap_or_default(),
-            email: settings.acme_email.take(),
-            binding: match (settings.acme_eab_key_id.take(), settings.acme_eab_hmac_key.take()) {
-                (Some(id), Some(key)) => Some(Binding { id, key }),
-                (None, None) => None,
-                _ => return Err(PlanError::HalfBinding),
-            },
-            ca_file: settings.acme_ca_file.take(),
-        };
+        let is_tracker = settings.tracker.is_some();
+        let mut sites = sites(serve, &mut settings.site, &settings.limits, is_tracker)?;
+        let (listen, listen_tls) = addresses(serve, &settings, sites.is_empty())?;
+        let acme = acme(&mut settings)?;
         check_plan(&sites, &listen_tls, &acme)?;
         let memory_bytes =
             serve.memory.or(settings.memory.map(|bytes| bytes.0)).unwrap_or(MEMORY_BYTES);
+        let app_memory_bytes = settings.app_memory.map_or(APP_MEMORY_BYTES, |bytes| bytes.0);
         let disk_bytes = serve.disk.or(settings.disk.map(|bytes| bytes.0));
         if let Some(bytes) = disk_bytes.filter(|&bytes| bytes < DISK_BYTES_MIN) {
             return Err(PlanError::DiskTooSmall(bytes));
@@ -284,6 +317,7 @@ impl Plan {
             http3: settings.http3.unwrap_or(true),
             acme,
             memory_bytes,
+            app_memory_bytes,
             disk_bytes,
             threads: threads.unwrap_or_else(cores).clamp(1, 256),
             state,
@@ -296,9 +330,29 @@ impl Plan {
             request_ids,
             admin,
             server_timing: settings.server_timing.unwrap_or(false),
+            traces: TracesPlan::of(settings.traces),
+            tracker: tracker(settings.tracker)?,
             sites,
         })
     }
+}
+
+/// How certificates are got.
+fn acme(settings: &mut Settings) -> Result<AcmePlan, PlanError> {
+    Ok(AcmePlan {
+        directories: settings.acme_directory.take().unwrap_or_default(),
+        email: settings.acme_email.take(),
+        binding: match (settings.acme_eab_key_id.take(), settings.acme_eab_hmac_key.take()) {
+            (Some(id), Some(key)) => Some(Binding { id, key }),
+            (None, None) => None,
+            _ => return Err(PlanError::HalfBinding),
+        },
+        ca_file: settings.acme_ca_file.take(),
+    })
+}
+
+fn tracker(written: Option<TrackerSettings>) -> Result<Option<TrackerPlan>, PlanError> {
+    written.map(TrackerPlan::of).transpose().map_err(PlanError::Tracker)
 }
 
 /// Whose word about visitors counts.
@@ -324,16 +378,17 @@ impl SitePlan {
     pub(crate) fn has_origin_of(&self, other: &Self) -> bool {
         let taps = |plan: &Self| matches!(plan.changes, ChangesPlan::Tap(_));
         let same_tap = !taps(self) && !taps(other) || self.changes == other.changes;
-        (&self.source, &self.php, self.php_children, &self.environment, self.timeouts, self.caches)
+        let php = (&self.php, self.php_children, self.php_slow);
+        (&self.source, php, &self.environment, self.timeouts, self.caches)
             == (
                 &other.source,
-                &other.php,
-                other.php_children,
+                (&other.php, other.php_children, other.php_slow),
                 &other.environment,
                 other.timeouts,
                 other.caches,
             )
             && self.http == other.http
+            && self.esi_hosts == other.esi_hosts
             && same_tap
     }
 
@@ -348,7 +403,11 @@ impl SitePlan {
         };
         set(&mut rules.heuristic, site.heuristic);
         set(&mut rules.refresh_early, site.refresh_early);
+        set(&mut rules.early_hints, site.early_hints);
+        set(&mut rules.lscache, site.lscache);
+        set(&mut rules.suggest_parts, site.suggest_parts);
         set(&mut rules.codings, site.compression.map(|chosen| chosen.0));
+        set(&mut rules.esi, site.esi.map(|chosen| chosen.0));
         set(&mut rules.heuristic_seconds_max, site.heuristic_max.map(whole_seconds));
         set(&mut rules.negative_seconds_max, site.negative_max.map(whole_seconds));
         set(&mut rules.pass_memory_seconds, site.pass_memory.map(whole_seconds));
@@ -363,90 +422,31 @@ impl SitePlan {
             redirects: site.https_redirect.unwrap_or(true),
             php: site.php.clone(),
             php_children: site.php_children,
+            php_slow: site.php_slow.map(|time| time.0),
             php_status: site.php_status.clone().map(|StatusPath(path)| path),
             environment: Vec::new(),
             caches: site.cache.unwrap_or(true),
             rules,
             defence: defence_rules(site),
+            mark_new: mark_new_rules(site),
+            markup: None,
             strangers: site.strangers.unwrap_or(true).then(|| stranger_rules(site)),
             changes: site.changes.clone().unwrap_or_default(),
             changes_rules: follow_rules(site),
             logins: None,
             purge_token: site.purge_token.as_ref().and_then(|token| PurgeToken::new(&token.0)),
+            views: None,
+            esi_hosts: site.esi_hosts.iter().map(|host| host.0.clone()).collect(),
             timeouts,
             http: HttpPlan {
                 connections: site.origin_connections.map_or(CONNECTIONS, usize::from),
                 tunnels: site.origin_tunnels.map_or(TUNNELS, usize::from),
                 tls: TlsSettings { ca: site.origin_ca.clone(), name: site.origin_name.clone() },
+                http2: site.origin_http2.unwrap_or(true),
                 check: health_check(site),
             },
         }
     }
-}
-
-fn health_check(site: &SiteSettings) -> Option<HealthCheck> {
-    let path = site.origin_health.as_ref()?.0.clone();
-    let or = |set: Option<Seconds>, seconds| set.map_or(Duration::from_secs(seconds), |set| set.0);
-    Some(HealthCheck {
-        path,
-        host: site.hosts.first().cloned().unwrap_or_default(),
-        // Not more often than once in a tenth of a second, whatever was written.
-        every: or(site.origin_health_every, 5).max(Duration::from_millis(100)),
-        timeout: or(site.origin_health_timeout, 2),
-        status: site.origin_health_status.map(|status| status.0),
-    })
-}
-
-/// What copies for binding may take of the owner's memory: an eighth, and at most 64 MiB.
-fn copies_bytes(memory_bytes: u64) -> usize {
-    usize::try_from(memory_bytes / 8).unwrap_or(usize::MAX).min(64 << 20)
-}
-
-fn stranger_rules(site: &SiteSettings) -> StrangerRules {
-    let mut rules = StrangerRules {
-        own_cookies: site.app_cookies.clone(),
-        foreign_cookies: site.foreign_cookies.clone(),
-        never: site.never_share.clone(),
-        ignore_no_store: site.ignore_no_store.clone(),
-        // For tests that show what comparing is for; nobody else may want it.
-        trust_personas: std::env::var_os("WICK_TEST_TRUST_PERSONAS").is_some(),
-        ..StrangerRules::default()
-    };
-    let milliseconds = |time: Seconds| u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX);
-    set(&mut rules.fresh_ms, site.strangers_fresh.map(milliseconds));
-    set(&mut rules.stale_ms, site.strangers_stale.map(milliseconds));
-    set(&mut rules.sample, site.strangers_sample);
-    rules
-}
-
-fn follow_rules(site: &SiteSettings) -> FollowRules {
-    let mut rules = FollowRules {
-        ignored: site.changes_ignored.clone(),
-        heeded: site.changes_heeded.clone(),
-        scope: match site.changes_scope.unwrap_or_default() {
-            ChangesScope::Site => None,
-            ChangesScope::Proved => Some(Demands::default()),
-        },
-        ..FollowRules::default()
-    };
-    set(&mut rules.fresh, site.changes_fresh.map(|time| time.0));
-    rules
-}
-
-/// Requests that may come at once before a rate counts.
-const RATE_BURST: u32 = 100;
-
-fn defence_rules(site: &SiteSettings) -> DefenceRules {
-    let burst = site.rate_burst.unwrap_or(RATE_BURST);
-    let interval = site.rate.and_then(|Often(interval)| interval);
-    let mut rules = DefenceRules {
-        rate: interval.map(|interval| Rate::new(interval, burst)),
-        ..DefenceRules::default()
-    };
-    set(&mut rules.rate_hits, site.rate_hits);
-    set(&mut rules.concurrency, site.concurrency);
-    set(&mut rules.security_headers, site.security_headers);
-    rules
 }
 
 /// The largest page that is held for when an origin is out.
@@ -480,6 +480,7 @@ fn sites(
     serve: &Serve,
     written: &mut Vec<SiteSettings>,
     limits: &LimitSettings,
+    is_tracker: bool,
 ) -> Result<Vec<SitePlan>, PlanError> {
     if let Some(site) = &serve.site {
         // What the file says about its only site holds for this one too.
@@ -518,12 +519,18 @@ fn sites(
         if site.purge_token.is_some() && plan.purge_token.is_none() {
             return Err(PlanError::ShortToken(at + 1));
         }
+        let has_own_key = matches!(plan.source, Source::Folder(_));
+        plan.views = views_rules(site, has_own_key).map_err(|why| PlanError::Views(at + 1, why))?;
+        if let Some(path) = &site.markup {
+            let read = OwnMarkup::read(path);
+            plan.markup = Some(read.map_err(|why| PlanError::Markup(path.clone(), why))?);
+        }
         if let Some(path) = &site.busy_page {
             plan.defence.busy_page = Some(busy_page(path)?.into());
         }
         sites.push(plan);
     }
-    if sites.is_empty() {
+    if sites.is_empty() && !is_tracker {
         return Err(PlanError::NoSite);
     }
     if sites.iter().filter(|site| site.hosts.is_empty()).count() > 1 {
@@ -559,7 +566,11 @@ fn fits(source: &Source, site: &SiteSettings) -> Result<(), PlanError> {
 fn addresses(
     serve: &Serve,
     written: &Settings,
+    is_tracker_alone: bool,
 ) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>), PlanError> {
+    if is_tracker_alone {
+        return Ok((Vec::new(), Vec::new()));
+    }
     // Somebody who names a domain wants it to be found.
     let everywhere = |port| {
         let all =
@@ -603,35 +614,6 @@ impl Source {
             }
         }
     }
-}
-
-fn limits(written: &LimitSettings) -> Limits {
-    let mut limits = Limits::default();
-    set(&mut limits.head_bytes_max, written.head.map(|bytes| bytes.0 as usize));
-    set(&mut limits.body_bytes_max, written.body.map(|bytes| bytes.0));
-    set(&mut limits.head_timeout, written.head_timeout.map(|time| time.0));
-    set(&mut limits.idle_timeout, written.idle_timeout.map(|time| time.0));
-    set(&mut limits.body_timeout, written.body_timeout.map(|time| time.0));
-    set(&mut limits.write_timeout, written.write_timeout.map(|time| time.0));
-    set(&mut limits.tunnel_timeout, written.tunnel_timeout.map(|time| time.0));
-    set(&mut limits.slowest.bytes_a_second, written.min_rate.map(|bytes| bytes.0));
-    set(&mut limits.slowest.after, written.min_rate_after.map(|time| time.0));
-    set(&mut limits.connections_max, written.connections);
-    set(&mut limits.connections_per_address_max, written.connections_per_address);
-    set(&mut limits.grace, written.grace.map(|time| time.0));
-    set(&mut limits.upgrade_grace, written.upgrade_grace.map(|time| time.0));
-    limits
-}
-
-/// Takes what the owner wrote, if anything.
-fn set<T>(place: &mut T, written: Option<T>) {
-    if let Some(value) = written {
-        *place = value;
-    }
-}
-
-fn whole_seconds(time: Seconds) -> u32 {
-    u32::try_from(time.0.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// Root's state is the machine's; everybody else's is their own.
@@ -697,6 +679,19 @@ mod tests {
         let named = Serve { site: Some("/srv".into()), ..Serve::default() };
         let unclear = plan(two, named).expect_err("no plan").to_string();
         assert!(unclear.contains("leave \"/srv\" out"), "{unclear}");
+    }
+
+    #[test]
+    fn a_file_with_nothing_but_a_tracker_is_a_plan() {
+        let made = plan("[tracker]\n", Serve::default()).expect("a good plan");
+        assert!(made.sites.is_empty() && made.listen.is_empty() && made.tracker.is_some());
+        let told = plan("[tracker]\ninterval = 0\n", Serve::default()).expect_err("no plan");
+        assert!(told.to_string().starts_with("in [tracker]: interval is nothing"), "{told}");
+        let told = plan("[tracker]\nlistn = \"x\"\n", Serve::default()).expect_err("no plan");
+        assert!(
+            told.to_string().contains("wick.toml:2:1: there is no setting \"listn\""),
+            "{told}"
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::plan::{Plan, SitePlan};
 use crate::run::{RunError, Running, feasible, open_log};
 use crate::service::{self, Doing};
 use crate::sites::Started;
+use crate::tracker::TrackerPlan;
 
 /// How a site of the new settings comes to its origin.
 enum Way {
@@ -27,6 +28,7 @@ impl Running {
     pub(crate) async fn reload(&mut self, arguments: &Serve) -> Result<Vec<Line>, RunError> {
         service::tell(Doing::Reloads);
         let told = self.reload_by(arguments).await;
+        tokio::spawn(crate::memory::give_back_code_soon());
         service::tell(Doing::Serves);
         told
     }
@@ -65,6 +67,7 @@ impl Running {
             self.leaving.spawn(started.leave(self.plan.limits.grace));
         }
         lines.extend(self.plan.needing_restart(&plan).map(|text| Line { topic: "later", text }));
+        self.settle_tracker(plan.tracker, &mut lines);
         self.plan.sites = plan.sites;
         self.tell_admin();
         self.observing.mark(Mark::Reload);
@@ -96,6 +99,21 @@ impl Running {
             None => "answers are told nowhere from now on".to_owned(),
         };
         Line { topic: "log", text }
+    }
+
+    /// Has the tracker go on by other rules, with all its peers.
+    fn settle_tracker(&mut self, plan: Option<TrackerPlan>, lines: &mut Vec<Line>) {
+        let fixed = |plan: &Option<TrackerPlan>| plan.as_ref().map(TrackerPlan::fixed);
+        if fixed(&plan) != fixed(&self.plan.tracker) {
+            let text = "listen, udp, path, mode and the database of [tracker] take effect at the \
+                        next start";
+            lines.push(Line { topic: "later", text: text.to_owned() });
+        }
+        if let (Some(tracker), Some(plan)) = (&self.tracker, plan) {
+            tracker.settle(&plan);
+            let text = "its rules are those of the settings; its peers stay".to_owned();
+            lines.push(Line { topic: "tracker", text });
+        }
     }
 
     /// Bounds clients by other limits, if these are others.
@@ -170,6 +188,7 @@ impl Plan {
             ),
             ("request_id", self.request_ids.to_string(), other.request_ids.to_string()),
             ("admin, munin or alert_…", format!("{:?}", self.admin), format!("{:?}", other.admin)),
+            ("[traces]", format!("{:?}", self.traces), format!("{:?}", other.traces)),
             ("server_timing", self.server_timing.to_string(), other.server_timing.to_string()),
             ("user or group", format!("{:?}", self.own()), format!("{:?}", other.own())),
         ]

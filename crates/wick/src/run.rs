@@ -6,7 +6,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,16 +14,17 @@ use base::complaint::complain;
 use base::{Clock, Counter, Shutdown};
 use observe::machine::Meter;
 use server::{
-    Done, Limits, NoNotes, Notes, Order, Orders, SOCKETS_MAX, Server, ServerConfig, Wanted,
+    Aside, Done, Http3Handle, Limits, NoNotes, Notes, Order, Orders, Server, ServerConfig, Wanted,
 };
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tracker::serve::Sockets as TrackerSockets;
 
 use crate::arguments::Serve;
 use crate::certificates::{CertificateError, Certificates, Prepared};
 use crate::control::{ControlError, ControlSocket};
-use crate::listening::{self, Listening, explain_listen};
+use crate::listening::{self, Listening, Sockets, explain_listen};
 use crate::log::AccessLog;
 use crate::notebook::Notebook;
 use crate::observing::{Keeping, Observing};
@@ -33,8 +33,10 @@ use crate::plan::{Plan, PlanError};
 use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
-use crate::upgrade::{Predecessor, Succession};
-use crate::{admin, announce, changes, descriptors, disk, memory, reload};
+use crate::traces::Exporting;
+use crate::tracker::{TrackerError, Tracking};
+use crate::upgrade::{self, Predecessor, Succession};
+use crate::{admin, announce, app, changes, descriptors, disk, memory, reload, rulings};
 
 /// Orders that may wait for the one that is carried out.
 const ORDERS_MAX: usize = 4;
@@ -67,6 +69,9 @@ pub(crate) enum RunError {
         "can't write the access log {0}: {1}; name a file in a folder that this user may write to"
     )]
     AccessLog(String, io::Error),
+    /// There is no tracker to be had.
+    #[error(transparent)]
+    Tracker(#[from] TrackerError),
     /// The running Wick can't be asked.
     #[error(transparent)]
     Control(#[from] ControlError),
@@ -153,6 +158,8 @@ pub(crate) struct Running {
     pub(crate) addresses_http3: Vec<SocketAddr>,
     pub(crate) certificates: Option<Certificates>,
     pub(crate) found: Vec<String>,
+    /// The tracker beside the sites.
+    pub(crate) tracker: Option<Arc<Tracking>>,
     pub(crate) log: Option<AccessLog>,
     /// Lines that this log and those before could not take.
     pub(crate) lost: Arc<Counter>,
@@ -160,6 +167,8 @@ pub(crate) struct Running {
     pub(crate) observing: Arc<Observing>,
     /// Writes the history, until the stop.
     keeping: Option<Keeping>,
+    /// What sends traces to a collector.
+    exporting: Option<Exporting>,
     control: Option<ControlSocket>,
     pub(crate) admin: Option<admin::Listening>,
     /// What it hands on to us, if a successor fails that had taken its place.
@@ -175,8 +184,7 @@ pub(crate) struct Running {
     /// Whether its notebook is another's.
     is_lent: bool,
     threads: Vec<JoinHandle<()>>,
-    /// Handles on all sockets, for a successor.
-    sockets: Vec<OwnedFd>,
+    sockets: Sockets,
     shutdown: Shutdown,
     /// Leaves connections as they are.
     abandon: Shutdown,
@@ -188,25 +196,27 @@ impl Running {
     pub(crate) async fn start(plan: Plan, begin: Begin) -> Result<Self, RunError> {
         let Begin { caches, orders, takes_over } = begin;
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
-        let (predecessor, inherited) = opened(&plan, takes_over)?;
+        let (predecessor, mut inherited) = opened(&plan, takes_over)?;
         let number = numbered(takes_over);
         listening::probe(&plan, &inherited)?;
+        let (tracker, tracker_sockets) = bind_tracker(&plan, &mut inherited)?;
         let prepared = Prepared::of(&plan)?;
         let lost = Arc::<Counter>::default();
         let log = open_log(&plan, &lost)?;
         // First, as what lies there decides how everything is hashed.
         let disk = disk::begin(&plan);
         let started = start_all(&plan, number, caches).await?;
-        let mut found = found(&plan, &started, caches).await;
-        found.extend(prepared.iter().flat_map(|prepared| prepared.found.clone()));
+        let mut found = found(&plan, &started, caches, prepared.as_ref()).await;
         let notebook = open_notebook(&plan);
         let observing = Observing::new(&plan.state);
+        let exporting = observing.trace(plan.traces.as_ref());
         let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             access: log.as_ref().map(AccessLog::sink),
             observer: Some(observing.clone()),
             notes: notes(notebook.as_ref()),
             tls: prepared.as_ref().map(Prepared::tls),
+            aside: tracker.clone().map(|tracker| tracker as Arc<dyn Aside>),
             disk,
             ..configured(&plan, feasible(&plan.limits))
         };
@@ -215,19 +225,16 @@ impl Running {
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
         let ends = [&shutdown, &abandon];
-        let listening = match listening::begin(&plan, takes_over, &inherited, &server, ends) {
-            Ok(listening) => listening,
-            Err(error) => return Err(given_up(error, &shutdown, started).await),
-        };
+        let listening = listening::begin(&plan, takes_over, &mut inherited, &server, ends);
+        let (listening, started) = given_up(listening, &shutdown, started).await?;
         let Listening { addresses, addresses_tls, addresses_http3, sockets, threads } = listening;
-        let housekeeping = tokio::spawn(server.clone().housekeeping(shutdown.clone()));
-        tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
-        tokio::spawn(server.clone().follow(shutdown.clone()));
+        let housekeeping = begin_beside(&server, &plan, &shutdown);
         // Before the other one leaves: whoever asks next must find somebody.
         let control = open_control(&plan, &server, orders.clone(), &shutdown, takes_over);
-        take_place(predecessor)?;
-        let keeping = Some(Keeping::begin(&observing, &server, plan.memory_bytes));
+        take_place(predecessor, &sockets)?;
+        begin_tracker(&plan, tracker.as_ref(), tracker_sockets, &observing)?;
         Ok(Self {
+            keeping: Some(Keeping::begin(&observing, &server, plan.memory_bytes)),
             plan,
             server,
             addresses,
@@ -235,11 +242,12 @@ impl Running {
             addresses_http3,
             certificates,
             found,
+            tracker,
             log,
             lost,
             notebook,
             observing,
-            keeping,
+            exporting,
             control,
             admin: None,
             orders,
@@ -266,8 +274,10 @@ impl Running {
             observing: &self.observing,
             memory_bytes: self.plan.memory_bytes,
             log_lost: Some(self.lost.clone()),
+            http3_addresses: self.addresses_http3.len(),
             meter: Meter::new(&self.plan.state, ports),
             subjects: self.subjects(),
+            road: Handle::current(),
             waits,
             shutdown: &self.shutdown,
         })?;
@@ -313,6 +323,10 @@ impl Running {
                     }
                     Wanted::HandOver => drop(answer.send(self.hand_over().await)),
                     Wanted::Leave => {
+                        // Before the other one reads them.
+                        self.sockets.http3.iter().for_each(Http3Handle::leave);
+                        // It opens the store that this one has.
+                        self.end_tracker().await;
                         self.succession.complete();
                         let _ = answer.send(Ok(Done::default()));
                         return End::Leave;
@@ -326,18 +340,15 @@ impl Running {
     /// Handles on all sockets, for one that is to take its place; it has the notebook from
     /// now on.
     async fn hand_over(&mut self) -> Result<Done, String> {
-        if self.sockets.len() > SOCKETS_MAX {
-            return Err(format!("there are more than {SOCKETS_MAX} sockets: restart it instead"));
-        }
-        let sockets = self.sockets.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>();
-        let sockets = sockets.map_err(|error| error.to_string())?;
+        let done = upgrade::handed_over(&self.sockets, self.tracker.as_deref());
+        let done = done.map_err(|error| error.to_string())?;
         self.succession.note_handed_over();
         if let Some(notebook) = &self.notebook {
             self.server.note_all();
             notebook.lend().await;
             self.is_lent = true;
         }
-        Ok(Done { lines: Vec::new(), sockets })
+        Ok(done)
     }
 
     /// The one that was to take its place has failed.
@@ -353,13 +364,21 @@ impl Running {
         }
     }
 
+    /// Ends the tracker; what it knows is written.
+    async fn end_tracker(&self) {
+        let Some(tracker) = self.tracker.clone() else { return };
+        // A panic in it was told.
+        let _ = tokio::task::spawn_blocking(move || tracker.end()).await;
+    }
+
     /// Stops listening, lets answers in flight finish, then stops PHP. Another signal, or
     /// the end of the grace, ends whatever is left.
     pub(crate) async fn stop(&mut self, signals: &mut Signals, end: End) {
         self.shutdown.begin();
         // Who asks from now on is told that nobody runs.
         self.control = None;
-        self.sockets.clear();
+        self.end_tracker().await;
+        self.sockets = Sockets::default();
         self.certificates = None;
         if let Some(admin) = self.admin.take() {
             admin.join();
@@ -400,6 +419,7 @@ impl Running {
         self.leaving.abort_all();
         // With the last answers.
         self.keeping = None;
+        self.exporting = None;
         if let Some(log) = &self.log {
             log.finish().await;
         }
@@ -434,11 +454,44 @@ fn numbered(takes_over: bool) -> u64 {
     if takes_over { u64::from(std::process::id()) } else { 0 }
 }
 
-/// Stops what was started, as the rest could not be.
-async fn given_up(error: RunError, shutdown: &Shutdown, mut started: Vec<Started>) -> RunError {
-    shutdown.begin();
-    stop_all(&mut started, &mut JoinSet::new()).await;
-    error
+/// What listens, with the sites; if nothing can, what was started is stopped.
+async fn given_up(
+    listening: Result<Listening, RunError>,
+    shutdown: &Shutdown,
+    mut started: Vec<Started>,
+) -> Result<(Listening, Vec<Started>), RunError> {
+    match listening {
+        Ok(listening) => Ok((listening, started)),
+        Err(error) => {
+            shutdown.begin();
+            stop_all(&mut started, &mut JoinSet::new()).await;
+            Err(error)
+        }
+    }
+}
+
+/// The tracker with its sockets, if there is to be one.
+fn bind_tracker(
+    plan: &Plan,
+    inherited: &mut Inherited,
+) -> Result<(Option<Arc<Tracking>>, Option<TrackerSockets>), RunError> {
+    let Some(wanted) = &plan.tracker else { return Ok((None, None)) };
+    let (tracker, sockets) = Tracking::bind(wanted, plan.threads, inherited.take_tracker())?;
+    Ok((Some(tracker), Some(sockets)))
+}
+
+/// Opens its store and serves, once nobody else has either.
+fn begin_tracker(
+    plan: &Plan,
+    tracker: Option<&Arc<Tracking>>,
+    sockets: Option<TrackerSockets>,
+    observing: &Observing,
+) -> Result<(), RunError> {
+    let (Some(wanted), Some(tracker)) = (&plan.tracker, tracker) else { return Ok(()) };
+    tracker.begin(wanted, &plan.state, plan.threads, sockets.unwrap_or_default())?;
+    // It is told of from now on.
+    let _ = observing.tracker.set(tracker.clone());
+    Ok(())
 }
 
 /// What of a server's configuration stands in the plan as it is.
@@ -446,9 +499,12 @@ fn configured(plan: &Plan, limits: Limits) -> ServerConfig {
     ServerConfig {
         limits,
         memory_bytes: plan.memory_bytes,
+        app_memory_bytes: plan.app_memory_bytes,
         proxies: plan.proxies.clone(),
         request_ids: plan.request_ids,
         server_timing: plan.server_timing,
+        rulings: rulings::open(&plan.state),
+        traces: plan.traces.as_ref().map(|traces| traces.rules),
         complaints: Some(Arc::new(|line| complain(line))),
         ..ServerConfig::default()
     }
@@ -494,7 +550,12 @@ async fn start_all(plan: &Plan, number: u64, caches: bool) -> Result<Vec<Started
 }
 
 /// What was found out about the sites, for the person at the terminal.
-async fn found(plan: &Plan, started: &[Started], caches: bool) -> Vec<String> {
+async fn found(
+    plan: &Plan,
+    started: &[Started],
+    caches: bool,
+    prepared: Option<&Prepared>,
+) -> Vec<String> {
     let mut found = Vec::new();
     for (plan, started) in plan.sites.iter().zip(started) {
         found.extend_from_slice(&started.found);
@@ -502,6 +563,7 @@ async fn found(plan: &Plan, started: &[Started], caches: bool) -> Vec<String> {
             found.extend(changes::found(plan).await);
         }
     }
+    found.extend(prepared.iter().flat_map(|prepared| prepared.found.clone()));
     found
 }
 
@@ -536,6 +598,27 @@ fn notes(notebook: Option<&Arc<Notebook>>) -> Arc<dyn Notes> {
     }
 }
 
+/// What goes on beside the visitors, until the stop.
+fn begin_beside(
+    server: &Arc<Server>,
+    plan: &Plan,
+    shutdown: &Shutdown,
+) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(memory::govern(server.clone(), plan.memory_bytes, shutdown.clone()));
+    tokio::spawn(memory::give_back_code_soon());
+    tokio::spawn(server.clone().follow(shutdown.clone()));
+    app::begin(server, shutdown);
+    let replaying = tokio::spawn(server.clone().replay_views(shutdown.clone()));
+    let housekeeping = server.clone().housekeeping(shutdown.clone());
+    let server = server.clone();
+    tokio::spawn(async move {
+        housekeeping.await;
+        replaying.abort();
+        // Nobody is served any more, so nothing is counted after this.
+        server.replay_last_views().await;
+    })
+}
+
 /// Answers `wick explain` and `wick purge`, if that can be had.
 fn open_control(
     plan: &Plan,
@@ -559,9 +642,10 @@ fn open_control(
 }
 
 /// Tells the one before, if there is one, that somebody else serves now.
-fn take_place(predecessor: Option<Predecessor>) -> Result<(), RunError> {
+fn take_place(predecessor: Option<Predecessor>, sockets: &Sockets) -> Result<(), RunError> {
     let Some(predecessor) = predecessor else { return Ok(()) };
     predecessor.dismiss()?;
+    sockets.are_ours.begin();
     service::tell_of_succession();
     Ok(())
 }

@@ -9,20 +9,30 @@ use std::os::fd::OwnedFd;
 use base::complaint::complain;
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
+use server::HandedOver;
+use tracker::serve::Sockets;
 
 /// Sockets that the process was started with. They are taken at most once.
 pub(crate) struct Inherited {
     sockets: Vec<(SocketAddr, TcpListener)>,
+    /// For HTTP/3, until they are taken.
+    http3: Vec<HandedOver>,
+    /// The tracker's, until they are taken.
+    tracker: Option<Sockets>,
 }
 
 impl Inherited {
     /// Those that another Wick has handed over.
-    pub(crate) fn of_handles(handles: Vec<OwnedFd>) -> io::Result<Self> {
+    pub(crate) fn of_handles(
+        handles: Vec<OwnedFd>,
+        http3: Vec<HandedOver>,
+        tracker: Option<Sockets>,
+    ) -> io::Result<Self> {
         let sockets = handles.into_iter().map(|handle| {
             let socket = TcpListener::from(handle);
             Ok((socket.local_addr()?, socket))
         });
-        Ok(Self { sockets: sockets.collect::<io::Result<_>>()? })
+        Ok(Self { sockets: sockets.collect::<io::Result<_>>()?, http3, tracker })
     }
 
     /// Takes those that listen for connections.
@@ -34,13 +44,24 @@ impl Inherited {
                 sockets.push((socket.local_addr()?, socket));
             }
         }
-        Ok(Self { sockets })
+        Ok(Self { sockets, http3: Vec::new(), tracker: None })
     }
 
     /// Those that listen on this address; on any port, if none is asked for.
     pub(crate) fn of(&self, address: SocketAddr) -> Vec<&TcpListener> {
         let all = self.sockets.iter().filter(|(own, _)| is_meant(*own, address));
         all.map(|(_, socket)| socket).collect()
+    }
+
+    /// Takes the one for HTTP/3 on this address.
+    pub(crate) fn take_http3(&mut self, address: SocketAddr) -> Option<HandedOver> {
+        let at = self.http3.iter().position(|handed| handed.address == address)?;
+        Some(self.http3.swap_remove(at))
+    }
+
+    /// Takes those of the tracker.
+    pub(crate) fn take_tracker(&mut self) -> Option<Sockets> {
+        self.tracker.take()
     }
 
     /// Those of which nothing is said in the settings.

@@ -5,6 +5,10 @@
 //! The doc comments are the owner's manual: `docs/settings.md` is made from them.
 //! What the server runs on is made from this in [`crate::plan`].
 
+mod esi;
+mod marking;
+mod tracker;
+mod views;
 mod visitors;
 
 use std::fmt;
@@ -24,7 +28,12 @@ use crate::certificates::{BindingKey, CertificateSetting, Directories};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::{HealthPath, HealthStatus, OriginSetting};
+use crate::traces::{Collector, Share};
 
+pub(crate) use esi::{EsiHost, EsiSetting};
+pub(crate) use marking::{ClassName, Selector};
+pub(crate) use tracker::TrackerSettings;
+pub(crate) use views::{ViewsError, ViewsSetting, rules as views_rules};
 pub(crate) use visitors::{Networks, Often, TrustedFieldName};
 
 /// The whole file.
@@ -56,8 +65,12 @@ pub(crate) struct Settings {
     pub(crate) acme_ca_file: Option<PathBuf>,
     /// The most that the cache may make the process use. Default: `64M`.
     pub(crate) memory: Option<Bytes>,
+    /// What of that may be taken by what is kept for sites' own code: rendered markup, and values
+    /// that it sets. Default: `8M`.
+    pub(crate) app_memory: Option<Bytes>,
     /// What stored pages may take on the disk, in the folder `disk` of the state folder, so that
-    /// they outlive a restart; at least `16M`. Default: nothing is kept there.
+    /// they outlive a restart; at least `16M`. Bodies that are too large for memory are kept there
+    /// alone. Default: nothing is kept there.
     pub(crate) disk: Option<Bytes>,
     /// Where Wick keeps what it must not lose. Default: `/var/lib/wick` for root, for others the
     /// user's state folder.
@@ -113,10 +126,27 @@ pub(crate) struct Settings {
     /// Whether answers tell in `Server-Timing`, which browsers show, what became of the request
     /// and where its time went. Default: `false`.
     pub(crate) server_timing: Option<bool>,
+    /// Traces of some requests, for a collector.
+    pub(crate) traces: TraceSettings,
+    /// A BitTorrent tracker.
+    pub(crate) tracker: Option<TrackerSettings>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
     /// The sites, in order.
     pub(crate) site: Vec<SiteSettings>,
+}
+
+/// `[traces]`: which requests are recorded, and who is told of them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TraceSettings {
+    /// The collector that is told, by OTLP over HTTP, as in `"http://127.0.0.1:4318"`; `/v1/traces`
+    /// is asked there. Then origins find a `traceparent` in every request. Default: none; there are
+    /// no traces.
+    pub(crate) otlp: Option<Collector>,
+    /// The share of requests that are recorded: `0.01` is one in a hundred, `1` all of them. Where
+    /// a trusted proxy names a trace, it has decided. Default: `0.01`.
+    pub(crate) sample: Option<Share>,
 }
 
 /// `[limits]`: bounds on what one client may take.
@@ -185,15 +215,20 @@ pub(crate) struct SiteSettings {
     /// taken back before. Default: they are told nothing.
     pub(crate) hsts: Option<Seconds>,
     /// A folder, or an origin that speaks HTTP: `"http://127.0.0.1:3000"`, or `https://…`, whose
-    /// certificate is verified. Several servers that make the same pages stand in a list, each as
+    /// certificate is verified and which may choose HTTP/2, or `h2c://…`, which speaks HTTP/2
+    /// without TLS. Several servers that make the same pages stand in a list, each as
     /// an address or as `{ url = "http://10.0.0.2:3000", weight = 2, connections = 100 }`; those
     /// share their sessions among themselves, since a visitor's requests go to any of them.
     /// Default: what the command line names.
     pub(crate) origin: Option<OriginSetting>,
-    /// Connections to each HTTP origin at once. Default: `256`.
+    /// Requests at once at each HTTP origin, each with a connection of its own where HTTP/1.1 is
+    /// spoken. Default: `256`.
     pub(crate) origin_connections: Option<NonZeroUsize>,
     /// Connections at once that go on in another protocol, such as WebSocket. Default: `1024`.
     pub(crate) origin_tunnels: Option<NonZeroUsize>,
+    /// Whether `https://` origins are asked in HTTP/2 if they offer it. WebSocket and the like
+    /// go over HTTP/1.1 all the same. Default: `true`.
+    pub(crate) origin_http2: Option<bool>,
     /// A PEM file with the certificates of who may have signed an `https://` origin's own, for
     /// one whom the system doesn't know. Default: those that the system trusts.
     pub(crate) origin_ca: Option<PathBuf>,
@@ -214,6 +249,10 @@ pub(crate) struct SiteSettings {
     /// The `pm.status_path` of that php-fpm, for the admin page and `/metrics`. Default: it isn't
     /// asked; that of a php-fpm which Wick starts is known.
     pub(crate) php_status: Option<StatusPath>,
+    /// After how many seconds a request's place in PHP is noted once, by php-fpm's slow log:
+    /// `/api/profile` adds these up. A php-fpm that Wick starts does that, if it may trace its
+    /// children; each such look stops a child for some milliseconds. Default: never.
+    pub(crate) php_slow: Option<Seconds>,
     /// Children of the php-fpm that Wick starts. With `php`: how many children that one has for
     /// Wick alone; connections to it are then kept. Default: as many as fit the free memory;
     /// with `php`, none are kept.
@@ -274,6 +313,30 @@ pub(crate) struct SiteSettings {
     /// Compression of answers: `true` is zstd, br and gzip, a list such as `["gzip", "br"]` only
     /// these, and `false` leaves it to the origin. Default: `true`.
     pub(crate) compression: Option<Compression>,
+    /// Whether browsers that must wait for a page are told at once what it will need (`103 Early
+    /// Hints`): preloads, stylesheets and connections that its last answer for everybody named.
+    /// Over HTTP/2 and HTTP/3 only. Default: `false`.
+    pub(crate) early_hints: Option<bool>,
+    /// Pages put together from parts (ESI): `"asked"` means those that ask for it by
+    /// `Surrogate-Control`, `true` looks through every page of HTML or XML, and `false` leaves both
+    /// to others. It needs `compression`: what the origin has compressed has no parts. Default:
+    /// `asked`.
+    pub(crate) esi: Option<EsiSetting>,
+    /// Hosts beside its own that parts of pages may come from, as in
+    /// `["https://cdn.example.org"]`. They are told nothing of the visitor, and what they send is
+    /// kept by what it says itself. A name has to lead to a public address; one within your
+    /// network is named by that address. Default: none.
+    pub(crate) esi_hosts: Vec<EsiHost>,
+    /// Whether `wick explain` shall know where members' copies of a page differ, and propose which
+    /// parts would make one page of them. For that a few copies are compared in memory; a copy is
+    /// kept for a minute at most, never written, and nothing that differs is shown. Default:
+    /// `true`.
+    pub(crate) suggest_parts: Option<bool>,
+    /// Whether plugins for LiteSpeed's cache (LSCache) are told that there is one, by `X-LSCACHE`,
+    /// and obeyed: `X-LiteSpeed-Cache-Control` says for how long a page is for everybody, and
+    /// `X-LiteSpeed-Vary` by which cookies it differs, always by `_lscache_vary`. Their tags and
+    /// purges are obeyed without it. Default: `false`.
+    pub(crate) lscache: Option<bool>,
     /// Query parameters that don't choose the page, as in `["utm_source", "fbclid"]`: two
     /// addresses that differ only in these are one page. Default: none.
     pub(crate) ignore_query: Vec<String>,
@@ -306,6 +369,34 @@ pub(crate) struct SiteSettings {
     /// `Referrer-Policy: strict-origin-when-cross-origin` where the app doesn't set these.
     /// Default: `false`.
     pub(crate) security_headers: Option<bool>,
+    /// A CSS selector of items with a date, as in `"li.comment"`, that browsers shall mark where
+    /// they are newer than the visitor's last visit. A small script does it, so that one page
+    /// serves everybody. Default: none are marked, unless the app asks for it by the field
+    /// `X-Wick-Since`; then `[data-wick-since]`.
+    pub(crate) mark_new: Option<Selector>,
+    /// The same for what bears the date within such an item, as in `"time"`: in `data-wick-since`,
+    /// `datetime`, `data-time`, `title` or its text. Default: the item itself.
+    pub(crate) mark_new_date: Option<Selector>,
+    /// The class that a new item gets. Default: `wick-new`.
+    pub(crate) mark_new_class: Option<ClassName>,
+    /// What a new item looks like, in CSS; `""` leaves that to the class.
+    /// Default: `box-shadow:inset 3px 0 #d97706`.
+    pub(crate) mark_new_style: Option<String>,
+    /// Whether the app is told how often pages were viewed that it didn't see, for its counters:
+    /// `"/wick-views.php"` means by a POST of JSON to that path (`clients/php` reads it), `"page"`
+    /// by asking for each viewed page once, at most a hundred a time. Robots and scripts are not
+    /// counted; what was not told yet is lost with a `kill -9`. Default: it isn't told.
+    pub(crate) views: Option<ViewsSetting>,
+    /// How often. Default: `60s`.
+    pub(crate) views_every: Option<Seconds>,
+    /// What such a POST shows in the field `Wick-Views-Key`, at least 16 characters. Default: with
+    /// PHP in a folder, what its variable `WICK_KEY` says; an HTTP origin needs one.
+    pub(crate) views_key: Option<Secret>,
+    /// A file that holds it. Default: none.
+    pub(crate) views_key_file: Option<PathBuf>,
+    /// The file (TOML) of the site's own dialect of BBCode, which its code calls `site`. Default:
+    /// none; those that are built in have names of their own.
+    pub(crate) markup: Option<PathBuf>,
     /// Time for a connection to the origin. Default: `5s`.
     pub(crate) connect_timeout: Option<Seconds>,
     /// Time for the origin's first byte. Default: `60s`.
@@ -325,6 +416,7 @@ pub(crate) struct Seconds(pub Duration);
 /// The content codings that answers are sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Compression(pub Codings);
+
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]

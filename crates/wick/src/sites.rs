@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use origin::{
     Dial, FilesOrigin, Fpm, FpmError, FpmOptions, HttpOptions, HttpOrigin, HttpServer, Log, Origin,
-    PhpAddressError, PhpOptions, PhpOrigin, ServersError,
+    PhpAddressError, PhpOptions, PhpOrigin, ServersError, TlsSettings,
 };
-use server::SiteConfig;
+use server::{PartHost, SiteConfig, ViewsRules, ViewsSecret};
 
-use crate::admin::{PhpSelf, Subject};
+use crate::admin::{PhpSelf, Restarts, Subject};
+use crate::app;
 use crate::changes::tap::{self, TapError};
+use crate::markup::OwnMarkup;
 use crate::own_user::{self, KeptPhp};
 use crate::plan::{SitePlan, Source};
 
@@ -51,6 +53,8 @@ pub(crate) struct Started {
     pub(crate) config: SiteConfig,
     /// What was found, for the person at the terminal.
     pub(crate) found: Vec<String>,
+    /// What its own PHP knows Wick by.
+    own_key: Option<ViewsSecret>,
     fpm: Option<Php>,
     /// What its PHP goes to for its database. It goes last: PHP may ask until it has ended.
     tap: Option<tap::Standing>,
@@ -80,6 +84,7 @@ impl Php {
         let mut options = FpmOptions::new(folder, run_folder(state, folder, number));
         options.children = plan.php_children.map(|children| children as usize);
         options.environment = plan.environment.clone();
+        options.slow_after = plan.php_slow;
         options.database_socket = database_socket.map(Path::to_owned);
         Ok(Self::Own(Fpm::start(options).await?))
     }
@@ -104,13 +109,14 @@ impl Php {
             Self::Own(fpm) => PhpSelf {
                 status_path: fpm.status_path().to_owned(),
                 opcache_script: fpm.opcache_script().map(Path::to_owned),
-                restarts: Some(fpm.restarts_counter()),
+                slow_log: fpm.slow_log().map(Path::to_owned),
+                restarts: Restarts::Counted(fpm.restarts_counter()),
             },
-            // How often it was started again is known to the keeper, which says so when it does.
             Self::Kept(kept) => PhpSelf {
                 status_path: kept.status_path().to_owned(),
                 opcache_script: kept.opcache_script().map(Path::to_owned),
-                restarts: None,
+                slow_log: kept.slow_log().map(Path::to_owned),
+                restarts: Restarts::Asked(kept.id()),
             },
         }
     }
@@ -160,6 +166,7 @@ impl Started {
     ) -> Result<Self, SiteError> {
         let caches = caches && plan.caches;
         let mut tap = None;
+        let (app_key, own_key, variables) = app::introduce();
         let (origin, found, fpm) = match &plan.source {
             Source::Http(servers) => {
                 let origin = http(plan, servers)?;
@@ -180,7 +187,7 @@ impl Started {
                         let told;
                         (tap, told) = tap_before(plan, caches).await?;
                         let (origin, mut found, fpm) =
-                            php(plan, &folder, (state, number), tap.as_ref()).await?;
+                            php(plan, &folder, (state, number), tap.as_ref(), variables).await?;
                         found.extend(told);
                         (origin, found, fpm)
                     }
@@ -189,11 +196,14 @@ impl Started {
         };
         let mut config = SiteConfig::new(origin);
         config.caches = caches;
+        config.part_hosts = part_hosts(plan)?;
+        config.app_key = app_key;
         config.tap = tap.as_ref().map(tap::Standing::handle);
         let watched = config.origin.clone();
         let watch = tokio::spawn(async move { watched.watch().await });
         let watch = Some(Watch(watch.abort_handle()));
-        let mut started = Self { config, found, fpm, tap, watch };
+        let own_key = Some(own_key);
+        let mut started = Self { config, own_key, found, fpm, tap, watch };
         started.settle(plan);
         Ok(started)
     }
@@ -205,8 +215,14 @@ impl Started {
         config.hosts = plan.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         config.rules = plan.rules.clone();
         config.defence = plan.defence.clone();
+        config.mark_new = plan.mark_new.clone();
+        config.markup = plan.markup.as_ref().map(OwnMarkup::renderer);
         config.strangers = plan.strangers.clone();
         config.purge_token = plan.purge_token.clone();
+        config.views = plan.views.clone().map(|rules| ViewsRules {
+            secret: rules.secret.or_else(|| self.own_key.clone()),
+            ..rules
+        });
         config.changes = crate::changes::sources(plan);
         config.changes_rules = plan.changes_rules.clone();
     }
@@ -232,7 +248,8 @@ impl Started {
         let theirs = plan.php_status.as_ref().map(|path| PhpSelf {
             status_path: path.clone(),
             opcache_script: None,
-            restarts: None,
+            slow_log: None,
+            restarts: Restarts::Unknown,
         });
         Subject {
             name: self.config.name.clone(),
@@ -286,8 +303,31 @@ fn http(plan: &SitePlan, servers: &[HttpServer]) -> Result<HttpOrigin, ServersEr
     options.limits.slots = plan.http.connections;
     options.tunnels = plan.http.tunnels;
     options.check = plan.http.check.clone();
+    options.http2 = plan.http.http2;
     let origin = HttpOrigin::of(servers, &plan.http.tls, options)?;
     Ok(origin.with_log(Log::standard_error()))
+}
+
+/// The longest that a host of somebody else may take for the first byte of a part.
+const PART_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections to one of them at once.
+const PART_CONNECTIONS: usize = 32;
+
+/// The hosts beside its own that parts of a site's pages may come from.
+fn part_hosts(plan: &SitePlan) -> Result<Vec<PartHost>, ServersError> {
+    let host = |address: &String| {
+        let mut timeouts = plan.timeouts;
+        timeouts.first_byte = timeouts.first_byte.min(PART_TIMEOUT);
+        let mut options = HttpOptions { timeouts, is_public_only: true, ..HttpOptions::default() };
+        options.limits.slots = PART_CONNECTIONS;
+        let server = [HttpServer::at(address)];
+        let origin = HttpOrigin::of(&server, &TlsSettings::default(), options)?;
+        let origin = Origin::Http(origin.with_log(Log::standard_error()));
+        let (scheme, authority) = address.split_once("://").unwrap_or(("http", address));
+        let authority = authority.to_owned();
+        Ok(PartHost { is_tls: scheme == "https", authority, origin: Arc::new(origin) })
+    };
+    plan.esi_hosts.iter().map(host).collect()
 }
 
 /// The tap that the owner wants, and what is to be said of it. One that can't stand is done
@@ -317,6 +357,7 @@ async fn php(
     folder: &Path,
     (state, number): (&Path, u64),
     tap: Option<&tap::Standing>,
+    variables: Vec<(String, String)>,
 ) -> Result<(Origin, Vec<String>, Option<Php>), SiteError> {
     let site = format!("php       {}", folder.display());
     if let Some(address) = &plan.php {
@@ -329,12 +370,13 @@ async fn php(
             }
             None => PhpOptions::default(),
         };
-        let options = PhpOptions { timeouts: plan.timeouts, ..options };
+        let options = PhpOptions { timeouts: plan.timeouts, variables, ..options };
         let found = vec![site, format!("php-fpm   {address} (not ours)")];
         return Ok((Origin::Php(PhpOrigin::new(folder, dial, options)), found, None));
     }
     let fpm = Php::start(plan, folder, state, number, tap.map(tap::Standing::socket)).await?;
-    let php = PhpOptions { timeouts: plan.timeouts, ..PhpOptions::for_children(fpm.children()) };
+    let php = PhpOptions::for_children(fpm.children());
+    let php = PhpOptions { timeouts: plan.timeouts, variables, ..php };
     let origin = PhpOrigin::new(folder, Dial::Unix(fpm.socket().to_owned()), php);
     let ours = fpm.told();
     let found = vec![site, ours];

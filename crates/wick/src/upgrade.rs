@@ -20,13 +20,16 @@ use std::time::Duration;
 
 use rustix::cmsg_space;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use server::{Done, Line, SOCKETS_MAX};
+use server::{Done, HandedOver, Line, SOCKETS_MAX};
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tracker::serve::Sockets as TrackerSockets;
 
-use crate::control::{self, Answer, ControlError};
+use crate::control::{self, Answer, ControlError, Line as Told};
+use crate::listening::Sockets;
 use crate::service::Inherited;
+use crate::tracker::Tracking;
 
 /// What the new one is started with.
 pub(crate) const TAKE_OVER: &str = "--take-over";
@@ -46,9 +49,8 @@ impl Predecessor {
     pub(crate) fn find(state: &Path) -> Result<(Self, Inherited), ControlError> {
         let (stream, path) = control::connect(state)?;
         let mut predecessor = Self { stream, path };
-        let handles = predecessor.ask("hand_over")?;
-        let inherited =
-            Inherited::of_handles(handles).map_err(|error| predecessor.failed(error))?;
+        let (lines, handles) = predecessor.ask("hand_over")?;
+        let inherited = inherited(&lines, handles).map_err(|error| predecessor.failed(error))?;
         Ok((predecessor, inherited))
     }
 
@@ -57,10 +59,11 @@ impl Predecessor {
         self.ask("leave").map(drop)
     }
 
-    fn ask(&mut self, order: &str) -> Result<Vec<OwnedFd>, ControlError> {
+    fn ask(&mut self, order: &str) -> Result<(Vec<Told>, Vec<OwnedFd>), ControlError> {
         let (text, handles) = self.exchange(order).map_err(|error| self.failed(error))?;
         match serde_json::from_str(&text) {
-            Ok(Answer::Lines(_) | Answer::Observed(_)) => Ok(handles),
+            Ok(Answer::Lines(lines)) => Ok((lines, handles)),
+            Ok(Answer::Observed(_)) => Ok((Vec::new(), handles)),
             Ok(Answer::Wrong(why)) => Err(ControlError::Wrong("it doesn't hand over", why)),
             Ok(Answer::Error(why)) => Err(ControlError::Refused(why)),
             Err(error) => Err(self.failed(error.into())),
@@ -91,6 +94,70 @@ impl Predecessor {
     fn failed(&self, error: io::Error) -> ControlError {
         ControlError::Ask(self.path.clone(), error)
     }
+}
+
+/// What is said of a socket for HTTP/3, and of the ways to processes that have connections on
+/// it; each line is about one of the last descriptors, in their order.
+const HTTP3: &str = "http3";
+const HTTP3_ROUTE: &str = "http3-route";
+/// The same of a tracker's sockets.
+const TRACKER_HTTP: &str = "tracker-http";
+const TRACKER_UDP: &str = "tracker-udp";
+
+/// All that a successor is given: sockets that listen, then those for HTTP/3.
+pub(crate) fn handed_over(all: &Sockets, tracker: Option<&Tracking>) -> io::Result<Done> {
+    let mut sockets =
+        all.listening.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>()?;
+    let mut lines = Vec::new();
+    for handle in &all.http3 {
+        let HandedOver { address, socket, routes } = handle.hand_over()?;
+        sockets.push(socket);
+        lines.push(Line { topic: HTTP3, text: address.to_string() });
+        for (tag, way) in routes {
+            sockets.push(way);
+            let text = u32::from_be_bytes(tag).to_string();
+            lines.push(Line { topic: HTTP3_ROUTE, text });
+        }
+    }
+    let (http, udp) = tracker.map_or(Ok((Vec::new(), Vec::new())), Tracking::handles)?;
+    for (topic, handles) in [(TRACKER_HTTP, http), (TRACKER_UDP, udp)] {
+        for socket in handles {
+            sockets.push(socket);
+            lines.push(Line { topic, text: String::new() });
+        }
+    }
+    if sockets.len() > SOCKETS_MAX {
+        let why = format!("there are more than {SOCKETS_MAX} sockets: restart it instead");
+        return Err(io::Error::other(why));
+    }
+    Ok(Done { lines, sockets })
+}
+
+/// The same as a successor reads it.
+fn inherited(lines: &[Told], mut handles: Vec<OwnedFd>) -> io::Result<Inherited> {
+    let unreadable = || io::Error::other("it hands over in a way that this one doesn't know");
+    let first = handles.len().checked_sub(lines.len()).ok_or_else(unreadable)?;
+    let mut http3: Vec<HandedOver> = Vec::new();
+    let (mut tracker_http, mut tracker_udp) = (Vec::new(), Vec::new());
+    for (line, socket) in lines.iter().zip(handles.split_off(first)) {
+        match line.topic.as_str() {
+            HTTP3 => {
+                let address = line.text.parse().map_err(|_| unreadable())?;
+                http3.push(HandedOver { address, socket, routes: Vec::new() });
+            }
+            HTTP3_ROUTE => {
+                let tag: u32 = line.text.parse().map_err(|_| unreadable())?;
+                let of = http3.last_mut().ok_or_else(unreadable)?;
+                of.routes.push((tag.to_be_bytes(), socket));
+            }
+            TRACKER_HTTP => tracker_http.push(socket),
+            TRACKER_UDP => tracker_udp.push(socket),
+            _ => return Err(unreadable()),
+        }
+    }
+    let has_tracker = !tracker_http.is_empty();
+    let tracker = has_tracker.then(|| TrackerSockets::of_handles(tracker_http, tracker_udp));
+    Inherited::of_handles(handles, http3, tracker.transpose()?)
 }
 
 /// What the running Wick knows of one that is to take its place.

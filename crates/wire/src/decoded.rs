@@ -1,150 +1,248 @@
-//! Request heads of HTTP/2 and HTTP/3: what a library has decoded, checked as strictly as a
+//! Request heads of HTTP/2 and HTTP/3: fields as they are decoded, checked as strictly as a
 //! head of HTTP/1.1, and made the same [`RequestHead`].
 //!
-//! In: a request's pseudo-fields and fields, as the crates `h2` and `h3` hand them over.
-//! Upper case, unknown and repeated pseudo-fields, and those of responses were refused: by `h2`
-//! itself, and before `h3` by [`crate::qpack`]. Out: a head and its framing, or why the stream
-//! must end.
+//! In: a request's pseudo-fields and fields, one after the other. Out: a head and its framing,
+//! or why the stream must end.
 //! Law: RFC 9113 §8.2, §8.3; RFC 9114 §4.2, §4.3; RFC 9110 §7.2.
 //! Invariants: 1. what is refused of an HTTP/1.1 head is refused here, by the same code:
-//! see [`crate::h1`]. 2. `host` and the `Host` field agree.
+//! see [`crate::h1`]. 2. `host` and the `Host` field agree. 3. each pseudo-field is there once,
+//! before all fields.
 
-use http::header::{COOKIE, HOST};
-use http::request::Parts;
-use http::uri::Authority;
-use http::{HeaderMap, Method};
+use http::Method;
 
 use crate::h1::{FIELDS_MAX, Framing, HeadError, HeadLimits, Length};
 use crate::h1::{known_length, push_ascii, push_host};
 use crate::{Name, RequestHead, Version};
 
-/// Reads a decoded head into `head`, whose memory is reused. `has_body`: the stream goes on
-/// behind it. Its version is what the connection speaks.
-///
-/// # Errors
-/// The request is malformed, or asks for what is not served.
-pub fn read_head(
-    parts: &Parts,
-    has_body: bool,
-    head: &mut RequestHead,
-    limits: &HeadLimits,
-) -> Result<Framing, HeadError> {
-    head.version = match parts.version {
-        http::Version::HTTP_3 => Version::Http3,
-        _ => Version::Http2,
-    };
-    if parts.method == Method::CONNECT {
-        return Err(HeadError::Malformed("CONNECT is for proxies"));
-    }
-    if head.method != parts.method {
-        head.method = parts.method.clone();
-    }
-    read_host(parts.uri.authority(), &parts.headers, &mut head.host)?;
-    read_fields(&parts.headers, head)?;
-    let scheme = parts.uri.scheme_str();
-    if scheme.is_some_and(|scheme| !matches!(scheme, "http" | "https")) {
-        return Err(HeadError::Malformed("the scheme is neither http nor https"));
-    }
-    let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
-    if path.len() > limits.target_bytes_max {
-        return Err(HeadError::TargetTooLong);
-    }
-    if !(path.starts_with('/') || (path == "*" && head.method == Method::OPTIONS)) {
-        return Err(HeadError::Malformed("the :path does not begin with a slash"));
-    }
-    if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-        return Err(HeadError::Malformed("the :path holds a forbidden character"));
-    }
-    head.target.clear();
-    push_ascii(&mut head.target, path);
-    read_framing(head, has_body)
+/// Reads heads, one after the other; its memory is reused.
+#[derive(Default)]
+pub struct HeadReader {
+    has_method: bool,
+    scheme: Option<Scheme>,
+    has_authority: bool,
+    authority: Vec<u8>,
+    path: Vec<u8>,
+    has_path: bool,
+    has_fields: bool,
+    host: Option<String>,
+    has_cookie: bool,
+    cookie: Vec<u8>,
 }
 
-/// `:authority`, which a `Host` field may repeat and must not contradict; or that field alone,
-/// as who translates from HTTP/1.1 sends it.
-fn read_host(
-    authority: Option<&Authority>,
-    fields: &HeaderMap,
-    out: &mut String,
-) -> Result<(), HeadError> {
-    out.clear();
-    let mut hosts = fields.get_all(HOST).iter();
-    let (host, another) = (hosts.next(), hosts.next());
-    if another.is_some() {
-        return Err(HeadError::Malformed("there is more than one Host field"));
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scheme {
+    Http,
+    Other,
+}
+
+impl HeadReader {
+    /// Begins another head, of this version.
+    pub fn begin(&mut self, head: &mut RequestHead, version: Version) {
+        for text in [&mut self.authority, &mut self.path, &mut self.cookie] {
+            text.clear();
+        }
+        (self.has_method, self.scheme, self.has_authority) = (false, None, false);
+        (self.has_path, self.has_fields, self.has_cookie) = (false, false, false);
+        self.host = None;
+        head.version = version;
+        head.fields.clear();
+        head.host.clear();
+        head.target.clear();
     }
-    match (authority, host) {
-        (None, None) => Err(HeadError::Malformed("the :authority is missing")),
-        (None, Some(host)) => push_host(out, host.as_bytes()),
-        (Some(authority), None) => push_host(out, authority.as_str().as_bytes()),
-        (Some(authority), Some(host)) => {
-            push_host(out, authority.as_str().as_bytes())?;
-            let mut other = String::new();
-            push_host(&mut other, host.as_bytes())?;
-            match other == *out {
-                true => Ok(()),
-                false => Err(HeadError::Malformed("Host and :authority differ")),
+
+    /// Takes the next field.
+    ///
+    /// # Errors
+    /// The request is malformed.
+    pub fn take(
+        &mut self,
+        head: &mut RequestHead,
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<(), HeadError> {
+        match name.strip_prefix(b":") {
+            Some(_) if self.has_fields => {
+                Err(HeadError::Message("a pseudo-field stands behind other fields"))
+            }
+            Some(name) => self.take_pseudo(head, name, value),
+            None => {
+                self.has_fields = true;
+                self.take_field(head, name, value)
             }
         }
     }
-}
 
-/// Takes the fields over; `Host` is what was read already, and crumbs of cookies are joined.
-fn read_fields(fields: &HeaderMap, head: &mut RequestHead) -> Result<(), HeadError> {
-    head.fields.clear();
-    head.fields.put(Name::Host, &head.host);
-    for name in fields.keys() {
-        if name == COOKIE {
-            let crumbs = fields.get_all(name).iter().map(|crumb| crumb.as_bytes());
-            push_cookies(crumbs, head)?;
-            continue;
-        }
-        for value in fields.get_all(name) {
-            push(name.as_str().as_bytes(), value.as_bytes(), head)?;
+    fn take_pseudo(
+        &mut self,
+        head: &mut RequestHead,
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<(), HeadError> {
+        const WRONG: HeadError = HeadError::Message("a pseudo-field holds what it must not");
+        let is_there = match name {
+            b"method" => {
+                if head.method.as_str().as_bytes() != value {
+                    head.method = Method::from_bytes(value).map_err(|_| WRONG)?;
+                }
+                std::mem::replace(&mut self.has_method, true)
+            }
+            b"scheme" => {
+                let is_known =
+                    [&b"http"[..], b"https"].iter().any(|known| known.eq_ignore_ascii_case(value));
+                self.scheme.replace(if is_known { Scheme::Http } else { Scheme::Other }).is_some()
+            }
+            b"authority" if value.is_empty() => return Err(WRONG),
+            b"authority" => {
+                self.authority.extend_from_slice(value);
+                std::mem::replace(&mut self.has_authority, true)
+            }
+            b"path" if value.is_empty() => return Err(HeadError::Message("the :path is empty")),
+            b"path" => {
+                self.path.extend_from_slice(value);
+                std::mem::replace(&mut self.has_path, true)
+            }
+            _ => return Err(HeadError::Message("a pseudo-field is none of requests")),
+        };
+        match is_there {
+            true => Err(HeadError::Message("a pseudo-field is there twice")),
+            false => Ok(()),
         }
     }
-    Ok(())
-}
 
-/// Cookies come one by one, so that those that stay the same need not be sent again
-/// (RFC 9113 §8.2.3).
-fn push_cookies<'a>(
-    mut crumbs: impl Iterator<Item = &'a [u8]>,
-    head: &mut RequestHead,
-) -> Result<(), HeadError> {
-    let Some(first) = crumbs.next() else { return Ok(()) };
-    let Some(second) = crumbs.next() else { return push(b"cookie", first, head) };
-    check_value(first)?;
-    let mut joined = Vec::with_capacity(512);
-    joined.extend_from_slice(first);
-    for crumb in std::iter::once(second).chain(crumbs) {
-        check_value(crumb)?;
-        joined.extend_from_slice(b"; ");
-        joined.extend_from_slice(crumb);
-    }
-    push(b"cookie", &joined, head)
-}
-
-fn push(name: &[u8], value: &[u8], head: &mut RequestHead) -> Result<(), HeadError> {
-    check_value(value)?;
-    match Name::of(name) {
-        Some(Name::Host) => return Ok(()),
-        Some(
-            Name::Connection
-            | Name::KeepAlive
-            | Name::ProxyConnection
-            | Name::TransferEncoding
-            | Name::Upgrade,
-        ) => return Err(HeadError::Malformed("a field is about a connection of HTTP/1.1")),
-        Some(Name::Te) if !value.eq_ignore_ascii_case(b"trailers") => {
-            return Err(HeadError::Malformed("te says something other than trailers"));
+    fn take_field(
+        &mut self,
+        head: &mut RequestHead,
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<(), HeadError> {
+        const CONNECTION: &str = "a field is about a connection of HTTP/1.1";
+        const FORBIDDEN: HeadError = HeadError::Message("a field holds a forbidden character");
+        let known = Name::of(name);
+        let is_lower = !name.iter().any(u8::is_ascii_uppercase);
+        match known {
+            _ if !is_lower => return Err(FORBIDDEN),
+            Some(
+                Name::Connection
+                | Name::KeepAlive
+                | Name::ProxyConnection
+                | Name::TransferEncoding
+                | Name::Upgrade,
+            ) => return Err(HeadError::Message(CONNECTION)),
+            Some(Name::Te) if !value.eq_ignore_ascii_case(b"trailers") => {
+                return Err(HeadError::Message("te says something other than trailers"));
+            }
+            Some(Name::Host) => return self.take_host(value),
+            _ => check_value(value)?,
         }
-        _ => {}
+        if known == Some(Name::Cookie) {
+            // Cookies come one by one, so that those that stay the same need not be sent again
+            // (RFC 9113 §8.2.3).
+            if self.has_cookie {
+                self.cookie.extend_from_slice(b"; ");
+            }
+            self.has_cookie = true;
+            self.cookie.extend_from_slice(value);
+            return Ok(());
+        }
+        head.fields.try_push_known(name, value, known).map_err(|_| FORBIDDEN)?;
+        if head.fields.len() >= FIELDS_MAX { Err(HeadError::TooLarge) } else { Ok(()) }
     }
-    head.fields
-        .try_push(name, value)
-        .map_err(|_| HeadError::Malformed("a field holds a forbidden character"))?;
-    if head.fields.len() > FIELDS_MAX { Err(HeadError::TooLarge) } else { Ok(()) }
+
+    fn take_host(&mut self, value: &[u8]) -> Result<(), HeadError> {
+        check_value(value)?;
+        let mut host = String::new();
+        push_host(&mut host, value)?;
+        match self.host.replace(host) {
+            None => Ok(()),
+            Some(_) => Err(HeadError::Malformed("there is more than one Host field")),
+        }
+    }
+
+    /// Ends the head. `has_body`: the stream goes on behind it.
+    ///
+    /// # Errors
+    /// The request is malformed, or asks for what is not served.
+    pub fn end(
+        &mut self,
+        head: &mut RequestHead,
+        has_body: bool,
+        limits: &HeadLimits,
+    ) -> Result<Framing, HeadError> {
+        self.end_fields(head, limits)?;
+        read_framing(head, has_body)
+    }
+
+    /// The same where it is not known yet whether a body follows: see [`read_framing`].
+    ///
+    /// # Errors
+    /// The request is malformed, or asks for what is not served.
+    pub fn end_fields(
+        &mut self,
+        head: &mut RequestHead,
+        limits: &HeadLimits,
+    ) -> Result<(), HeadError> {
+        if !self.has_method {
+            return Err(HeadError::Message("the :method is missing"));
+        }
+        if head.method == Method::CONNECT {
+            return Err(HeadError::Malformed("CONNECT is for proxies"));
+        }
+        match self.scheme {
+            None => return Err(HeadError::Message("the :scheme is missing")),
+            Some(Scheme::Http) => {}
+            Some(Scheme::Other) => {
+                return Err(HeadError::Malformed("the scheme is neither http nor https"));
+            }
+        }
+        if !self.has_path {
+            return Err(HeadError::Message("the :path is missing"));
+        }
+        self.end_host(head)?;
+        if self.has_cookie {
+            head.fields
+                .try_push_known(b"cookie", &self.cookie, Some(Name::Cookie))
+                .map_err(|_| HeadError::Message("a field holds a forbidden character"))?;
+        }
+        if head.fields.len() > FIELDS_MAX {
+            return Err(HeadError::TooLarge);
+        }
+        self.end_path(head, limits)
+    }
+
+    /// `:authority`, which a `Host` field may repeat and must not contradict; or that field
+    /// alone, as who translates from HTTP/1.1 sends it.
+    fn end_host(&mut self, head: &mut RequestHead) -> Result<(), HeadError> {
+        match (self.has_authority, self.host.take()) {
+            (false, None) => return Err(HeadError::Malformed("the :authority is missing")),
+            (false, Some(host)) => head.host.push_str(&host),
+            (true, host) => {
+                push_host(&mut head.host, &self.authority)?;
+                if host.is_some_and(|host| host != head.host) {
+                    return Err(HeadError::Malformed("Host and :authority differ"));
+                }
+            }
+        }
+        head.fields.put(Name::Host, &head.host);
+        Ok(())
+    }
+
+    fn end_path(&self, head: &mut RequestHead, limits: &HeadLimits) -> Result<(), HeadError> {
+        const FORBIDDEN: HeadError = HeadError::Malformed("the :path holds a forbidden character");
+        if self.path.len() > limits.target_bytes_max {
+            return Err(HeadError::TargetTooLong);
+        }
+        let path = std::str::from_utf8(&self.path).map_err(|_| FORBIDDEN)?;
+        if !(path.starts_with('/') || (path == "*" && head.method == Method::OPTIONS)) {
+            return Err(HeadError::Malformed("the :path does not begin with a slash"));
+        }
+        // Without leaving early the compiler looks at many bytes at once.
+        let is_forbidden = |byte: u8| byte <= b' ' || byte == 0x7f || byte == b'#';
+        if path.bytes().fold(false, |found, byte| found | is_forbidden(byte)) {
+            return Err(FORBIDDEN);
+        }
+        push_ascii(&mut head.target, path);
+        Ok(())
+    }
 }
 
 /// Unlike in HTTP/1.1 nothing takes white space from a value's ends, so that who passes it on
@@ -159,7 +257,10 @@ fn check_value(value: &[u8]) -> Result<(), HeadError> {
 
 /// A body is what frames bring; a length that is told must be theirs. That it is in the end is
 /// for who counts them.
-fn read_framing(head: &RequestHead, has_body: bool) -> Result<Framing, HeadError> {
+///
+/// # Errors
+/// The length is none, or is not that of what follows.
+pub fn read_framing(head: &RequestHead, has_body: bool) -> Result<Framing, HeadError> {
     let fields = &head.fields;
     let length = match (fields.has(Name::ContentLength), has_body) {
         (true, _) => known_length(fields.all(Name::ContentLength))?,
@@ -167,7 +268,7 @@ fn read_framing(head: &RequestHead, has_body: bool) -> Result<Framing, HeadError
         (false, false) => Length::None,
     };
     if length != Length::None && !has_body {
-        return Err(HeadError::Malformed("the Content-Length promises a body that is not sent"));
+        return Err(HeadError::Message("the Content-Length promises a body that is not sent"));
     }
     let expects_continue = match fields.first(Name::Expect) {
         None => false,
@@ -179,24 +280,76 @@ fn read_framing(head: &RequestHead, has_body: bool) -> Result<Framing, HeadError
 
 #[cfg(test)]
 mod tests {
-    use http::Request;
-
     use super::*;
 
     /// Reads a head written as `METHOD URI`, then fields, a line each.
     fn read(text: &str, has_body: bool) -> Result<(RequestHead, Framing), HeadError> {
         let mut lines = text.split('\n');
         let (method, uri) = lines.next().and_then(|line| line.split_once(' ')).expect("a line");
-        let mut request = Request::builder().method(method).uri(uri);
-        for line in lines {
-            let (name, value) = line.split_once(':').expect("a field");
-            request = request.header(name, value);
+        let mut fields = vec![(":method", method)];
+        match uri.split_once("://") {
+            Some((scheme, rest)) => {
+                let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+                let path = if path.is_empty() { "/" } else { path };
+                fields.extend([(":scheme", scheme), (":authority", authority), (":path", path)]);
+            }
+            None => fields.extend([(":scheme", "http"), (":path", uri)]),
         }
-        let (parts, ()) = request.body(()).expect("a request").into_parts();
-        let mut head = RequestHead::default();
+        fields.extend(lines.map(|line| line.split_once(':').expect("a field")));
+        read_all(&fields, has_body)
+    }
+
+    fn read_all(
+        fields: &[(&str, &str)],
+        has_body: bool,
+    ) -> Result<(RequestHead, Framing), HeadError> {
+        let (mut reader, mut head) = (HeadReader::default(), RequestHead::default());
         let limits = HeadLimits { target_bytes_max: 50, ..HeadLimits::default() };
-        let framing = read_head(&parts, has_body, &mut head, &limits)?;
+        // What another head left must not be seen.
+        reader.begin(&mut head, Version::Http3);
+        for (name, value) in [(":path", "/other"), ("cookie", "other"), ("host", "other")] {
+            reader.take(&mut head, name.as_bytes(), value.as_bytes())?;
+        }
+        reader.begin(&mut head, Version::Http2);
+        for (name, value) in fields {
+            reader.take(&mut head, name.as_bytes(), value.as_bytes())?;
+        }
+        let framing = reader.end(&mut head, has_body, &limits)?;
         Ok((head, framing))
+    }
+
+    #[test]
+    fn a_head_names_each_of_its_pseudo_fields_once_and_first() {
+        for (text, expected) in [
+            (":path=/|:method=GET|:scheme=http|host=a", "GET /"),
+            (":method=OPTIONS|:scheme=HTTPS|:authority=a|:path=*", "OPTIONS *"),
+            (":method=GET|:scheme=https|:path=/|:path=/", "a pseudo-field is there twice"),
+            (":method=GET|:method=GET", "a pseudo-field is there twice"),
+            (":method=GET|b=c|:path=/", "a pseudo-field stands behind other fields"),
+            (":method=GET|:status=200", "a pseudo-field is none of requests"),
+            (":method=GET|:protocol=websocket", "a pseudo-field is none of requests"),
+            (":scheme=https|:path=/", "the :method is missing"),
+            (":method=GET|:path=/", "the :scheme is missing"),
+            (":method=GET|:scheme=https", "the :path is missing"),
+            (":method=GET|:path=", "the :path is empty"),
+            (":method=GET|:authority=", "a pseudo-field holds what it must not"),
+            (":method=G T", "a pseudo-field holds what it must not"),
+            (":method=GET|X=y", "a field holds a forbidden character"),
+            (":method=GET|Accept=y", "a field holds a forbidden character"),
+            (":method=GET|=y", "a field holds a forbidden character"),
+            (":method=GET|x=a\rb", "a field holds a forbidden character"),
+            (":method=GET|cookie=a\rb|:path=/", "a pseudo-field stands behind other fields"),
+            (":method=GET|connection=close", "a field is about a connection of HTTP/1.1"),
+            (":method=GET|te=gzip", "te says something other than trailers"),
+        ] {
+            let fields: Vec<_> = text.split('|').filter_map(|line| line.split_once('=')).collect();
+            let shown = match read_all(&fields, false) {
+                Ok((head, _)) => format!("{} {}", head.method, head.target),
+                Err(error @ HeadError::Message(_)) => error.to_string(),
+                Err(error) => format!("{error:?}"),
+            };
+            assert_eq!(shown, expected, "{text}");
+        }
     }
 
     #[test]
@@ -208,13 +361,13 @@ mod tests {
             ("GET http://a.test/\nhost:A.TEST", "a.test", "/", "host: a.test|"),
             ("GET http://[::1]:8/", "[::1]:8", "/", "host: [::1]:8|"),
             ("OPTIONS *\nhost:a", "a", "*", "host: a|"),
-            ("GET http://a/\nte:Trailers\nx:y z", "a", "/", "host: a|te: Trailers|x: y z|"),
+            ("GET http://a/\nte:Trailers\nx:y z", "a", "/", "te: Trailers|x: y z|host: a|"),
             ("GET http://a/\ncookie:b=1", "a", "/", "host: a|cookie: b=1|"),
             (
                 "GET http://a/\ncookie:b=1\nx:1\ncookie:c=2\ncookie:d=\"3\"",
                 "a",
                 "/",
-                "host: a|cookie: b=1; c=2; d=\"3\"|x: 1|",
+                "x: 1|host: a|cookie: b=1; c=2; d=\"3\"|",
             ),
             ("GET http://a/é", "a", "/%C3%A9", "host: a|"),
         ] {
@@ -240,6 +393,7 @@ mod tests {
             ("GET http://u@a/", 400),
             ("GET ftp://a/", 400),
             ("GET *\nhost:a", 400),
+            ("GET http://a/#x", 400),
             (&long, 414),
             ("GET http://a/\nconnection:close", 400),
             ("GET http://a/\nkeep-alive:1", 400),

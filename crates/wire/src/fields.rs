@@ -110,7 +110,23 @@ impl Fields {
     /// # Errors
     /// The name is not a token, or the value holds a control character.
     pub fn try_push(&mut self, name: &[u8], value: &[u8]) -> Result<(), FieldError> {
-        if name.is_empty() || name.len() > 1024 || !name.iter().all(|&b| is_token(b)) {
+        self.try_push_known(name, value, Name::of(name))
+    }
+
+    /// The same for a name that was looked up already.
+    ///
+    /// # Errors
+    /// As those of [`Fields::try_push`].
+    pub(crate) fn try_push_known(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        known: Option<Name>,
+    ) -> Result<(), FieldError> {
+        let is_name =
+            || !name.is_empty() && name.len() <= 1024 && name.iter().all(|&b| is_token(b));
+        // A known name is one.
+        if known.is_none() && !is_name() {
             return Err(FieldError::Name);
         }
         let value = trim(value);
@@ -119,7 +135,7 @@ impl Fields {
         if value.iter().fold(false, |found, &b| found | is_control(b)) {
             return Err(FieldError::Value);
         }
-        self.add(name, value, Name::of(name));
+        self.add(name, value, known);
         Ok(())
     }
 

@@ -11,11 +11,15 @@ pub mod decoded;
 pub mod fastcgi;
 pub mod fields;
 pub mod h1;
+pub mod h2;
 pub mod h3;
+pub mod hpack;
 pub mod message;
 pub mod name;
+pub mod ocsp;
 pub mod proxy;
 pub mod qpack;
+pub mod tracker;
 
 pub use address::push_address;
 pub use body::{Body, BodyError};

@@ -37,7 +37,7 @@ impl RequestHead {
     /// The path alone, still percent-encoded.
     #[must_use]
     pub fn path(&self) -> &str {
-        self.target.split_once('?').map_or(&self.target, |(path, _)| path)
+        memchr::memchr(b'?', self.target.as_bytes()).map_or(&self.target, |end| &self.target[..end])
     }
 
     /// The query without its `?`, if there is one.

@@ -20,7 +20,7 @@ pub(crate) fn run(input: &[u8]) {
     let Admission::Store(terms) = admit(&request, &response, now.ticks_ms - 50, now, &rules) else {
         return;
     };
-    let (directives, _) = effective(&response.fields);
+    let (directives, _) = effective(&response.fields, rules.esi);
     assert!(!directives.private && !directives.malformed);
     assert!(!directives.no_store || directives.must_understand);
     assert!(!response.fields.has(Name::SetCookie));

@@ -1,21 +1,40 @@
-//! A head of HTTP/2 as its library hands it over.
+//! A head of HTTP/2, a field after the other.
 //!
 //! What is let through is what HTTP/1.1 would let through: written as a head of that, it is
 //! read as the same method, target, host and fields.
 
-use http::uri::{Authority, Parts, PathAndQuery, Scheme};
-use http::{HeaderName, HeaderValue, Method, Request, Uri};
-use wire::RequestHead;
+use wire::decoded::HeadReader;
 use wire::h1::{FIELDS_MAX, Framing, HeadError, HeadLimits, Length, read_head};
+use wire::{RequestHead, Version};
 
 /// Lines: method, scheme, authority, path, then fields.
 pub(crate) fn run(input: &[u8]) {
-    let Some((parts, has_body)) = request(input) else { return };
-    let (mut head, limits) = (RequestHead::default(), HeadLimits::default());
-    match wire::decoded::read_head(&parts, has_body, &mut head, &limits) {
+    let has_body = input.len().is_multiple_of(2);
+    let (mut reader, mut head) = (HeadReader::default(), RequestHead::default());
+    reader.begin(&mut head, Version::Http2);
+    match read(input, &mut reader, &mut head)
+        .and_then(|()| reader.end(&mut head, has_body, &HeadLimits::default()))
+    {
         Ok(framing) => check(&head, framing),
         Err(error) => assert!((400..=599).contains(&error.status())),
     }
+}
+
+fn read(input: &[u8], reader: &mut HeadReader, head: &mut RequestHead) -> Result<(), HeadError> {
+    let names = [&b":method"[..], b":scheme", b":authority", b":path"].into_iter();
+    let mut names = names.map(Some).chain(std::iter::repeat(None));
+    for line in input.split(|&byte| byte == b'\n') {
+        let (name, value) = match names.next().flatten() {
+            Some(b":authority") if line.is_empty() => continue,
+            Some(name) => (name, line),
+            None => {
+                let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
+                (&line[..colon], line.get(colon + 1..).unwrap_or_default())
+            }
+        };
+        reader.take(head, name, value)?;
+    }
+    Ok(())
 }
 
 fn check(head: &RequestHead, framing: Framing) {
@@ -44,26 +63,4 @@ fn check(head: &RequestHead, framing: Framing) {
     for (name, value) in head.fields.iter() {
         assert!(other.fields.iter().any(|field| field == (name, value)), "{name:?}");
     }
-}
-
-/// What the library would make of it; none where it refuses.
-fn request(input: &[u8]) -> Option<(http::request::Parts, bool)> {
-    let mut lines = input.split(|&byte| byte == b'\n');
-    let (method, scheme) = (lines.next()?, lines.next()?);
-    let (authority, path) = (lines.next()?, lines.next()?);
-    let mut uri = Parts::default();
-    if !authority.is_empty() {
-        uri.authority = Some(Authority::try_from(authority).ok()?);
-        uri.scheme = Some(Scheme::try_from(scheme).ok()?);
-    }
-    uri.path_and_query = Some(PathAndQuery::try_from(path).ok()?);
-    let mut request =
-        Request::builder().method(Method::from_bytes(method).ok()?).uri(Uri::from_parts(uri).ok()?);
-    for line in lines {
-        let colon = line.iter().position(|&byte| byte == b':')?;
-        let name = HeaderName::from_lowercase(&line[..colon]).ok()?;
-        request = request.header(name, HeaderValue::from_bytes(&line[colon + 1..]).ok()?);
-    }
-    let (parts, ()) = request.body(()).ok()?.into_parts();
-    Some((parts, input.len().is_multiple_of(2)))
 }

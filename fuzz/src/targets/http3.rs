@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use wire::RequestHead;
+use wire::decoded::{HeadReader, read_framing};
 use wire::h1::HeadLimits;
 use wire::h3::{Frames, Step, check_settings, read_head};
 use wire::qpack::{BlockError, decode, encode};
@@ -31,12 +32,13 @@ pub(crate) fn run_head(input: &[u8]) {
             assert_eq!((read, seen), (Ok(()), fields));
         }
     }
-    if let Ok(parts) = read_head(input, limits.head_bytes_max) {
-        let mut head = RequestHead::default();
-        let has_body = input.len().is_multiple_of(2);
-        if let Err(error) = wire::decoded::read_head(&parts, has_body, &mut head, &limits) {
-            assert!((400..=599).contains(&error.status()));
-        }
+    let (mut reader, mut head) = (HeadReader::default(), RequestHead::default());
+    let read = read_head(input, &mut reader, &mut head, &limits);
+    let has_body = input.len().is_multiple_of(2);
+    if read.is_ok()
+        && let Err(error) = read_framing(&head, has_body)
+    {
+        assert!((400..=599).contains(&error.status()));
     }
 }
 

@@ -10,9 +10,10 @@ use mysql_async::Conn;
 use mysql_async::prelude::{FromRow, Queryable};
 use tokio::time::{Instant, timeout};
 
+use super::end;
 use crate::connect::connect;
 use crate::keys::{IndexLine, TableKeys};
-use crate::{Address, Gtid};
+use crate::{Address, Place};
 
 /// The most that the feed waits for an answer.
 const WAIT: Duration = Duration::from_secs(2);
@@ -67,13 +68,12 @@ impl Lookup {
         keys
     }
 
-    /// Where the log of a MariaDB ends.
-    pub(crate) async fn end(&mut self) -> Option<Vec<Gtid>> {
+    /// Where the log ends, of a server that is a MariaDB or isn't.
+    pub(crate) async fn end(&mut self, is_mariadb: bool) -> Option<Vec<Place>> {
         let mut connection = self.connection().await?;
-        let asked = timeout(WAIT, connection.query_first("SELECT @@global.gtid_binlog_pos"));
-        let place: Option<String> = asked.await.ok()?.ok()?;
+        let places = timeout(WAIT, end::places(&mut connection, is_mariadb)).await.ok()?.ok()?;
         self.connection = Some(connection);
-        Gtid::list(&place.unwrap_or_default())
+        Some(places)
     }
 
     /// What the server says to a question about one table.

@@ -13,7 +13,7 @@ use super::query;
 use super::rows::Rows;
 use super::table::{self, Table};
 use crate::statement::{self, Statement};
-use crate::{Gtid, Operation};
+use crate::{Gtid, Operation, Place};
 
 /// What doesn't know such an event may pass over it.
 const IGNORABLE: u16 = 0x80;
@@ -28,11 +28,11 @@ pub(super) enum Meaning {
     /// The server is there.
     Heartbeat,
     /// The transaction is whole.
-    Commit(Option<Gtid>),
+    Commit(Option<Place>),
     /// Rows changed.
     Rows(Rows),
     /// A statement, with the database that was in use. The last of its transaction bears its place.
-    Statement(Statement, String, Option<Gtid>),
+    Statement(Statement, String, Option<Place>),
     /// Something happened to a table that can't be read.
     Unread(Box<str>, Box<str>),
     /// Something happened.
@@ -47,32 +47,74 @@ type Unreadable = (Box<str>, Box<str>);
 /// What of the log so far matters for what comes.
 #[derive(Default)]
 pub(super) struct Reader {
+    is_mariadb: bool,
     tables: HashMap<u64, Result<Table, Unreadable>>,
-    place: Option<Gtid>,
-    /// The last place of each domain.
+    place: Option<Place>,
+    /// The last place of each of MariaDB's domains.
     places: BTreeMap<u32, Gtid>,
     /// One statement alone, without a commit after it.
     is_standalone: bool,
+    /// What comes stood in MySQL's envelope, and no commit ended it yet.
+    is_packed: bool,
 }
 
 impl Reader {
     /// One for what comes after `places`.
     pub(super) fn after(places: &[Gtid]) -> Self {
-        Self { places: by_domain(places), ..Self::default() }
+        Self { is_mariadb: true, places: by_domain(places), ..Self::default() }
+    }
+
+    /// One for what comes after `place` in one of MySQL's files.
+    pub(super) fn in_file(place: Option<Place>) -> Self {
+        Self { place, ..Self::default() }
+    }
+
+    pub(super) fn is_mariadb(&self) -> bool {
+        self.is_mariadb
+    }
+
+    /// Takes note of where an event ends in MySQL's file. What stands in an envelope has
+    /// no place of its own there.
+    pub(super) fn pass(&mut self, end: u32) {
+        if let Some(Place::File(_, position)) = &mut self.place
+            && end > 0
+            && !self.is_packed
+        {
+            *position = end.into();
+        }
+    }
+
+    /// Whether an event of this kind shows that an envelope's content never came whole.
+    pub(super) fn misses_content(&mut self, kind: u8) -> bool {
+        matches!(kind, 4 | 27 | 33 | 34 | 40 | 41 | 42) && std::mem::take(&mut self.is_packed)
     }
 
     /// Whether a log that ends at `end` has been read whole, and is still the same log.
-    pub(super) fn is_at(&self, end: &[Gtid]) -> bool {
-        self.places == by_domain(end)
+    pub(super) fn is_at(&self, end: &[Place]) -> bool {
+        if !self.is_mariadb {
+            return self.place.is_none_or(|place| end == [place]);
+        }
+        let gtid = |place: &Place| match place {
+            Place::Gtid(gtid) => Some(*gtid),
+            _ => None,
+        };
+        let end: Vec<Gtid> = end.iter().filter_map(gtid).collect();
+        self.places == by_domain(&end)
     }
 
     /// What an event means; `server` wrote it first.
     pub(super) fn read(&mut self, kind: u8, flags: u16, server: u32, body: &[u8]) -> Meaning {
         match kind {
-            // Stop, rotation, numbers and random seeds for the statement after them, format,
-            // blocks of a file, ignorable, rows' text, MySQL's places and contexts, and
+            // Stop, numbers and random seeds for the statement after them, format, blocks of
+            // a file, ignorable, rows' text, MySQL's lists of places and contexts, and
             // MariaDB's rows' text, checkpoints, lists of places and encryption.
-            3 | 4 | 5 | 9 | 13 | 14 | 15 | 17 | 28 | 29 | 33..=37 | 42 | 160 | 161 | 163 | 164 => {
+            3 | 5 | 9 | 13 | 14 | 15 | 17 | 28 | 29 | 35..=37 | 160 | 161 | 163 | 164 => {
+                Meaning::Nothing
+            }
+            4 => self.rotate(body),
+            // MySQL's places: a transaction follows, or one statement.
+            33 | 34 | 42 => {
+                self.is_standalone = true;
                 Meaning::Nothing
             }
             27 | 41 => Meaning::Heartbeat,
@@ -84,7 +126,10 @@ impl Reader {
             19 => self.table(body),
             162 => self.begin(server, body),
             // MySQL's envelope of a compressed transaction; what is in it comes next.
-            40 => Meaning::Nothing,
+            40 => {
+                self.is_packed = true;
+                Meaning::Nothing
+            }
             _ => match layout(kind) {
                 Some(layout) => self.rows(layout, body),
                 None if flags & IGNORABLE != 0 => Meaning::Nothing,
@@ -102,20 +147,36 @@ impl Reader {
             Some((Gtid { domain, server, sequence }, is_standalone))
         };
         let Some((place, is_standalone)) = place() else { return Meaning::Unknown };
-        self.place = Some(place);
+        self.place = Some(Place::Gtid(place));
         self.places.insert(place.domain, place);
         self.is_standalone = is_standalone;
         Meaning::Nothing
     }
 
+    /// The next of MySQL's files; where it begins, and what it is called.
+    fn rotate(&mut self, body: &[u8]) -> Meaning {
+        let mut bytes = Bytes(body);
+        if let Some(Place::File(..)) = self.place {
+            self.place = bytes
+                .number(8)
+                .zip(std::str::from_utf8(bytes.0).ok())
+                .and_then(|(position, name)| Place::in_file(name, position));
+        }
+        Meaning::Nothing
+    }
+
     fn commit(&mut self) -> Meaning {
         self.tables.clear();
-        self.is_standalone = false;
+        (self.is_standalone, self.is_packed) = (false, false);
         Meaning::Commit(self.place)
     }
 
     fn query(&mut self, body: &[u8], is_compressed: bool) -> Meaning {
         let Some(query) = query::read(body, is_compressed) else { return Meaning::Unknown };
+        let begins = |text: &String| text == "BEGIN" || text.starts_with("XA START");
+        if query.text.as_ref().is_some_and(begins) {
+            self.is_standalone = false;
+        }
         let statement = query.text.map_or(Statement::Unread, |text| statement::read(&text));
         if statement == Statement::Commit {
             return self.commit();
@@ -151,7 +212,8 @@ impl Reader {
         };
         match rows_body(layout, bytes) {
             Some(body) => {
-                Meaning::Rows(Rows { table: table.clone(), operation: layout.operation, body })
+                let Layout { operation, has_parts, .. } = layout;
+                Meaning::Rows(Rows { table: table.clone(), operation, has_parts, body })
             }
             None => Meaning::Unread(table.database.clone(), table.name.clone()),
         }
@@ -168,14 +230,19 @@ struct Layout {
     operation: Operation,
     has_more: bool,
     is_compressed: bool,
+    /// Whether a JSON may come as what differs in it: MySQL's `PARTIAL_JSON`.
+    has_parts: bool,
 }
 
 fn layout(kind: u8) -> Option<Layout> {
+    const PARTS: u8 = 39;
     let (first, has_more, is_compressed) = match kind {
         23..=25 => (23, false, false),
         30..=32 => (30, true, false),
         166..=168 => (166, false, true),
         169..=171 => (169, true, true),
+        // An update, the second of three.
+        PARTS => (PARTS - 1, true, false),
         _ => return None,
     };
     let operation = match kind - first {
@@ -183,7 +250,7 @@ fn layout(kind: u8) -> Option<Layout> {
         1 => Operation::Update,
         _ => Operation::Delete,
     };
-    Some(Layout { operation, has_more, is_compressed })
+    Some(Layout { operation, has_more, is_compressed, has_parts: kind == PARTS })
 }
 
 /// Columns, images and rows of an event, after the number of its table.
@@ -225,9 +292,10 @@ mod tests {
     fn a_statement_alone_bears_its_place_and_one_in_a_transaction_does_not() {
         let begin = |flags| [&5_u64.to_le_bytes()[..], &7_u32.to_le_bytes(), &[flags]].concat();
         let query = |text: &[u8]| [&[0; 13][..], b"\0", text].concat();
-        let mut reader = Reader::default();
+        let mut reader = Reader::after(&[]);
         reader.read(162, 0, 3, &begin(1));
-        let place = Gtid { domain: 7, server: 3, sequence: 5 };
+        let gtid = Gtid { domain: 7, server: 3, sequence: 5 };
+        let place = Place::Gtid(gtid);
         let read = reader.read(2, 0, 3, &query(b"DROP TABLE t"));
         assert!(matches!(read, Meaning::Statement(Statement::Schema, _, Some(at)) if at == place));
         reader.read(162, 0, 3, &begin(0));
@@ -236,7 +304,42 @@ mod tests {
         let read = reader.read(16, 0, 3, &[0; 8]);
         assert!(matches!(read, Meaning::Commit(Some(at)) if at == place));
         assert!(reader.is_at(&[place]) && !reader.is_at(&[]));
-        assert!(!reader.is_at(&[Gtid { sequence: 1, ..place }]));
+        assert!(!reader.is_at(&[Place::Gtid(Gtid { sequence: 1, ..gtid })]));
+    }
+
+    #[test]
+    fn a_place_in_mysqls_files_goes_on_with_each_event_but_not_within_an_envelope() {
+        let mut reader = Reader::in_file(Place::in_file("binlog.000007", 4));
+        let mut hear = |kind, end, body: &[u8]| {
+            let is_torn = reader.misses_content(kind);
+            reader.pass(end);
+            let told = match reader.read(kind, 0, 1, body) {
+                Meaning::Commit(place) | Meaning::Statement(_, _, place) => place,
+                _ => None,
+            };
+            (is_torn, told)
+        };
+        let query = |text: &[u8]| [&[0; 13][..], b"\0", text].concat();
+        let next = [&4_u64.to_le_bytes()[..], b"binlog.000008"].concat();
+        for (kind, end, body, expected) in [
+            (33, 80, vec![], (false, None)),
+            (2, 150, query(b"BEGIN"), (false, None)),
+            (16, 200, vec![], (false, Some(Place::File(7, 200)))),
+            (33, 280, vec![], (false, None)),
+            (2, 350, query(b"DROP TABLE t"), (false, Some(Place::File(7, 350)))),
+            // An envelope, and what is in it.
+            (33, 400, vec![], (false, None)),
+            (40, 600, vec![], (false, None)),
+            (2, 77, query(b"BEGIN"), (false, None)),
+            (16, 99, vec![], (false, Some(Place::File(7, 600)))),
+            (4, 650, next, (false, None)),
+            // One that nothing came out of.
+            (40, 90, vec![], (false, None)),
+            (27, 90, vec![], (true, None)),
+        ] {
+            assert_eq!(hear(kind, end, &body), expected, "{kind} {end}");
+        }
+        assert!(reader.is_at(&[Place::File(8, 90)]) && !reader.is_at(&[Place::File(7, 90)]));
     }
 
     #[test]

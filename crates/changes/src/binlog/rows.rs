@@ -21,6 +21,8 @@ const KINDS_MAX: usize = 64;
 pub(super) struct Rows {
     pub(super) table: Table,
     pub(super) operation: Operation,
+    /// Whether what a row became may hold parts of a JSON.
+    pub(super) has_parts: bool,
     /// The event's body after the table's number and flags.
     pub(super) body: Vec<u8>,
 }
@@ -45,11 +47,12 @@ impl Rows {
         let before_has = bytes.bits(count)?;
         let after_has = if is_update { bytes.bits(count)? } else { before_has };
         while !bytes.is_empty() && kinds.len() <= KINDS_MAX {
-            let before = self.image(&mut bytes, before_has)?;
+            let before = self.image(&mut bytes, before_has, None)?;
             let mut row = Values::named(keys.is_name());
             self.note_values(keys.indexed(count), &before, &mut row);
             let (columns, key) = if is_update {
-                let after = self.image(&mut bytes, after_has)?;
+                let parts = if self.has_parts { self.parts(&mut bytes)? } else { None };
+                let after = self.image(&mut bytes, after_has, parts)?;
                 if before == after && !before.contains(&Value::Absent) {
                     // Set to what it was: nothing changed.
                     continue;
@@ -82,18 +85,34 @@ impl Rows {
                 Some(Value::Text(text)) => values.note(column(), &String::from_utf8_lossy(text)),
                 // It points at no row.
                 Some(Value::Null | Value::Absent) | None => {}
-                Some(Value::Opaque(_)) => values.note_unknown(column()),
+                Some(Value::Opaque(_) | Value::Part(_)) => values.note_unknown(column()),
             }
         }
     }
 
+    /// Which JSON of a row comes in parts, of all that its table has.
+    fn parts<'a>(&self, bytes: &mut Bytes<'a>) -> Option<Option<Bits<'a>>> {
+        match bytes.packed()? {
+            0 => Some(None),
+            1 => bytes.bits(self.table.json_columns()).map(Some),
+            _ => None,
+        }
+    }
+
     /// One row: for each column its value, if it was sent.
-    fn image<'a>(&self, bytes: &mut Bytes<'a>, has: Bits<'_>) -> Option<Vec<Value<'a>>> {
+    fn image<'a>(
+        &self,
+        bytes: &mut Bytes<'a>,
+        has: Bits<'_>,
+        parts: Option<Bits<'_>>,
+    ) -> Option<Vec<Value<'a>>> {
         let count = self.table.kinds.len();
         let nulls = bytes.bits(has.count(count))?;
         let mut values = Vec::with_capacity(count);
-        let mut sent = 0;
+        let (mut sent, mut jsons) = (0, 0..);
         for (index, kind) in self.table.kinds.iter().enumerate() {
+            let json = matches!(kind, Kind::Json(_)).then(|| jsons.next()).flatten();
+            let is_part = json.zip(parts).is_some_and(|(json, parts)| parts.has(json));
             if !has.has(index) {
                 values.push(Value::Absent);
                 continue;
@@ -104,7 +123,12 @@ impl Rows {
                 match kind {
                     Kind::Fixed(width) => Value::Opaque(bytes.take(*width)?),
                     Kind::Number(width) => Value::Number(bytes.take(*width)?),
-                    Kind::Blob(width) => Value::Opaque(bytes.counted(*width)?),
+                    Kind::Json(width) if is_part => match bytes.counted(*width)? {
+                        // Nothing differs.
+                        [] => Value::Absent,
+                        part => Value::Part(part),
+                    },
+                    Kind::Blob(width) | Kind::Json(width) => Value::Opaque(bytes.counted(*width)?),
                     Kind::Text(width) => Value::Text(bytes.counted(*width)?),
                 }
             });
@@ -130,7 +154,7 @@ impl Rows {
         for column in columns {
             values.push(match row.get(column.ordinal) {
                 Some(Value::Text(text)) => String::from_utf8_lossy(text),
-                Some(Value::Opaque(_) | Value::Number(_)) => "0".into(),
+                Some(Value::Opaque(_) | Value::Part(_) | Value::Number(_)) => "0".into(),
                 Some(Value::Null) => "".into(),
                 Some(Value::Absent) | None => return KeyClass::Unknown,
             });
@@ -147,6 +171,8 @@ enum Value<'a> {
     Text(&'a [u8]),
     Number(&'a [u8]),
     Opaque(&'a [u8]),
+    /// What differs in a JSON; it is like no value.
+    Part(&'a [u8]),
 }
 
 #[cfg(test)]
@@ -160,7 +186,7 @@ mod tests {
         let kinds = [1, 1, b'd', 0, 1, b't', 0, 3, 3, 15, 252, 3, 20, 0, 2, 0];
         let map: Vec<u8> = [&[7, 0, 0, 0, 0, 0, 0, 0][..], &kinds[1..]].concat();
         let (_, table) = crate::binlog::table::read(&map).expect("a table map");
-        Rows { table, operation, body: body.to_vec() }
+        Rows { table, operation, has_parts: false, body: body.to_vec() }
     }
 
     fn keys() -> TableKeys {
@@ -219,6 +245,31 @@ mod tests {
         // The id before, the note after.
         let update = [3, 1, 4, 0, 1, 0, 0, 0, 0, 1, 0, 9];
         check(Operation::Update, &update, &["Update {Ordinal(2)} Unknown"]);
+    }
+
+    #[test]
+    fn a_json_that_comes_in_parts_has_changed_where_there_is_a_part() {
+        // `id INT, one JSON, other JSON`.
+        let map = [&[7, 0, 0, 0, 0, 0, 0, 0][..], &[1, b'd', 0, 1, b't', 0], &[3, 3, 245, 245]];
+        let map = [&map.concat()[..], &[2, 1, 1, 0]].concat();
+        let (_, table) = crate::binlog::table::read(&map).expect("a table map");
+        let before = [0, 1, 0, 0, 0, 2, b'a', b'b', 1, b'c'];
+        for (after, expected) in [
+            // Whole, then the second as a part, the first as nothing.
+            (&[0, 0, 1, 0, 0, 0, 2, b'a', b'b', 1, b'd'][..], Some("{Ordinal(2)}")),
+            (&[1, 3, 0, 1, 0, 0, 0, 0, 2, b'a', b'b'], Some("{Ordinal(2)}")),
+            (&[1, 2, 0, 1, 0, 0, 0, 2, b'x', b'b', 1, b'c'], Some("{Ordinal(1), Ordinal(2)}")),
+            // An option that isn't known.
+            (&[2, 0, 0, 1, 0, 0, 0, 2, b'a', b'b', 1, b'c'], None),
+        ] {
+            let body = [&[3, 7, 7][..], &before, after].concat();
+            let table = table.clone();
+            let rows = Rows { table, operation: Operation::Update, has_parts: true, body };
+            let changes = rows.changes(&TableKeys::known(3, None));
+            let columns = (changes[0].operation == Operation::Update)
+                .then(|| format!("{:?}", changes[0].columns));
+            assert_eq!((changes.len(), columns.as_deref()), (1, expected), "{after:?}");
+        }
     }
 
     #[test]

@@ -6,9 +6,10 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use mysql_async::binlog::events::{Event as LogEvent, TransactionPayloadEvent};
 use mysql_async::prelude::Queryable;
-use mysql_async::{BinlogStream, BinlogStreamRequest, Conn};
+use mysql_async::{BinlogStream, BinlogStreamRequest};
 use tokio::time::timeout;
 
+use super::end;
 use super::lookup::Lookup;
 use super::reader::{Meaning, Reader};
 use crate::connect::{connect, lost};
@@ -25,11 +26,10 @@ const PAYLOAD: u8 = 40;
 
 /// Follows the log until that fails.
 pub(super) async fn run(address: Address, inlet: Inlet) -> Result<Infallible, Lost> {
-    let (mut stream, places) = begin(&address).await?;
+    let (mut stream, reader) = begin(&address).await?;
     let mut session = Session {
         database: address.database.clone(),
-        reader: Reader::after(places.as_deref().unwrap_or_default()),
-        knows_places: places.is_some(),
+        reader,
         is_suspicious: false,
         lookup: Lookup::new(address),
         inlet,
@@ -50,13 +50,11 @@ pub(super) async fn run(address: Address, inlet: Inlet) -> Result<Infallible, Lo
     }
 }
 
-/// The stream of events from now on, and on MariaDB the places where that is.
-async fn begin(address: &Address) -> Result<(BinlogStream, Option<Vec<Gtid>>), Lost> {
+/// The stream of events from now on, and the reader of it.
+async fn begin(address: &Address) -> Result<(BinlogStream, Reader), Lost> {
     let mut connection = connect(address).await?;
-    let about: Option<(String, u8)> =
-        timed(connection.query_first("SELECT VERSION(), @@global.log_bin")).await?;
-    let (version, has_log) = about.ok_or(Lost::Unreadable)?;
-    if has_log == 0 {
+    let has_log: Option<u8> = timed(connection.query_first("SELECT @@global.log_bin")).await?;
+    if has_log.ok_or(Lost::Unreadable)? == 0 {
         return Err(Lost::Impossible("the server keeps no log: log_bin is off".to_owned()));
     }
     // Two followers of one number knock each other off for ever (error 4052, or 1236),
@@ -64,62 +62,40 @@ async fn begin(address: &Address) -> Result<(BinlogStream, Option<Vec<Gtid>>), L
     let server = rand::random_range(1_000_000_000..=u32::MAX);
     let request = BinlogStreamRequest::new(server);
     let heartbeat = HEARTBEAT.as_nanos();
-    if version.contains("MariaDB") {
-        let place: Option<String> =
-            timed(connection.query_first("SELECT @@global.gtid_binlog_pos")).await?;
-        let place = place.unwrap_or_default();
-        let places = Gtid::list(&place).ok_or(Lost::Unreadable)?;
-        // The place is read before the stream begins: what comes between is streamed.
+    // The place is read before the stream begins: what comes between is streamed.
+    if within(end::is_mariadb(&mut connection)).await? {
+        let place = within(end::mariadb(&mut connection)).await?;
+        let reader = Reader::after(&Gtid::list(&place).ok_or(Lost::Unreadable)?);
         let set = format!(
             "SET @mariadb_slave_capability = 4, @slave_gtid_strict_mode = 0, \
              @slave_gtid_ignore_duplicates = 0, @master_heartbeat_period = {heartbeat}, \
              @slave_connect_state = '{place}'"
         );
         timed(connection.query_drop(set)).await?;
-        return Ok((timed(connection.get_binlog_stream(request)).await?, Some(places)));
+        return Ok((timed(connection.get_binlog_stream(request)).await?, reader));
     }
-    let (file, position) = mysql_place(&mut connection).await?;
+    let (file, position) = within(end::mysql(&mut connection)).await?;
     let set = format!(
         "SET @master_heartbeat_period = {heartbeat}, @source_heartbeat_period = {heartbeat}"
     );
     timed(connection.query_drop(set)).await?;
+    let reader = Reader::in_file(Place::in_file(&file, position));
     let request = request.with_filename(file.as_bytes()).with_pos(position);
-    Ok((timed(connection.get_binlog_stream(request)).await?, None))
-}
-
-/// Where MySQL's log ends. Version 8.4 knows the question by another name only.
-async fn mysql_place(connection: &mut Conn) -> Result<(String, u64), Lost> {
-    let mut refused = Lost::Unreadable;
-    for question in ["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"] {
-        let answer: Result<Option<mysql_async::Row>, Lost> =
-            timed(connection.query_first(question)).await;
-        match answer {
-            Ok(Some(row)) => {
-                let place = row.get_opt(0).zip(row.get_opt(1));
-                if let Some((Ok(file), Ok(position))) = place {
-                    return Ok((file, position));
-                }
-            }
-            Ok(None) => {}
-            Err(lost) => refused = lost,
-        }
-    }
-    Err(refused)
+    Ok((timed(connection.get_binlog_stream(request)).await?, reader))
 }
 
 async fn timed<T>(asked: impl Future<Output = mysql_async::Result<T>>) -> Result<T, Lost> {
-    match timeout(SILENCE_MAX, asked).await {
-        Ok(answer) => answer.map_err(|error| lost(&error)),
-        Err(_) => Err(Lost::Silent),
-    }
+    within(async { asked.await.map_err(|error| lost(&error)) }).await
+}
+
+async fn within<T>(asked: impl Future<Output = Result<T, Lost>>) -> Result<T, Lost> {
+    timeout(SILENCE_MAX, asked).await.unwrap_or(Err(Lost::Silent))
 }
 
 struct Session {
     /// The database that matters; empty for all.
     database: String,
     reader: Reader,
-    /// Whether the reader knows the places of the log: MariaDB.
-    knows_places: bool,
     /// Whether the log's end was elsewhere when it was last quiet.
     is_suspicious: bool,
     lookup: Lookup,
@@ -130,9 +106,12 @@ impl Session {
     async fn hear(&mut self, event: &LogEvent) -> Result<(), Lost> {
         let header = event.header();
         let kind = header.event_type_raw();
-        if kind == PAYLOAD && event.read_event::<TransactionPayloadEvent<'_>>().is_err() {
+        let is_unread =
+            kind == PAYLOAD && event.read_event::<TransactionPayloadEvent<'_>>().is_err();
+        if self.reader.misses_content(kind) || is_unread {
             self.tell(Change::anything("", ""));
         }
+        self.reader.pass(header.log_pos());
         let meaning = self.reader.read(kind, header.flags_raw(), header.server_id(), event.data());
         if matches!(meaning, Meaning::Heartbeat) {
             return self.quiet().await;
@@ -140,7 +119,7 @@ impl Session {
         self.is_suspicious = false;
         match meaning {
             Meaning::Nothing | Meaning::Heartbeat => {}
-            Meaning::Commit(place) => self.inlet.tell(Event::Commit(place.map(Place::Gtid))),
+            Meaning::Commit(place) => self.inlet.tell(Event::Commit(place)),
             Meaning::Rows(rows) if self.matters(&rows.table.database) => {
                 let keys = self.lookup.keys(&rows.table.database, &rows.table.name).await;
                 rows.changes(&keys).into_iter().for_each(|change| self.tell(change));
@@ -149,7 +128,7 @@ impl Session {
             Meaning::Statement(statement, database, place) => {
                 self.statement(&statement, &database).await;
                 if place.is_some() {
-                    self.inlet.tell(Event::Commit(place.map(Place::Gtid)));
+                    self.inlet.tell(Event::Commit(place));
                 }
             }
             Meaning::Unread(database, table) => self.tell(Change::anything(&database, &table)),
@@ -165,10 +144,7 @@ impl Session {
     /// event the first look may be wrong.
     async fn quiet(&mut self) -> Result<(), Lost> {
         self.inlet.tell(Event::Idle);
-        if !self.knows_places {
-            return Ok(());
-        }
-        let end = self.lookup.end().await;
+        let end = self.lookup.end(self.reader.is_mariadb()).await;
         let is_astray = end.is_some_and(|end| !self.reader.is_at(&end));
         let was_astray = std::mem::replace(&mut self.is_suspicious, is_astray);
         if is_astray && was_astray { Err(Lost::Incident) } else { Ok(()) }

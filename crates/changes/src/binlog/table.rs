@@ -22,6 +22,11 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// How many columns hold a JSON.
+    pub(super) fn json_columns(&self) -> usize {
+        self.kinds.iter().filter(|kind| matches!(kind, Kind::Json(_))).count()
+    }
+
     /// The column at `index` by the best name that there is.
     pub(super) fn column(&self, index: usize) -> Column {
         match self.names.get(index) {
@@ -40,8 +45,10 @@ pub(super) enum Kind {
     Number(usize),
     /// A length of so many bytes, then text or bytes.
     Text(usize),
-    /// A length of so many bytes, then what is no key: a blob, compressed or JSON.
+    /// A length of so many bytes, then what is no key: a blob, or something compressed.
     Blob(usize),
+    /// A JSON, which lies as a blob does.
+    Json(usize),
 }
 
 /// Reads a table map; `None` when it is of a kind that isn't known.
@@ -130,10 +137,9 @@ fn of(number: u8, details: &mut Bytes<'_>) -> Option<Kind> {
         }
         // Decimal.
         246 => Kind::Fixed(decimal(details.length(1)?, details.length(1)?)?),
-        // Blobs, JSON, geometry, vector, and a blob compressed by MariaDB.
-        249..=252 | 245 | 255 | 242 | 140 => {
-            Kind::Blob(details.length(1).filter(|width| (1..=4).contains(width))?)
-        }
+        245 => Kind::Json(width(details)?),
+        // Blobs, geometry, vector, and a blob compressed by MariaDB.
+        249..=252 | 255 | 242 | 140 => Kind::Blob(width(details)?),
         // Enum and set, where they stand for themselves.
         247 | 248 => {
             details.take(1)?;
@@ -143,6 +149,11 @@ fn of(number: u8, details: &mut Bytes<'_>) -> Option<Kind> {
         _ => return None,
     };
     Some(kind)
+}
+
+/// How many bytes a length has.
+fn width(details: &mut Bytes<'_>) -> Option<usize> {
+    details.length(1).filter(|width| (1..=4).contains(width))
 }
 
 /// A CHAR, an enum or a set: two bits of the length hide, inverted, in the true type.
@@ -185,6 +196,7 @@ mod tests {
             (18, &[6], Some(Kind::Fixed(8))),
             (16, &[1, 1], Some(Kind::Fixed(2))),
             (252, &[2], Some(Kind::Blob(2))),
+            (245, &[4], Some(Kind::Json(4))),
             (252, &[9], None),
             (252, &[], None),
             (200, &[], None),

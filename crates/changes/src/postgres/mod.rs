@@ -15,7 +15,7 @@
 
 mod catalog;
 mod connection;
-mod figures;
+pub(crate) mod figures;
 mod memory;
 mod message;
 mod poll;

@@ -278,23 +278,9 @@ mod tests {
         for (body, expected) in scenes {
             let changes = reader.read(body, &keys).expect("a message");
             reader.end();
-            let shown: Vec<String> = changes.iter().map(show).collect();
+            let shown: Vec<String> = changes.iter().map(Change::to_string).collect();
             assert_eq!(shown.join(", "), *expected, "{body:?}");
         }
-    }
-
-    fn show(change: &Change) -> String {
-        let column = |column: &Column| match column {
-            Column::Name(name) => name.to_string(),
-            Column::Ordinal(ordinal) => ordinal.to_string(),
-        };
-        let columns: Vec<String> = change.columns.iter().map(column).collect();
-        let key = match &change.key {
-            KeyClass::Of(class) => class,
-            KeyClass::Plain => "-",
-            KeyClass::Unknown => "?",
-        };
-        format!("{:?} {} {} {key}", change.operation, change.table, columns.join("+"))
     }
 
     #[test]

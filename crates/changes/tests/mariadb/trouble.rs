@@ -2,8 +2,11 @@
 
 use changes::{Address, Event, Feed, Gauge, LogEnd, Lost, Progress, Rung, Source};
 
+use crate::hearing::until;
+use crate::logged::{changes_before, following, next};
 use crate::server::{PASSWORD, Server};
-use crate::{BINLOG, TABLES, following, next, told, until};
+use crate::writes::TABLES;
+use crate::{BINLOG, told};
 
 /// Settings under which rows are told with names.
 const ROWS: &[&str] =
@@ -93,15 +96,7 @@ async fn who_waits_for_the_end_of_the_log_has_heard_what_was_written() {
     for _ in 0..5 {
         server.ask("INSERT INTO site.posts (title) VALUES ('x')");
         let end = end.read().await.expect("an end");
-        let mut changes = 0;
-        while !progress.has_reached(&end) {
-            match next(&mut feed).await {
-                Event::Change(_) => changes += 1,
-                Event::Commit(Some(place)) => progress.tell(place),
-                _ => {}
-            }
-        }
-        assert_eq!(changes, 1);
+        assert_eq!(changes_before(&end, &mut feed, &mut progress).await, 1);
     }
 }
 
@@ -243,6 +238,24 @@ async fn a_poll_sees_which_table_was_written() {
     until(&mut feed, |event| matches!(event, Event::Lost(_))).await;
     server.again();
     until(&mut feed, |event| *event == Event::Recovered).await;
+}
+
+#[tokio::test]
+async fn where_a_databases_time_goes_is_told_where_it_is_counted_and_may_be_asked() {
+    let Some(server) = Server::start(&["--performance-schema=ON"]) else { return };
+    let mut gauge = Gauge::new(&Source::MySql(server.address("app", "app"))).expect("a server");
+    let told = gauge.statements().await;
+    assert!(matches!(told, Err(Lost::Refused { .. })), "this user may not: {told:?}");
+    server.ask("GRANT SELECT ON performance_schema.* TO app@localhost");
+    server.ask(
+        "CREATE TABLE site.counted (a TEXT); USE site; \
+        INSERT INTO counted VALUES ('hush'); INSERT INTO counted VALUES ('hush')",
+    );
+    let told = gauge.statements().await.expect("it may");
+    let inserted = told.iter().find(|it| it.text.starts_with("INSERT INTO `counted`"));
+    assert!(inserted.is_some_and(|it| it.calls == 2 && it.took_us > 0), "{told:?}");
+    assert!(told.iter().all(|it| !it.text.contains("hush")), "{told:?}");
+    assert!(gauge.read().await.is_ok(), "the same connection goes on");
 }
 
 #[tokio::test]

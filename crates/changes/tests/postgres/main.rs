@@ -14,7 +14,7 @@ mod tables;
 mod trouble;
 
 use changes::{Address, Event, Feed, Place};
-use hearing::{WAIT, show, until};
+use hearing::{WAIT, until};
 use server::{LOGICAL, Server};
 
 /// Tables of every shape: a key with text, one without, one of several columns; one that
@@ -84,12 +84,13 @@ async fn following(address: Address) -> Feed {
 
 /// Waits for a change that is shown like this.
 async fn until_shown(feed: &mut Feed, expected: &str) {
-    until(feed, |event| matches!(event, Event::Change(change) if show(change) == expected)).await;
+    until(feed, |event| matches!(event, Event::Change(change) if change.to_string() == expected))
+        .await;
 }
 
 fn shown(events: &[Event]) -> Vec<String> {
     let change = |event: &Event| match event {
-        Event::Change(change) => Some(show(change)),
+        Event::Change(change) => Some(change.to_string()),
         _ => None,
     };
     events.iter().filter_map(change).collect()

@@ -144,7 +144,7 @@ async fn what_somebody_left_behind_is_put_right() {
     server.ask("INSERT INTO posts (title) VALUES ('x'); UPDATE posts SET title = 'y';");
     let events = until(
         &mut feed,
-        |event| matches!(event, Event::Change(change) if crate::show(change) == "Other posts  ?"),
+        |event| matches!(event, Event::Change(change) if change.to_string() == "Other posts  ?"),
     );
     assert_eq!(shown(&events.await).first().map(String::as_str), Some("Insert posts  -"));
 }

@@ -258,6 +258,8 @@ async fn the_server_tells_how_busy_it_is_also_after_it_died() {
     // Its counters come up to a second late.
     assert!(figures.questions >= before.questions && figures.running.is_some(), "{figures:?}");
     assert!(figures.connections >= Some(1) && figures.memory_hits > Some(0), "{figures:?}");
+    let told = gauge.statements().await;
+    assert!(matches!(told, Err(Lost::Impossible(_))), "it has no such extension: {told:?}");
     server.kill();
     assert_eq!(gauge.read().await.err(), Some(Lost::Disconnected));
     server.again();

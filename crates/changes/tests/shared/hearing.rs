@@ -2,25 +2,10 @@
 
 use std::time::Duration;
 
-use changes::{Change, Column, Event, Feed, KeyClass};
+use changes::{Event, Feed};
 
 /// How long a feed is listened to that says nothing.
 pub(crate) const WAIT: Duration = Duration::from_secs(20);
-
-/// A change in a line.
-pub(crate) fn show(change: &Change) -> String {
-    let column = |column: &Column| match column {
-        Column::Name(name) => name.to_string(),
-        Column::Ordinal(ordinal) => ordinal.to_string(),
-    };
-    let columns: Vec<String> = change.columns.iter().map(column).collect();
-    let key = match &change.key {
-        KeyClass::Of(class) => class,
-        KeyClass::Plain => "-",
-        KeyClass::Unknown => "?",
-    };
-    format!("{:?} {} {} {key}", change.operation, change.table, columns.join("+"))
-}
 
 /// The events up to the one that `is_it`.
 pub(crate) async fn until(feed: &mut Feed, is_it: impl Fn(&Event) -> bool) -> Vec<Event> {

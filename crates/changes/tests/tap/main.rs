@@ -16,7 +16,7 @@ mod together;
 mod trouble;
 
 use changes::{Event, Feed, Tap};
-use hearing::{WAIT, show, until};
+use hearing::{WAIT, until};
 use php::Php;
 use server::Server;
 use tempfile::TempDir;
@@ -229,7 +229,7 @@ const PDO: &[Line] = &[
 /// What lies in the feed at this moment.
 fn told(feed: &mut Feed) -> Vec<String> {
     let changes = std::iter::from_fn(|| feed.ready()).filter_map(|event| match event {
-        Event::Change(change) => Some(show(&change)),
+        Event::Change(change) => Some(change.to_string()),
         _ => None,
     });
     changes.collect()

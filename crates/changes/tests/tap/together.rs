@@ -5,7 +5,7 @@ use changes::{Event, Feed};
 
 use crate::php::Php;
 use crate::server::Server;
-use crate::{SETTINGS, TABLES, WAIT, show, tap, until};
+use crate::{SETTINGS, TABLES, WAIT, tap, until};
 
 const CONNECT: &str = "$m = new mysqli('localhost', 'app', 'app', 'site');";
 const UPDATE: &str = "$m->query('UPDATE posts SET views = views + 1')";
@@ -23,7 +23,7 @@ async fn calm(feed: &mut Feed) -> Vec<String> {
                 Event::Idle => idle += 1,
                 Event::Change(change) => {
                     idle = 0;
-                    told.push(show(&change));
+                    told.push(change.to_string());
                 }
                 _ => {}
             }

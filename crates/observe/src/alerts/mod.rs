@@ -23,7 +23,8 @@ pub struct Sample {
     pub unix_seconds: i64,
     /// All answers so far.
     pub answers: u64,
-    /// Those of them that say that the origin failed, or we.
+    /// Those of them that a visitor saw fail: the app said so itself, no answer of it came, or
+    /// the fault is ours.
     pub failed: u64,
     /// The machine's memory, and what programs could still have of it.
     pub memory_bytes: Option<(u64, u64)>,

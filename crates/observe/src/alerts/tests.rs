@@ -93,6 +93,29 @@ fn failures_are_a_share_of_enough_answers() {
 }
 
 #[test]
+fn an_app_that_fails_now_and_then_is_told_of_once_and_not_at_each_failure() {
+    // A page of the app fails: 20 answers a second, of which none to four in turn are errors,
+    // as a share of each minute's it wavers by a little around the bound.
+    for period in [3, 7, 13, 29] {
+        let failed_until = |second: u64| (0..second).map(|at| at / period % 3).sum::<u64>();
+        let told = story(2_000, |second| Sample {
+            answers: second * 20,
+            failed: failed_until(second),
+            ..Sample::default()
+        });
+        assert!(told.len() <= 1, "period {period}: {told:?}");
+    }
+    // Failing for five seconds of each minute, as a job of the app's may: all the time a twelfth
+    // of the last minute's answers, so it is one alert.
+    let told = story(2_000, |second| Sample {
+        answers: second * 20,
+        failed: (second / 60 * 5 + (second % 60).min(5)) * 20,
+        ..Sample::default()
+    });
+    assert_eq!(told, ["11 failures+"]);
+}
+
+#[test]
 fn an_origin_is_busy_when_all_its_places_are_taken_and_somebody_waits() {
     let told = story(300, |second| {
         site(|site| {

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::histogram::Histogram;
 
 /// Bytes of a written point.
-pub const POINT_BYTES: usize = 72;
+pub const POINT_BYTES: usize = 96;
 const CHECKED_BYTES: usize = POINT_BYTES - 8;
 /// Buckets of times, each twice as wide as the one before; the first ends at 16 µs.
 pub(super) const COARSE: usize = 24;
@@ -31,12 +31,21 @@ pub enum Mark {
     Alert = 1 << 4,
     /// The clock was set back.
     Clock = 1 << 5,
+    /// What was learned was overruled, or that was taken back.
+    Overrule = 1 << 6,
 }
 
 impl Mark {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Start, Self::Reload, Self::Purge, Self::Sweep, Self::Alert, Self::Clock];
+    pub const ALL: [Self; 7] = [
+        Self::Start,
+        Self::Reload,
+        Self::Purge,
+        Self::Sweep,
+        Self::Alert,
+        Self::Clock,
+        Self::Overrule,
+    ];
 }
 
 /// What happened in a stretch of time.
@@ -60,8 +69,10 @@ pub struct Point {
     pub memory_bytes: u64,
     /// The [`Mark`]s of what happened, added up.
     pub marks: u16,
-    /// How long the answers took.
-    pub times: Times,
+    /// How long the answers took that are HTML.
+    pub html: Times,
+    /// How long all others took.
+    pub other: Times,
 }
 
 /// Counts of times, coarser than a [`Histogram`].
@@ -87,12 +98,17 @@ impl Times {
         }
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
     /// The time that this share of all did not exceed, in microseconds, as if those of one
     /// bucket were spread evenly over it; none where nothing was counted.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<u64> {
-        let count: u64 = self.0.iter().fold(0, |sum, count| sum.saturating_add(*count));
-        let rank = count as f64 * share.clamp(0.0, 1.0);
+        let rank = self.count() as f64 * share.clamp(0.0, 1.0);
         let mut passed = 0.0;
         for (at, count) in self.0.iter().enumerate().filter(|(_, count)| **count > 0) {
             let next = passed + *count as f64;
@@ -108,6 +124,14 @@ impl Times {
 }
 
 impl Point {
+    /// How long all answers took.
+    #[must_use]
+    pub fn times(&self) -> Times {
+        let mut all = self.html.clone();
+        all.merge(&self.other);
+        all
+    }
+
     /// Notes that something happened.
     pub fn mark(&mut self, mark: Mark) {
         self.marks |= mark as u16;
@@ -133,7 +157,8 @@ impl Point {
         }
         self.memory_bytes = self.memory_bytes.max(other.memory_bytes);
         self.marks |= other.marks;
-        self.times.merge(&other.times);
+        self.html.merge(&other.html);
+        self.other.merge(&other.other);
     }
 
     /// The point as it is written into this place of a file.
@@ -146,7 +171,8 @@ impl Point {
         bytes.extend(u16::try_from(self.covered).unwrap_or(u16::MAX).to_le_bytes());
         bytes.extend(self.bytes.to_le_bytes());
         bytes.extend(self.origin_us.to_le_bytes());
-        bytes.extend(self.times.0.iter().map(|count| rounded(*count)));
+        let times = self.html.0.iter().chain(&self.other.0);
+        bytes.extend(times.map(|count| rounded(*count)));
         bytes.extend(xxh3_64_with_seed(&bytes, place).to_le_bytes());
         let mut written = [0; POINT_BYTES];
         written.copy_from_slice(&bytes);
@@ -168,7 +194,8 @@ impl Point {
         let [time, requests, hits, errors, memory] = [4; 5].map(&mut next);
         let (marks, covered) = (next(2) as u16, next(2));
         let (bytes, origin_us) = (next(8), next(8));
-        let times = Times([1; COARSE].map(|length| unrounded(next(length) as u8)));
+        let [html, other] =
+            [(); 2].map(|()| Times([1; COARSE].map(|length| unrounded(next(length) as u8))));
         let memory_bytes = memory << 10;
         Some(Self {
             time,
@@ -180,7 +207,8 @@ impl Point {
             origin_us,
             memory_bytes,
             marks,
-            times,
+            html,
+            other,
         })
     }
 }
@@ -216,6 +244,8 @@ mod tests {
         for time in [3, 3, 100, 5000, 70_000_000] {
             times.add(time);
         }
+        let mut others = Histogram::default();
+        others.add_many(20, 12);
         let mut point = Point {
             time: 1_789_000_000,
             covered: 10,
@@ -226,7 +256,8 @@ mod tests {
             origin_us: 1 << 41,
             memory_bytes: 64 << 20,
             marks: 0,
-            times: Times::of(&times),
+            html: Times::of(&times),
+            other: Times::of(&others),
         };
         point.mark(Mark::Reload);
         point
@@ -269,11 +300,13 @@ mod tests {
         let (mut fast, mut slow) = (Histogram::default(), Histogram::default());
         fast.add_many(20, 900);
         slow.add_many(40_000, 100);
-        let mut sum = Point { times: Times::of(&fast), ..Point::default() };
-        sum.merge(&Point { times: Times::of(&slow), ..Point::default() });
-        let at = |share| sum.times.percentile(share).expect("some");
+        let mut sum = Point { html: Times::of(&fast), ..Point::default() };
+        sum.merge(&Point { other: Times::of(&slow), ..Point::default() });
+        let at = |share| sum.times().percentile(share).expect("some");
         assert!((16..32).contains(&at(0.5)) && (16..=32).contains(&at(0.9)), "{}", at(0.9));
         assert!((32_768..65_536).contains(&at(0.95)) && at(0.99) > at(0.95));
+        assert!(sum.html.percentile(0.99).is_some_and(|time| time < 32));
+        assert!(sum.other.percentile(0.01).is_some_and(|time| time >= 32_768));
         assert_eq!(Times::default().percentile(0.5), None);
     }
 }

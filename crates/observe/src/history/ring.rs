@@ -16,7 +16,7 @@ use super::point::{POINT_BYTES, Point};
 /// Before the points: what they are, in a text that ends with its sum.
 const HEAD_BYTES: usize = 64;
 /// Changes whenever points are written in another way.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Points that are read at a time.
 const READ_POINTS: u64 = 512;
 

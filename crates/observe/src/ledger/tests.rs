@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::Phase;
-use policy::{MissReason, NoStore, PassReason, RefuseReason};
+use policy::{MissReason, NoStore, PassReason, RefuseReason, Verdict};
 
 use super::*;
 
@@ -25,6 +25,7 @@ fn tell(ledger: &Ledger, path: &str, verdict: Verdict, status: u16, took_us: u64
         verdict,
         unstored: (verdict == MISS && status == 200).then_some(NoStore::NoStore),
         bytes: 100,
+        is_html: true,
         phases,
         site: &|| "site".to_owned(),
         took_us: &|| took_us,
@@ -69,6 +70,7 @@ fn hits_are_timed_by_samples_and_each_is_counted() {
             verdict: Verdict::Hit,
             unstored: None,
             bytes: 0,
+            is_html: true,
             phases: [0; Phase::COUNT],
             site: &|| "site".to_owned(),
             took_us: &|| {

@@ -1,15 +1,19 @@
-//! Counts as others read them: OpenMetrics text, which Prometheus and most other programs take.
+//! Counts as others read them: OpenMetrics text, or the older text of Prometheus.
 //!
 //! In: families of numbers, in any order. Out: text by the OpenMetrics specification 1.0: types,
-//! units, `_total` behind the names of counters, labels with their quotes, and `# EOF`.
+//! units, `_total` behind the names of counters, labels with their quotes, exemplars, and
+//! `# EOF`; or without units, exemplars and end by Prometheus' exposition format 0.0.4.
 //! Invariants: 1. a family is written once, with its head before all of its numbers.
 //! 2. whatever stands in a label, the text stays one that can be read.
-//! Start at [`Page`].
+//! Start at [`Page`]; [`Format::wanted`] reads which is wanted.
+
+mod format;
+mod times;
 
 use std::fmt::Write as _;
 
-/// What such a text is declared as.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub use format::Format;
+pub use times::Times;
 
 /// Units that names end with.
 const UNITS: [&str; 3] = ["bytes", "seconds", "ratio"];
@@ -21,6 +25,18 @@ pub enum Kind {
     Counter,
     /// It doesn't.
     Gauge,
+    /// Times, by how many were below each of some bounds.
+    Histogram,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
 }
 
 /// What a family of numbers is.
@@ -44,8 +60,15 @@ pub struct Page {
 struct Written {
     name: String,
     kind: Kind,
-    head: String,
-    numbers: String,
+    help: String,
+    numbers: Vec<Line>,
+}
+
+/// A number, and the exemplar behind it; empty: none.
+#[derive(Debug)]
+struct Line {
+    number: String,
+    exemplar: String,
 }
 
 impl Page {
@@ -75,18 +98,7 @@ impl Page {
         }
         let written = self.family(family);
         let total = if written.kind == Kind::Counter { "_total" } else { "" };
-        let numbers = &mut written.numbers;
-        let _ = write!(numbers, "{}{total}", written.name);
-        for (at, (name, value)) in labels.iter().enumerate() {
-            numbers.push_str(if at == 0 { "{" } else { "," });
-            let _ = write!(numbers, "{name}=\"");
-            escape(numbers, value);
-            numbers.push('"');
-        }
-        let end = if labels.is_empty() { "" } else { "}" };
-        let _ = write!(numbers, "{end} ");
-        number.write(numbers);
-        numbers.push('\n');
+        written.add(total, labels, number, String::new());
     }
 
     /// The families that have been written, in their order.
@@ -96,15 +108,30 @@ impl Page {
 
     /// The whole text.
     #[must_use]
-    pub fn finish(self) -> String {
-        let lines = self.families.into_iter().map(|family| family.head + &family.numbers);
-        lines.chain(["# EOF\n".to_owned()]).collect()
+    pub fn finish(&self, format: Format) -> String {
+        let mut text = String::new();
+        for family in &self.families {
+            family.write_head(&mut text, format);
+            for Line { number, exemplar } in &family.numbers {
+                text.push_str(number);
+                if format == Format::OpenMetrics {
+                    text.push_str(exemplar);
+                }
+                text.push('\n');
+            }
+        }
+        if format == Format::OpenMetrics {
+            text.push_str("# EOF\n");
+        }
+        text
     }
 
     fn family(&mut self, family: Family<'_>) -> &mut Written {
         let known = self.families.iter().rposition(|written| written.name == family.name);
         let at = known.unwrap_or_else(|| {
-            self.families.push(Written::new(family));
+            let Family { name, kind, help } = family;
+            let (name, help) = (name.to_owned(), help.to_owned());
+            self.families.push(Written { name, kind, help, numbers: Vec::new() });
             self.families.len() - 1
         });
         &mut self.families[at]
@@ -112,21 +139,38 @@ impl Page {
 }
 
 impl Written {
-    fn new(family: Family<'_>) -> Self {
-        let Family { name, kind, help } = family;
-        let word = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-        };
-        let mut head = format!("# TYPE {name} {word}\n");
-        let unit = name.rsplit_once('_').map_or("", |(_, unit)| unit);
-        if UNITS.contains(&unit) {
-            let _ = writeln!(head, "# UNIT {name} {unit}");
+    fn add(
+        &mut self,
+        ending: &str,
+        labels: &[(&str, &str)],
+        number: impl Number,
+        exemplar: String,
+    ) {
+        let mut line = format!("{}{ending}", self.name);
+        for (at, (name, value)) in labels.iter().enumerate() {
+            line.push_str(if at == 0 { "{" } else { "," });
+            let _ = write!(line, "{name}=\"");
+            escape(&mut line, value, true);
+            line.push('"');
         }
-        let _ = write!(head, "# HELP {name} ");
-        escape(&mut head, help);
-        head.push('\n');
-        Self { name: name.to_owned(), kind, head, numbers: String::new() }
+        line.push_str(if labels.is_empty() { " " } else { "} " });
+        number.write(&mut line);
+        self.numbers.push(Line { number: line, exemplar });
+    }
+
+    fn write_head(&self, text: &mut String, format: Format) {
+        let Self { name, kind, help, .. } = self;
+        // Prometheus names a counter as its numbers are, and knows no units.
+        let is_total = format == Format::Prometheus && *kind == Kind::Counter;
+        let total = if is_total { "_total" } else { "" };
+        let _ = writeln!(text, "# TYPE {name}{total} {}", kind.word());
+        let unit = name.rsplit_once('_').map_or("", |(_, unit)| unit);
+        if UNITS.contains(&unit) && format == Format::OpenMetrics {
+            let _ = writeln!(text, "# UNIT {name} {unit}");
+        }
+        let _ = write!(text, "# HELP {name}{total} ");
+        escape(text, help, format == Format::OpenMetrics);
+        text.push('\n');
     }
 }
 
@@ -169,11 +213,11 @@ impl Number for bool {
     }
 }
 
-fn escape(text: &mut String, value: &str) {
+fn escape(text: &mut String, value: &str, with_quotes: bool) {
     for letter in value.chars() {
         match letter {
             '\\' => text.push_str("\\\\"),
-            '"' => text.push_str("\\\""),
+            '"' if with_quotes => text.push_str("\\\""),
             '\n' => text.push_str("\\n"),
             letter => text.push(letter),
         }
@@ -202,7 +246,11 @@ mod tests {
             # TYPE wick_d gauge\n# HELP wick_d Fourth.\nwick_d 1\n\
             # TYPE wick_e_timestamp_seconds gauge\n# UNIT wick_e_timestamp_seconds seconds\n\
             # HELP wick_e_timestamp_seconds Fifth.\nwick_e_timestamp_seconds -1\n# EOF\n";
-        assert_eq!(page.finish(), expected);
+        assert_eq!(page.finish(Format::OpenMetrics), expected);
+        let older = "# TYPE wick_a_total counter\n# HELP wick_a_total First.\n\
+            wick_a_total{site=\"x\"} 1\nwick_a_total{site=\"y\",why=\"\"} 2\n\
+            # TYPE wick_b_bytes gauge\n# HELP wick_b_bytes Second.\nwick_b_bytes 7\n";
+        assert!(page.finish(Format::Prometheus).starts_with(older));
     }
 
     #[test]
@@ -211,7 +259,8 @@ mod tests {
         page.gauge("wick_a", "A.", &[], None::<u64>);
         page.gauge("wick_b", "B.", &[], Some(f64::NAN));
         page.gauge("wick_c", "C.", &[], Some(f64::INFINITY));
-        assert_eq!(page.finish(), "# EOF\n");
+        assert_eq!(page.finish(Format::OpenMetrics), "# EOF\n");
+        assert_eq!(page.finish(Format::Prometheus), "");
     }
 
     #[test]
@@ -223,7 +272,7 @@ mod tests {
         ] {
             let mut page = Page::default();
             page.count("wick_a", "A.", &[("site", value)], 1);
-            let text = page.finish();
+            let text = page.finish(Format::OpenMetrics);
             assert!(text.contains(&format!("{{site=\"{expected}\"}} 1\n")), "{text}");
             assert_eq!(text.lines().count(), 4, "{text}");
         }

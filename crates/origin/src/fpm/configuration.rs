@@ -6,8 +6,9 @@
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::FpmError;
 use super::inquiry::STATUS_PATH;
@@ -29,6 +30,7 @@ pub(crate) struct Plan {
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) database_socket: Option<PathBuf>,
     pub(crate) visitor: Option<(u32, u32)>,
+    pub(crate) slow_after: Option<Duration>,
     pub(crate) facts: Facts,
 }
 
@@ -41,8 +43,25 @@ impl Plan {
         configuration_file(&self.run_folder)
     }
 
+    /// Where it is noted what slow requests do, if that is wanted.
+    pub(crate) fn slow_log(&self) -> Option<PathBuf> {
+        self.slow_after.map(|_| self.run_folder.join("slow.log"))
+    }
+
+    /// Makes the slow log, for who is to read it: php-fpm would make one for itself alone.
+    fn make_slow_log(&self) -> std::io::Result<()> {
+        let Some(path) = self.slow_log() else { return Ok(()) };
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        match self.visitor {
+            Some((user, group)) => std::os::unix::fs::chown(&path, Some(user), Some(group)),
+            None => Ok(()),
+        }
+    }
+
     /// Writes the configuration file.
     pub(crate) fn write(&self) -> Result<(), FpmError> {
+        self.make_slow_log().map_err(|error| unusable(&self.run_folder, &error))?;
         let socket = self.socket();
         if socket.as_os_str().len() > SOCKET_PATH_BYTES_MAX {
             let reason = "its path is too long for a socket".to_owned();
@@ -115,6 +134,13 @@ impl Plan {
         text.push_str("pm.max_requests = 5000\n");
         let _ = writeln!(text, "pm.status_path = {STATUS_PATH}");
         text.push_str("request_terminate_timeout = 300s\n");
+        if let (Some(path), Some(after)) = (self.slow_log(), self.slow_after) {
+            // It knows whole seconds only, and zero as never.
+            let seconds = after.as_secs().max(1);
+            let _ = writeln!(text, "slowlog = {}", path.display());
+            let _ = writeln!(text, "request_slowlog_timeout = {seconds}s");
+            text.push_str("request_slowlog_trace_depth = 20\n");
+        }
         text.push_str("catch_workers_output = yes\ndecorate_workers_output = no\n");
         text.push_str("security.limit_extensions = .php\nclear_env = yes\n");
         text.push_str("env[PATH] = /usr/local/bin:/usr/bin:/bin\n");
@@ -261,6 +287,7 @@ mod tests {
             environment: environment.iter().map(own).collect(),
             database_socket: None,
             visitor: None,
+            slow_after: None,
             facts: Facts::parse(facts),
         }
     }
@@ -290,6 +317,15 @@ mod tests {
         }
         assert!(at("/run/\"\nuser = root").text().is_err());
         assert!(!plan("", &[]).text().expect("as ever").contains("default_socket"));
+    }
+
+    #[test]
+    fn slow_requests_are_noted_only_where_that_is_wanted() {
+        let text = |slow_after| Plan { slow_after, ..plan("", &[]) }.text().expect("as ever");
+        assert!(!text(None).contains("slow"));
+        let told = text(Some(Duration::from_millis(2500)));
+        assert!(told.contains("slowlog = /run/wick/slow.log\nrequest_slowlog_timeout = 2s\n"));
+        assert!(text(Some(Duration::from_millis(1))).contains("request_slowlog_timeout = 1s\n"));
     }
 
     #[test]

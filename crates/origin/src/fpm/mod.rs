@@ -40,6 +40,8 @@ pub struct FpmOptions {
     pub database_socket: Option<PathBuf>,
     /// The user and group that alone may open its socket, by number; none: those of this process.
     pub visitor: Option<(u32, u32)>,
+    /// After how long it is noted where a request is, in whole seconds; none: never.
+    pub slow_after: Option<Duration>,
     /// Where its messages go.
     pub log: LogSink,
 }
@@ -56,6 +58,7 @@ impl FpmOptions {
             environment: Vec::new(),
             database_socket: None,
             visitor: None,
+            slow_after: None,
             log: Log::standard_error(),
         }
     }
@@ -102,6 +105,7 @@ pub struct Fpm {
     process: Arc<supervisor::Group>,
     /// None where it can't be written: less is known then.
     opcache_script: Option<OpcacheScript>,
+    slow_log: Option<PathBuf>,
     stop: Shutdown,
     task: Option<JoinHandle<()>>,
 }
@@ -130,6 +134,7 @@ impl Fpm {
             environment: options.environment,
             database_socket: options.database_socket,
             visitor: options.visitor,
+            slow_after: options.slow_after,
             facts,
         };
         plan.write()?;
@@ -140,7 +145,7 @@ impl Fpm {
         let log = Log::new(options.log, Arc::new(Counters::default()));
         let restarts = Arc::new(Counter::default());
         let process = Arc::new(supervisor::Group::default());
-        let socket = plan.socket();
+        let (socket, slow_log) = (plan.socket(), plan.slow_log());
         let mut supervisor = supervisor::Supervisor {
             plan,
             log,
@@ -158,6 +163,7 @@ impl Fpm {
             restarts,
             process,
             opcache_script: opcache_script.flatten(),
+            slow_log,
             stop,
             task: Some(task),
         })
@@ -191,6 +197,12 @@ impl Fpm {
     #[must_use]
     pub fn opcache_script(&self) -> Option<&Path> {
         self.opcache_script.as_ref().map(OpcacheScript::path)
+    }
+
+    /// Where it is noted what slow requests do, if it is.
+    #[must_use]
+    pub fn slow_log(&self) -> Option<&Path> {
+        self.slow_log.as_deref()
     }
 
     /// The program that runs.

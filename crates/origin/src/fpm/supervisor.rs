@@ -191,8 +191,53 @@ async fn relay(stderr: ChildStderr, log: Log, last_words: Arc<Mutex<String>>) {
             last_words.lock().clone_from(&text.to_owned());
         }
         // Start and stop are told by Wick itself; notices would only repeat them.
-        if !text.contains("NOTICE: ") && !text.is_empty() {
+        if !text.contains("NOTICE: ")
+            && !text.is_empty()
+            && let Some(text) = shown(text)
+        {
             log.text("php-fpm", text.as_bytes());
+        }
+    }
+}
+
+/// What of a message of php-fpm's is logged: nothing that the slow log has anyway, and never the
+/// query of a request.
+fn shown(text: &str) -> Option<String> {
+    if text.contains(" executing too slow (") {
+        return None;
+    }
+    let (before, request) = text.split_once("(request: \"").unwrap_or((text, ""));
+    let (asked, behind) = request.rsplit_once("\")").unwrap_or((request, ""));
+    Some(match asked.split_once('?') {
+        Some((path, _)) => format!("{before}(request: \"{path}\"){behind}"),
+        None => text.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn no_query_of_a_request_is_logged() {
+        let script = "[x] WARNING: [pool w] child 1, script '/i.php'";
+        for (text, expected) in [
+            ("[x] NOTICE: fpm is running, pid 1", Some("[x] NOTICE: fpm is running, pid 1")),
+            ("(request: \"GET /i.php?slow=1\") executing too slow (1.0 sec), logging", None),
+            (
+                "(request: \"GET /i.php?a=hush\") execution timed out (3 sec), terminating",
+                Some("(request: \"GET /i.php\") execution timed out (3 sec), terminating"),
+            ),
+            (
+                "(request: \"GET /i.php?a=\")hush\") execution timed out",
+                Some("(request: \"GET /i.php\") execution timed out"),
+            ),
+            ("(request: \"GET /i.php?hush", Some("(request: \"GET /i.php\")")),
+            ("(request: \"GET /i.php\") timed out", Some("(request: \"GET /i.php\") timed out")),
+        ] {
+            let told = shown(&format!("{script} {text}"));
+            let expected = expected.map(|text| format!("{script} {text}"));
+            assert_eq!(told, expected, "{text}");
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::Dial;
 pub enum AddressError {
     /// Some other scheme, or none.
     #[error(
-        "\"{0}\" is not an origin: write http://HOST:PORT or https://HOST, as in http://127.0.0.1:3000"
+        "\"{0}\" is not an origin: write http://HOST:PORT or https://HOST, as in \
+         http://127.0.0.1:3000; or h2c://HOST:PORT for one that speaks HTTP/2 without TLS"
     )]
     NotHttp(String),
     /// More than host and port.
@@ -29,16 +30,19 @@ pub(crate) struct Address {
     /// The name that a certificate has to be for.
     pub(crate) host: String,
     pub(crate) is_tls: bool,
+    /// It is said to speak HTTP/2 in the clear.
+    pub(crate) is_h2c: bool,
 }
 
 impl Address {
-    /// Reads `http://HOST[:PORT][/]`, or the same with `https`.
+    /// Reads `http://HOST[:PORT][/]`, or the same with `https` or `h2c`.
     pub(crate) fn parse(text: &str) -> Result<Self, AddressError> {
         let given = || text.to_owned();
         let (scheme, rest) =
             text.split_once("://").ok_or_else(|| AddressError::NotHttp(given()))?;
         let is_tls = scheme.eq_ignore_ascii_case("https");
-        if !is_tls && !scheme.eq_ignore_ascii_case("http") {
+        let is_h2c = scheme.eq_ignore_ascii_case("h2c");
+        if !is_tls && !is_h2c && !scheme.eq_ignore_ascii_case("http") {
             return Err(AddressError::NotHttp(given()));
         }
         let authority = rest.strip_suffix('/').unwrap_or(rest);
@@ -59,7 +63,7 @@ impl Address {
         };
         let dial = Dial::Tcp(format!("{host}:{port}"));
         let authority = authority.to_ascii_lowercase();
-        Ok(Self { dial, authority, host: host.to_ascii_lowercase(), is_tls })
+        Ok(Self { dial, authority, host: host.to_ascii_lowercase(), is_tls, is_h2c })
     }
 }
 
@@ -85,6 +89,9 @@ mod tests {
             ("http://[::1]", "tcp:[::1]:80 [::1]"),
             ("https://a", "tcp:a:443 a tls a"),
             ("HTTPS://A.Local:8443/", "tcp:A.Local:8443 a.local:8443 tls a.local"),
+            ("h2c://127.0.0.1:81", "tcp:127.0.0.1:81 127.0.0.1:81 h2c"),
+            ("H2C://a/", "tcp:a:80 a h2c"),
+            ("h2://a", "or h2c://HOST:PORT for one that speaks"),
             ("http://a/base", "has a path"),
             ("http://a?b", "has a path"),
             ("http://u:p@a", "has a path"),
@@ -97,8 +104,11 @@ mod tests {
             ("http://a b", "is not an origin"),
         ] {
             let shown = match Address::parse(text) {
-                Ok(Address { dial, authority, host, is_tls: true }) => {
+                Ok(Address { dial, authority, host, is_tls: true, .. }) => {
                     format!("{dial} {authority} tls {host}")
+                }
+                Ok(Address { dial, authority, is_h2c: true, .. }) => {
+                    format!("{dial} {authority} h2c")
                 }
                 Ok(Address { dial, authority, .. }) => format!("{dial} {authority}"),
                 Err(error) => error.to_string(),

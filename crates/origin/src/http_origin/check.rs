@@ -49,9 +49,8 @@ impl HealthCheck {
 /// Asks once; an error says in words what was wrong.
 pub(crate) async fn ask(member: &Member, check: &HealthCheck) -> Result<(), String> {
     let asked = async {
-        let connection = member.connect().await.map_err(|error| error.to_string())?;
         let mut request = Outgoing::own(check.request());
-        let got = member.exchange(connection, &mut request).await;
+        let got = member.send_alone(&mut request).await;
         let got = got.map_err(|failure| failure.error.to_string())?;
         match got.response.status().as_u16() {
             status if check.wants(status) => Ok(()),

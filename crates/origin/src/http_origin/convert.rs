@@ -1,9 +1,10 @@
 //! Our message heads to the http crate's and back, once each way.
 
-use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, header};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, Version, header};
 use wire::{Fields, Name, RequestHead};
 
+use super::member::Road;
 use crate::OriginError;
 
 /// What an answer may bear at most; more is no answer but an attack or a fault.
@@ -17,27 +18,87 @@ pub(crate) fn request<B>(
     length: Option<u64>,
     body: B,
 ) -> Result<Request<B>, OriginError> {
-    let unsendable = |what: &str| OriginError::Unsendable(what.to_owned());
     let mut request = Request::new(body);
     *request.method_mut() = head.method.clone();
     *request.uri_mut() = target(&head.target).ok_or_else(|| unsendable("its target"))?;
     let headers = request.headers_mut();
     headers.reserve(head.fields.len() + 2);
-    let host = if head.host.is_empty() { authority } else { &head.host };
-    let host = HeaderValue::from_str(host).map_err(|_| unsendable("its host"))?;
+    let host = HeaderValue::from_str(host(head, authority)).map_err(|_| unsendable("its host"))?;
     headers.insert(header::HOST, host);
-    for (known, name, value) in head.fields.iter_known() {
-        if matches!(known, Some(Name::Host | Name::ContentLength | Name::TransferEncoding)) {
-            continue;
+    let is_framing =
+        |known| matches!(known, Some(Name::Host | Name::ContentLength | Name::TransferEncoding));
+    append(headers, &head.fields, is_framing)?;
+    announce(headers, length);
+    Ok(request)
+}
+
+/// The same for a stream: the host is a part of its target (RFC 9113 §8.3.1), and nothing in
+/// it is about a connection (§8.2.2). What visitors are known by is never put into the table
+/// that all requests of a line share (RFC 7541 §7.1.3).
+pub(crate) fn request_on_stream(
+    head: &RequestHead,
+    road: &Road,
+    length: Option<u64>,
+) -> Result<Request<()>, OriginError> {
+    let mut request = Request::new(());
+    *request.method_mut() = head.method.clone();
+    *request.version_mut() = Version::HTTP_2;
+    let mut uri = target(&head.target).ok_or_else(|| unsendable("its target"))?.into_parts();
+    let authority = host(head, &road.authority).parse::<Authority>();
+    uri.authority = Some(authority.map_err(|_| unsendable("its host"))?);
+    uri.scheme = Some(if road.tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP });
+    *request.uri_mut() = Uri::from_parts(uri).map_err(|_| unsendable("its target"))?;
+    let headers = request.headers_mut();
+    headers.reserve(head.fields.len() + 1);
+    append(headers, &head.fields, |known| {
+        use Name::{Connection, ContentLength, Host, KeepAlive, ProxyConnection};
+        use Name::{TransferEncoding, Upgrade};
+        matches!(
+            known,
+            Some(Connection | ContentLength | Host | KeepAlive | ProxyConnection)
+                | Some(TransferEncoding | Upgrade)
+        )
+    })?;
+    // Whoever asks for more than trailers asks for a coding of the connection.
+    if headers.get(header::TE).is_some_and(|te| te != "trailers") {
+        headers.remove(header::TE);
+    }
+    for name in [header::COOKIE, header::AUTHORIZATION] {
+        if let header::Entry::Occupied(mut values) = headers.entry(name) {
+            values.iter_mut().for_each(|value| value.set_sensitive(true));
         }
+    }
+    announce(headers, length);
+    Ok(request)
+}
+
+fn unsendable(what: &str) -> OriginError {
+    OriginError::Unsendable(what.to_owned())
+}
+
+/// The host that is asked for; where a request names none, the server's own.
+fn host<'a>(head: &'a RequestHead, authority: &'a str) -> &'a str {
+    if head.host.is_empty() { authority } else { &head.host }
+}
+
+/// Adds all fields but those that stay here.
+fn append(
+    headers: &mut HeaderMap,
+    fields: &Fields,
+    stays_here: impl Fn(Option<Name>) -> bool,
+) -> Result<(), OriginError> {
+    for (_, name, value) in fields.iter_known().filter(|(known, ..)| !stays_here(*known)) {
         let name = HeaderName::from_bytes(name).map_err(|_| unsendable("a field's name"))?;
         let value = HeaderValue::from_bytes(value).map_err(|_| unsendable("a field's value"))?;
         headers.append(name, value);
     }
+    Ok(())
+}
+
+fn announce(headers: &mut HeaderMap, length: Option<u64>) {
     if let Some(length) = length {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
-    Ok(request)
 }
 
 /// The target as sent; bytes that the http crate won't have where they stand are

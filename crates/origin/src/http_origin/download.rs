@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
-use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 use wire::BodyError;
 
-use super::exchange::Connection;
+use super::exchange::{Held, Incoming};
+use super::member::Single;
 use super::upload::Progress;
 use crate::pool::Pool;
 use crate::slots::Slot;
@@ -28,10 +28,10 @@ pub(crate) struct Download {
     is_waiting: bool,
 }
 
-/// A connection in use, the slot that allows it, and where it goes afterwards.
+/// A connection in use, or a place on one, the slot that allows it, and where it goes afterwards.
 pub(crate) struct Lease {
-    pub(crate) connection: Connection,
-    pub(crate) pool: Pool<Connection>,
+    pub(crate) held: Held,
+    pub(crate) pool: Pool<Single>,
     pub(crate) progress: Arc<Progress>,
     /// After the connection, so that it is back in the pool when the slot is free.
     pub(crate) slot: Option<Slot>,
@@ -41,8 +41,11 @@ impl Lease {
     fn give_back(self) {
         // An answer that came before its request was read whole leaves the
         // connection in the middle of a message: it is closed instead.
-        if self.progress.is_whole() && !self.connection.is_closed() {
-            self.pool.put(self.connection);
+        if let Held::Single(connection) = self.held
+            && self.progress.is_whole()
+            && !connection.is_closed()
+        {
+            self.pool.put(connection);
         }
         drop(self.slot);
     }
@@ -102,7 +105,7 @@ impl http_body::Body for Download {
             }
             Some(Err(error)) => {
                 this.lease = None;
-                Poll::Ready(Some(Err(BodyError::Origin(super::explain(&error)))))
+                Poll::Ready(Some(Err(BodyError::Origin(error))))
             }
             None => {
                 this.finish();

@@ -1,27 +1,29 @@
-//! One request over one connection, and what came of it.
+//! One request over a connection of HTTP/1.1, and what came of it; what is the same for both
+//! protocols is here as well.
 
 use std::net::Ipv4Addr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base::Phase;
 use base::network::Block;
+use bytes::Bytes;
 use http::{Method, StatusCode};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::SendRequest;
+use http_body::{Frame, SizeHint};
 use parking_lot::Mutex;
 use wire::{Body, BodyError, RequestHead, ResponseHead};
 
+use super::http2::{Berth, Sending, Streamed};
+use super::member::Single;
 use super::upload::{Progress, Upload};
 use super::{convert, explain, is_idempotent};
 use crate::stopwatch::{Noted, timed};
 use crate::timeouts::{seconds, within};
 use crate::{Call, EarlySink, OriginError};
 
-/// One kept connection, as hyper hands it out.
-pub(crate) type Connection = SendRequest<Upload>;
-
-type SharedSink = Arc<Mutex<EarlySink>>;
+pub(crate) type SharedSink = Arc<Mutex<EarlySink>>;
 
 /// A request that may have to be sent twice.
 pub(crate) struct Outgoing {
@@ -30,10 +32,12 @@ pub(crate) struct Outgoing {
     pub(crate) is_repeatable: bool,
     /// Whose it is, where others wait as well.
     pub(crate) visitor: Block,
-    length: Option<u64>,
-    early: Option<SharedSink>,
+    /// It asks to go on in another protocol, which only HTTP/1.1 can.
+    pub(crate) is_upgrade: bool,
+    pub(crate) length: Option<u64>,
+    pub(crate) early: Option<SharedSink>,
     pub(crate) phases: Noted,
-    body: Option<Body>,
+    pub(crate) body: Option<Body>,
 }
 
 impl Outgoing {
@@ -43,14 +47,21 @@ impl Outgoing {
         let early = call.early.map(|sink| Arc::new(Mutex::new(sink)));
         let visitor = Block::of(call.peer.ip());
         let (head, phases, body) = (call.head, call.phases, call.body);
-        Self { head, is_repeatable, visitor, length, early, phases, body }
+        let is_upgrade = false;
+        Self { head, is_repeatable, visitor, is_upgrade, length, early, phases, body }
+    }
+
+    /// The same, to go on in another protocol.
+    pub(crate) fn upgrading(call: Call) -> Self {
+        Self { is_upgrade: true, ..Self::of(call) }
     }
 
     /// A request of our own, without a body.
     pub(crate) fn own(head: RequestHead) -> Self {
         let visitor = Block::of(Ipv4Addr::LOCALHOST.into());
         let (length, early, phases, body) = (None, None, None, None);
-        Self { head, is_repeatable: true, visitor, length, early, phases, body }
+        let (is_repeatable, is_upgrade) = (true, false);
+        Self { head, is_repeatable, visitor, is_upgrade, length, early, phases, body }
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -61,8 +72,61 @@ impl Outgoing {
 /// What one attempt brought.
 pub(crate) struct Got {
     pub(crate) response: http::Response<Incoming>,
-    pub(crate) connection: Connection,
+    pub(crate) held: Held,
     pub(crate) progress: Arc<Progress>,
+}
+
+/// What an answer's body comes by, held until it has ended.
+pub(crate) enum Held {
+    /// A connection of its own.
+    Single(Single),
+    /// A place among others, and the rest of the request's body.
+    Stream {
+        #[allow(dead_code, reason = "what counts is when it is dropped")]
+        berth: Berth,
+        #[allow(dead_code, reason = "what counts is when it is dropped")]
+        sending: Option<Sending>,
+    },
+}
+
+/// An answer's body, whatever it comes by.
+pub(crate) enum Incoming {
+    /// HTTP/1.1.
+    Single(hyper::body::Incoming),
+    /// HTTP/2.
+    Stream(Streamed),
+}
+
+impl http_body::Body for Incoming {
+    type Data = Bytes;
+    type Error = String;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, String>>> {
+        match self.get_mut() {
+            Self::Single(body) => {
+                let polled = Pin::new(body).poll_frame(context);
+                polled.map(|frame| frame.map(|frame| frame.map_err(|error| explain(&error))))
+            }
+            Self::Stream(body) => Pin::new(body).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Single(body) => body.is_end_stream(),
+            Self::Stream(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Single(body) => body.size_hint(),
+            Self::Stream(body) => body.size_hint(),
+        }
+    }
 }
 
 /// Why one attempt brought nothing.
@@ -70,25 +134,29 @@ pub(crate) struct Failure {
     pub(crate) error: OriginError,
     /// The connection closed without an answer: it may have been stale.
     pub(crate) is_stale: bool,
-    /// Not a byte of the request was written; the body is where it was.
+    /// Not a byte of the request was written, or the server says that it has done nothing
+    /// about it; the body is where it was.
     pub(crate) is_unsent: bool,
+    /// The server wants to be asked in HTTP/1.1.
+    pub(crate) wants_http1: bool,
 }
 
 impl Failure {
     /// No connection was had.
     pub(crate) fn unsent(error: OriginError) -> Self {
-        Self { error, is_stale: false, is_unsent: true }
+        Self { error, is_stale: false, is_unsent: true, wants_http1: false }
     }
 
-    fn sent(error: OriginError) -> Self {
-        Self { error, is_stale: false, is_unsent: false }
+    /// It may have been seen.
+    pub(crate) fn sent(error: OriginError) -> Self {
+        Self { error, is_stale: false, is_unsent: false, wants_http1: false }
     }
 }
 
 /// Sends a request and waits for the head of its answer. The body goes with it, and comes
 /// back if nothing was sent.
 pub(crate) async fn exchange(
-    mut connection: Connection,
+    mut connection: Single,
     outgoing: &mut Outgoing,
     authority: &str,
     first_byte_limit: Duration,
@@ -103,20 +171,24 @@ pub(crate) async fn exchange(
     let answer = first_byte(sent, &progress, first_byte_limit);
     let answer = timed(&outgoing.phases, Phase::FirstByte, answer).await;
     match answer.map_err(Failure::sent)? {
-        Ok(response) => Ok(Got { response, connection, progress }),
+        Ok(response) => {
+            let response = response.map(Incoming::Single);
+            Ok(Got { response, held: Held::Single(connection), progress })
+        }
         Err(mut failed) => {
             let unsent = failed.take_message();
             let error = failed.into_error();
             let is_unsent = unsent.is_some();
             outgoing.body = unsent.map(|request| request.into_body().into_inner());
             let is_stale = !error.is_parse() && progress.error().is_none();
-            Err(Failure { error: classify(&error, &progress), is_stale, is_unsent })
+            let failure = Failure::sent(classify(&error, &progress));
+            Err(Failure { is_stale, is_unsent, ..failure })
         }
     }
 }
 
 /// Waits for the head; the time runs anew whenever a piece of the request's body was sent.
-async fn first_byte<F: Future>(
+pub(super) async fn first_byte<F: Future>(
     sent: F,
     progress: &Progress,
     limit: Duration,

@@ -1,4 +1,5 @@
-//! HTTP servers as the origin: HTTP/1.1 over kept connections, in the clear or in TLS.
+//! HTTP servers as the origin: HTTP/1.1 over kept connections, in the clear or in TLS, and
+//! HTTP/2 over shared ones ([`http2`]).
 //!
 //! Each request goes to the less busy one of two servers that were drawn by weight
 //! ([`balance`]). A server that fails is left out for a while ([`health`]), and a request
@@ -15,6 +16,7 @@ mod convert;
 mod download;
 mod exchange;
 mod health;
+mod http2;
 mod member;
 mod retry;
 mod tls;
@@ -39,7 +41,6 @@ pub use tls::{TlsError, TlsSettings};
 pub use tunnel::{Tunnel, Upgrading};
 
 use crate::log::Log;
-use crate::pool::Pool;
 use crate::slots::{Load, Queue, Slot, SlotLimits, Slots, take_any};
 use crate::stopwatch::timed;
 use crate::{Answer, Call, Counters, Dial, LogSink, OriginError, Timeouts};
@@ -48,7 +49,7 @@ use balance::{Candidate, Dice};
 use download::{Download, Lease};
 use exchange::{Failure, Got, Outgoing};
 use health::{Change, SLOW_START};
-use member::{Member, Road};
+use member::{Member, Road, Speech};
 use retry::{Attempted, Budget};
 use tls::Trust;
 
@@ -57,7 +58,8 @@ use tls::Trust;
 pub struct HttpOptions {
     /// Waiting times.
     pub timeouts: Timeouts,
-    /// Connections at once to each server, and the queue before all of them.
+    /// Requests at once at each server, each with a connection of its own where HTTP/1.1 is
+    /// spoken, and the queue before all of them.
     pub limits: SlotLimits,
     /// Connections at once that speak another protocol.
     pub tunnels: usize,
@@ -65,6 +67,10 @@ pub struct HttpOptions {
     pub keep: Duration,
     /// How the servers' health is checked; none: requests find out.
     pub check: Option<HealthCheck>,
+    /// Whether servers that speak TLS may choose HTTP/2.
+    pub http2: bool,
+    /// Whether names lead to public addresses alone: the servers are somebody else's.
+    pub is_public_only: bool,
 }
 
 impl Default for HttpOptions {
@@ -76,6 +82,8 @@ impl Default for HttpOptions {
             // Below the five seconds after which widely used servers hang up.
             keep: Duration::from_secs(4),
             check: None,
+            http2: true,
+            is_public_only: false,
         }
     }
 }
@@ -83,11 +91,11 @@ impl Default for HttpOptions {
 /// One server, as its owner names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpServer {
-    /// `http://HOST[:PORT]` or `https://HOST[:PORT]`.
+    /// `http://HOST[:PORT]`, `https://HOST[:PORT]` or `h2c://HOST[:PORT]`.
     pub address: String,
     /// Its share of the requests, beside those of the others.
     pub weight: u32,
-    /// Connections to it at once; none: as the options say.
+    /// Requests that it is sent at once; none: as the options say.
     pub connections: Option<usize>,
 }
 
@@ -152,13 +160,20 @@ impl HttpOrigin {
         let mut trust = None;
         let mut roads = Vec::with_capacity(servers.len());
         for server in servers {
-            let Address { dial, authority, host, is_tls } = Address::parse(&server.address)?;
+            let Address { dial, authority, host, is_tls, is_h2c } =
+                Address::parse(&server.address)?;
             if is_tls && trust.is_none() {
                 trust = Some(Trust::new(tls)?);
             }
             let trust = trust.as_ref().filter(|_| is_tls);
             let tls = trust.map(|trust| trust.towards(&host)).transpose()?;
-            roads.push((server.clone(), Road { dial, authority, tls }));
+            let dial = if options.is_public_only { dial.public_only() } else { dial };
+            let speech = match (is_h2c, is_tls && options.http2) {
+                (true, _) => Speech::Http2,
+                (false, true) => Speech::Chosen,
+                (false, false) => Speech::Http1,
+            };
+            roads.push((server.clone(), Road { dial, authority, tls, speech }));
         }
         Ok(Self::over(roads, options))
     }
@@ -172,9 +187,13 @@ impl HttpOrigin {
     /// The servers behind these, with their weights.
     #[must_use]
     pub fn behind(dials: Vec<(Dial, u32)>, options: HttpOptions) -> Self {
+        Self::speaking(Speech::Http1, dials, options)
+    }
+
+    fn speaking(speech: Speech, dials: Vec<(Dial, u32)>, options: HttpOptions) -> Self {
         let roads = dials.into_iter().map(|(dial, weight)| {
             let server = HttpServer { weight, ..HttpServer::at(&dial.to_string()) };
-            (server, Road { dial, authority: "localhost".to_owned(), tls: None })
+            (server, Road { dial, authority: "localhost".to_owned(), tls: None, speech })
         });
         Self::over(roads.collect(), options)
     }
@@ -186,8 +205,8 @@ impl HttpOrigin {
         let member = |(server, road): (HttpServer, Road)| {
             let slots = server.connections.unwrap_or(options.limits.slots);
             reserve = slots.max(reserve);
-            let (slots, pool) = (Slots::behind(slots, queue.clone()), Pool::new(options.keep));
-            Member::new(&server, road, slots, pool, options.timeouts, counters.clone())
+            let slots = Slots::behind(slots, queue.clone());
+            Member::new(&server, road, slots, &options, counters.clone())
         };
         // With counters of its own: a tunnel may last for days, and keeps no program busy.
         let apart = Queue::new(options.limits, Arc::default());
@@ -228,20 +247,20 @@ impl HttpOrigin {
     }
 
     pub(crate) fn retire(&self) {
-        self.members.iter().for_each(|member| member.pool.close());
+        self.members.iter().for_each(Member::retire);
     }
 
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Connects to each server; what is wrong, with the server's address.
-    pub async fn try_out(&self) -> Vec<(&str, OriginError)> {
+    /// Connects to each server; what each speaks, such as `HTTP/2`, or what is wrong, with
+    /// the server's address.
+    pub async fn try_out(&self) -> Vec<(&str, Result<String, OriginError>)> {
         let calls = self.members.iter().map(|member| async move {
-            let error = member.call().await.err()?;
-            Some((member.name.as_str(), error))
+            (member.name.as_str(), member.call().await.map(|tongue| tongue.to_string()))
         });
-        join_all(calls).await.into_iter().flatten().collect()
+        join_all(calls).await
     }
 
     pub(crate) async fn send(&self, call: Call) -> Result<Answer, OriginError> {
@@ -258,7 +277,7 @@ impl HttpOrigin {
             self.counters.tunnels_refused.bump();
             return Err(OriginError::TunnelsFull { tunnels: self.tunnels.taken() });
         };
-        let mut outgoing = Outgoing::of(call);
+        let mut outgoing = Outgoing::upgrading(call);
         let (seat, got) = self.ask(&mut outgoing).await?;
         if got.response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Ok(Upgrading::Answered(seat.answer(got, &outgoing)));
@@ -384,13 +403,15 @@ impl HttpOrigin {
         let now_ms = self.clock.now().ticks_ms;
         let line = |member: &Member| {
             let (name, taken) = (&member.name, member.slots.taken());
+            let with_it = match member.shared_connections() {
+                0 => format!("{taken} requests are with it"),
+                1 => format!("{taken} requests are with it, on 1 connection of HTTP/2"),
+                lines => format!("{taken} requests are with it, on {lines} connections of HTTP/2"),
+            };
             match member.health.lock().share(now_ms) {
-                0 => format!("{name} is out of use, as it failed; {taken} requests are with it"),
-                1000 => format!("{name} is in use; {taken} requests are with it"),
-                share => format!(
-                    "{name} is back with {} % of its share; {taken} requests are with it",
-                    share / 10
-                ),
+                0 => format!("{name} is out of use, as it failed; {with_it}"),
+                1000 => format!("{name} is in use; {with_it}"),
+                share => format!("{name} is back with {} % of its share; {with_it}", share / 10),
             }
         };
         if self.members.len() < 2 { Vec::new() } else { self.members.iter().map(line).collect() }
@@ -514,7 +535,7 @@ impl Seat<'_> {
             slot.begin_body(outgoing.phases.clone());
             slot
         });
-        let lease = Lease { connection: got.connection, pool, progress: got.progress, slot };
+        let lease = Lease { held: got.held, pool, progress: got.progress, slot };
         let idle = self.origin.options.timeouts.idle;
         let body = Download::new(incoming, lease, idle).boxed_unsync();
         let head = ResponseHead { status: parts.status.as_u16(), fields };

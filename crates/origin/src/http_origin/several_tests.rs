@@ -25,6 +25,8 @@ struct Simulated {
     falls: AtomicU64,
     /// Takes connections and requests, and answers none while it is down.
     is_mute: bool,
+    /// It speaks HTTP/2, so all requests that are with it fall together.
+    is_http2: bool,
     answered: AtomicUsize,
     /// When it answered, in milliseconds of the story.
     times: Mutex<Vec<u64>>,
@@ -50,7 +52,10 @@ impl Simulated {
                     return Err(io::ErrorKind::ConnectionRefused.into());
                 }
                 let (ours, theirs) = tokio::io::duplex(1 << 12);
-                tokio::spawn(own.serve(theirs));
+                match own.is_http2 {
+                    true => tokio::spawn(own.serve_streams(theirs)),
+                    false => tokio::spawn(own.serve(theirs)),
+                };
                 Ok(ours)
             }
             .boxed()
@@ -61,26 +66,53 @@ impl Simulated {
         let born = self.falls.load(Ordering::SeqCst);
         let mut input = VecDeque::new();
         while let Some(target) = next_target(&mut io, &mut input).await {
-            *self.seen.lock().entry(target.clone()).or_default() += 1;
-            // Requests take between 5 and 35 milliseconds, by their numbers.
-            let number: u64 = target.trim_start_matches('/').parse().unwrap_or(0);
-            sleep(Duration::from_millis(5 + number * 7 % 31)).await;
-            if self.is_down() || self.falls.load(Ordering::SeqCst) != born {
-                if self.is_mute {
-                    std::future::pending::<()>().await;
-                }
-                return;
-            }
-            self.answered.fetch_add(1, Ordering::SeqCst);
-            self.times.lock().push(
-                STORY
-                    .with(|start| start.get())
-                    .map_or(0, |start| Instant::now().duration_since(start).as_millis() as u64),
-            );
-            if io.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await.is_err() {
+            if !self.work(&target, born).await
+                || io.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await.is_err()
+            {
                 return;
             }
         }
+    }
+
+    async fn serve_streams(self: Arc<Self>, io: DuplexStream) {
+        let born = self.falls.load(Ordering::SeqCst);
+        let over = Arc::new(tokio::sync::Notify::new());
+        let Ok(mut connection) = h2::server::handshake(io).await else { return };
+        loop {
+            let accepted = tokio::select! {
+                accepted = connection.accept() => accepted,
+                () = over.notified() => return,
+            };
+            let Some(Ok((request, mut respond))) = accepted else { return };
+            let (own, over) = (self.clone(), over.clone());
+            tokio::spawn(async move {
+                if !own.work(request.uri().path(), born).await {
+                    return over.notify_one();
+                }
+                let head = http::Response::new(());
+                if let Ok(mut body) = respond.send_response(head, false) {
+                    let _ = body.send_data(bytes::Bytes::from_static(b"ok"), true);
+                }
+            });
+        }
+    }
+
+    /// Makes an answer; false: it fell meanwhile.
+    async fn work(&self, target: &str, born: u64) -> bool {
+        *self.seen.lock().entry(target.to_owned()).or_default() += 1;
+        // Requests take between 5 and 35 milliseconds, by their numbers.
+        let number: u64 = target.trim_start_matches('/').parse().unwrap_or(0);
+        sleep(Duration::from_millis(5 + number * 7 % 31)).await;
+        if self.is_down() || self.falls.load(Ordering::SeqCst) != born {
+            if self.is_mute {
+                std::future::pending::<()>().await;
+            }
+            return false;
+        }
+        self.answered.fetch_add(1, Ordering::SeqCst);
+        let since = |start| Instant::now().duration_since(start).as_millis() as u64;
+        self.times.lock().push(STORY.with(|start| start.get()).map_or(0, since));
+        true
     }
 }
 
@@ -159,15 +191,24 @@ struct Stage {
 }
 
 fn stage(weights: &[u32], is_mute: bool, seed: u64) -> Stage {
+    stage_of(Speech::Http1, weights, is_mute, seed)
+}
+
+fn stage_of(speech: Speech, weights: &[u32], is_mute: bool, seed: u64) -> Stage {
     let seen = Arc::<Mutex<HashMap<String, usize>>>::default();
-    let server = |_| Arc::new(Simulated { is_mute, seen: seen.clone(), ..Simulated::default() });
+    let is_http2 = speech == Speech::Http2;
+    let server = |_| {
+        let seen = seen.clone();
+        Arc::new(Simulated { is_mute, is_http2, seen, ..Simulated::default() })
+    };
     let servers: Vec<_> = weights.iter().map(server).collect();
     let dials = servers.iter().zip(weights).map(|(server, weight)| (server.dial(), *weight));
     let clock = Clock::manual(1_000_000);
     let mut options = HttpOptions::default();
     options.timeouts.first_byte = Duration::from_secs(2);
     options.limits.slots = 32;
-    let mut origin = HttpOrigin::behind(dials.collect(), options).with_clock(clock.clone());
+    let mut origin =
+        HttpOrigin::speaking(speech, dials.collect(), options).with_clock(clock.clone());
     origin.dice = Dice::seeded(seed);
     tokio::spawn(async move {
         loop {
@@ -208,7 +249,8 @@ fn seeds() -> Vec<u64> {
 
 #[test]
 fn nobody_notices_that_one_of_several_servers_falls_and_comes_back() {
-    for seed in seeds() {
+    let all = seeds().into_iter().flat_map(|seed| [(seed, Speech::Http1), (seed, Speech::Http2)]);
+    for (seed, speech) in all {
         let weights: &[u32] = [&[1, 1][..], &[1, 1, 1], &[3, 1], &[2, 1, 4, 1]][seed as usize % 4];
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -216,21 +258,27 @@ fn nobody_notices_that_one_of_several_servers_falls_and_comes_back() {
             .build()
             .expect("a runtime");
         runtime.block_on(async {
-            let stage = stage(weights, seed % 3 == 2, seed);
+            let stage = stage_of(speech, weights, seed % 3 == 2, seed);
             let trouble = stage.trouble(seed);
             let end = Instant::now() + Duration::from_secs(60);
             let outcome = visitors(&stage.origin, 20, 200, end).await;
             trouble.abort();
             let failures = outcome.failures.lock();
-            assert!(failures.is_empty(), "SEED={seed}: {failures:?}");
+            assert!(failures.is_empty(), "SEED={seed} {speech:?}: {failures:?}");
             let all = outcome.next.load(Ordering::SeqCst);
             let counters = stage.origin.counters();
             let (retries, out) = (counters.retries.read(), counters.ejections.read());
-            assert!(retries > 0 && out > 0 && counters.returns.read() > 0, "SEED={seed}: no story");
+            assert!(
+                retries > 0 && out > 0 && counters.returns.read() > 0,
+                "SEED={seed} {speech:?}: no story"
+            );
             assert!(retries * 5 < all as u64 + 5 * 32, "SEED={seed}: {retries} of {all}");
             for number in (7..all).step_by(8) {
                 let times = stage.servers[0].seen.lock().get(&format!("/{number}")).copied();
-                assert!(times.unwrap_or(0) <= 1, "SEED={seed}: POST {number} was seen twice");
+                assert!(
+                    times.unwrap_or(0) <= 1,
+                    "SEED={seed} {speech:?}: POST {number} was seen twice"
+                );
             }
         });
     }

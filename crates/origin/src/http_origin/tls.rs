@@ -1,18 +1,20 @@
 //! TLS towards a server: whom it has to show itself to be, and whose word is taken for it.
 //!
-//! Law: RFC 9110 §4.3.4 (verification). TLS 1.2 and 1.3; HTTP/1.1 is all that is offered.
+//! Law: RFC 9110 §4.3.4 (verification). RFC 7301 (ALPN). TLS 1.2 and 1.3.
 //! Invariant: no setting makes an unverified certificate good enough.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::member::{Speech, Tongue};
 use crate::dial::Stream;
 use crate::timeouts::{seconds, within};
 use crate::{OriginError, Timeouts};
@@ -46,10 +48,22 @@ pub enum TlsError {
     Ours(String),
 }
 
+const HTTP1: &[u8] = b"http/1.1";
+const HTTP2: &[u8] = b"h2";
+/// TLS sessions that are kept to go on with; as many as rustls keeps by itself.
+const SESSIONS: usize = 256;
+
+/// One for each offer of protocols.
+#[derive(Clone)]
+struct Connectors {
+    http1: TlsConnector,
+    choice: TlsConnector,
+}
+
 /// Whom to trust, for all of a site's servers.
 #[derive(Clone)]
 pub(crate) struct Trust {
-    connector: TlsConnector,
+    connectors: Connectors,
     name: Option<String>,
 }
 
@@ -65,8 +79,14 @@ impl Trust {
             .map_err(|error| TlsError::Ours(error.to_string()))?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { connector: TlsConnector::from(Arc::new(config)), name: settings.name.clone() })
+        config.alpn_protocols = vec![HTTP1.to_vec()];
+        let mut choice = config.clone();
+        choice.alpn_protocols.insert(0, HTTP2.to_vec());
+        // Each has sessions of its own to go on with: one is for one protocol.
+        choice.resumption = Resumption::in_memory_sessions(SESSIONS);
+        let connector = |config| TlsConnector::from(Arc::new(config));
+        let connectors = Connectors { http1: connector(config), choice: connector(choice) };
+        Ok(Self { connectors, name: settings.name.clone() })
     }
 
     /// TLS towards the server with this host.
@@ -75,7 +95,7 @@ impl Trust {
         let bare = name.trim_start_matches('[').trim_end_matches(']').to_owned();
         let wrong = |_| TlsError::Name(name.to_owned());
         let name = ServerName::try_from(bare).map_err(wrong)?;
-        Ok(Tls { connector: self.connector.clone(), name })
+        Ok(Tls { connectors: self.connectors.clone(), name })
     }
 }
 
@@ -103,20 +123,32 @@ fn roots_of_the_system() -> Result<RootCertStore, TlsError> {
 
 /// TLS towards one server.
 pub(crate) struct Tls {
-    connector: TlsConnector,
+    connectors: Connectors,
     name: ServerName<'static>,
 }
 
 impl Tls {
-    /// Makes a stream one that nobody on the way can read.
+    /// Makes a stream one that nobody on the way can read, and agrees what is spoken on it.
     pub(crate) async fn connect(
         &self,
         stream: Stream,
         timeouts: &Timeouts,
-    ) -> Result<TlsStream<Stream>, OriginError> {
+        speech: Speech,
+    ) -> Result<(TlsStream<Stream>, Tongue), OriginError> {
         let name = self.name.clone();
-        match within(timeouts.connect, self.connector.connect(name, stream)).await {
-            Some(Ok(stream)) => Ok(stream),
+        let connector = match speech {
+            Speech::Http1 => &self.connectors.http1,
+            Speech::Chosen | Speech::Http2 => &self.connectors.choice,
+        };
+        match within(timeouts.connect, connector.connect(name, stream)).await {
+            Some(Ok(stream)) => {
+                let tongue = match stream.get_ref().1.alpn_protocol() {
+                    Some(HTTP2) => Tongue::Http2,
+                    // A server that chooses nothing knows nothing of choosing.
+                    _ => Tongue::Http1,
+                };
+                Ok((stream, tongue))
+            }
             Some(Err(error)) => Err(self.explain(&error)),
             None => Err(OriginError::ConnectTimeout { seconds: seconds(timeouts.connect) }),
         }

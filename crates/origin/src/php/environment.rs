@@ -57,6 +57,10 @@ pub(crate) fn encode(
     };
     put("SERVER_PROTOCOL", protocol);
     put("REQUEST_SCHEME", call.scheme.as_bytes());
+    // Older plugins for LiteSpeed's cache look for it there alone; no visitor's gets so far.
+    if let Some(announced) = head.fields.all_named("x-lscache").next() {
+        put("X-LSCACHE", announced);
+    }
     if call.scheme == "https" {
         put("HTTPS", b"on");
     }
@@ -84,6 +88,13 @@ pub(crate) fn encode(
     }
     encode_fields(&mut out, &head.fields);
     out
+}
+
+/// Adds variables of the owner's.
+pub(crate) fn add(out: &mut Vec<u8>, variables: &[(String, String)]) {
+    for (name, value) in variables {
+        encode_param(out, name.as_bytes(), value.as_bytes());
+    }
 }
 
 /// The name and the port of a host; the port is empty if none was named.

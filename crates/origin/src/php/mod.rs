@@ -63,6 +63,8 @@ pub struct PhpOptions {
     pub is_restarted: bool,
     /// Where request bodies wait.
     pub spool: Spool,
+    /// Variables that scripts find beside those of the request.
+    pub variables: Vec<(String, String)>,
     /// Names of folders below which no script is run.
     pub upload_folders: Vec<String>,
     /// Where files may be sent from at the app's request.
@@ -80,6 +82,7 @@ impl Default for PhpOptions {
             keep: Duration::ZERO,
             is_restarted: false,
             spool: Spool::default(),
+            variables: Vec::new(),
             upload_folders: UPLOAD_FOLDERS.iter().map(|&name| name.to_owned()).collect(),
             send_folders: SendFolders::default(),
             log: Log::standard_error(),
@@ -256,7 +259,8 @@ impl PhpOrigin {
         let has_body = body.is_some();
         let stored = self.options.spool.store(body, announced, &self.counters).await?;
         let length = has_body.then(|| stored.length());
-        let environment = environment::encode(call, head, script, &self.layout.root, length);
+        let mut environment = environment::encode(call, head, script, &self.layout.root, length);
+        environment::add(&mut environment, &self.options.variables);
         let (visitor, noted) = (Block::of(call.peer.ip()), call.phases.clone());
         self.begin(visitor, &noted, &head.method, &environment, stored).await
     }

@@ -19,10 +19,12 @@ const TAG_FIELDS: [&str; 9] = [
 ];
 
 /// Fields with other words for tags, and those by which an app speaks to its cache otherwise.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 10] = [
     "cache-group-invalidation",
     "typo3-pid",
     "typo3-sitename",
+    "wick-lscache-control",
+    "wick-vary-cookie",
     "x-litespeed-cache-control",
     "x-litespeed-purge",
     "x-litespeed-purge2",
@@ -36,7 +38,7 @@ pub fn is_for_caches(name: &[u8]) -> bool {
     // All of them begin with one of these letters, and few others do.
     matches!(
         name.first().map(u8::to_ascii_lowercase),
-        Some(b'c' | b'e' | b'p' | b's' | b't' | b'x')
+        Some(b'c' | b'e' | b'p' | b's' | b't' | b'w' | b'x')
     ) && TAG_FIELDS.iter().chain(&OTHERS).any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 

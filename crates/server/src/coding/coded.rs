@@ -37,7 +37,7 @@ impl Coded {
         body: Bytes,
     ) -> Self {
         encode_fields(&mut fields, coding);
-        let head = render::stored_head(&ResponseHead { status, fields }, body.len());
+        let head = render::stored_head(&ResponseHead { status, fields }, body.len() as u64);
         Self { coding, effort, head: head.into_boxed_slice(), body }
     }
 

@@ -1,28 +1,37 @@
 //! An answer that is not served from the store, in the coding that its visitor wants.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::Method;
 use origin::OpenFile;
 use policy::representation::{encode_fields, may_be_coded, vary_by_coding};
-use wire::{Codings, Fields, Name, Version};
+use wire::{Codings, Fields, Name, RequestHead, Version};
 
 use super::{files, pick, stream};
+use crate::Server;
 use crate::journey::Journey;
 use crate::reply::Payload;
+use crate::site::Site;
 
 /// The codings that an answer may be sent in to who asked; none: it stays as it is. Says in the
 /// fields that others may get it in another.
-pub(crate) fn wanted(journey: &Journey, status: u16, fields: &mut Fields) -> Codings {
-    let offered = journey.site.rules().codings;
+pub(crate) fn wanted(
+    site: &Site,
+    request: &RequestHead,
+    status: u16,
+    fields: &mut Fields,
+) -> Codings {
+    let offered = site.rules().codings;
     let length = fields.text(Name::ContentLength).map(|text| text.parse().unwrap_or(0));
     if offered.is_empty() || !may_be_coded(status, fields, length) {
         return Codings::NONE;
     }
     vary_by_coding(fields);
     // To HTTP/1.0 the end of what has no length is told by closing.
-    match journey.head.version {
+    match request.version {
         Version::Http10 => Codings::NONE,
-        _ => pick::wanted(&journey.head.fields, offered),
+        _ => pick::wanted(&request.fields, offered),
     }
 }
 
@@ -63,20 +72,21 @@ pub(crate) fn file_kept(
 /// The answer in one of these codings, if there is room for another stream; its fields say so
 /// also where there is no body, as to HEAD.
 pub(crate) fn encode(
-    journey: &Journey,
+    server: &Arc<Server>,
+    request: &RequestHead,
     wanted: Codings,
     fields: &mut Fields,
     payload: Payload,
 ) -> Payload {
     let Some(coding) = wanted.cheapest() else { return payload };
     let (body, length) = match payload {
-        Payload::Stream { body, length } if journey.head.method != Method::HEAD => (body, length),
+        Payload::Stream { body, length } if request.method != Method::HEAD => (body, length),
         bodyless => {
             encode_fields(fields, coding);
             return bodyless;
         }
     };
-    match stream::encoded(&journey.server, coding, body) {
+    match stream::encoded(server, coding, body) {
         Ok(body) => {
             encode_fields(fields, coding);
             Payload::Stream { body, length: None }

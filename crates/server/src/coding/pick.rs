@@ -27,7 +27,7 @@ pub(crate) fn pick(asked: &Asked<'_>, page: &Arc<Page>) -> Option<Arc<Coded>> {
     if !stored.is_codable {
         return None;
     }
-    let best = wanted(&asked.head.fields, asked.site.rules().codings);
+    let best = wanted(&asked.head.fields, asked.codings);
     let wanted = best.first()?;
     let made = stored.coded.first_of(best);
     if page.asked() >= ASKED_OFTEN && !stored.coded.is_good_enough() {

@@ -8,6 +8,7 @@ use wire::{Codings, Fields, RequestHead, ResponseHead};
 
 use super::*;
 use crate::coding::pick::pick;
+use crate::journey::Peers;
 use crate::purge::marks::Marks;
 use crate::serve_stored::{Shown, reply};
 use crate::site::Site;
@@ -34,6 +35,11 @@ fn stored_page(server: &Server, lines: usize) -> Arc<Page> {
     page
 }
 
+fn peers() -> Peers {
+    let here = ([127, 0, 0, 1], 80).into();
+    Peers::new(here, here, "http")
+}
+
 /// Asks for the page; what it comes in, and how much effort that was.
 fn ask(
     server: &Arc<Server>,
@@ -44,7 +50,16 @@ fn ask(
     let fields = Fields::parse(format!("accept-encoding: {codings}").as_bytes());
     let head = RequestHead { fields: fields.expect("valid fields"), ..RequestHead::default() };
     let now = Now { ticks_ms: 4, ticks_us: 4000, unix_ms: 0 };
-    let asked = Asked { server, site, head: &head, key: KEY, now };
+    let asked = Asked {
+        server,
+        site,
+        codings: site.rules().codings,
+        head: &head,
+        key: KEY,
+        now,
+        peers: peers(),
+        within: None,
+    };
     page.note_asked(now.ticks_ms);
     let answer = reply(page.clone(), &asked, Shown::found(Verdict::Hit, 1));
     server.counters.count(&answer);
@@ -98,7 +113,16 @@ async fn a_page_that_left_the_store_is_not_coded_twice() {
     let fields = Fields::parse(b"accept-encoding: gzip").expect("valid fields");
     let head = RequestHead { fields, ..RequestHead::default() };
     let now = Now { ticks_ms: 4, ticks_us: 4000, unix_ms: 0 };
-    let asked = Asked { server: &server, site: &site, head: &head, key: KEY, now };
+    let asked = Asked {
+        server: &server,
+        site: &site,
+        codings: site.rules().codings,
+        head: &head,
+        key: KEY,
+        now,
+        peers: peers(),
+        within: None,
+    };
     assert!(pick(&asked, &page).is_some(), "it was made, so it is sent");
     assert!(pick(&asked, &page).is_none());
     assert_eq!(server.store.used(), 0);

@@ -26,7 +26,7 @@ use base::{Counter, Now};
 use parking_lot::Mutex;
 use store::disk::{Disk, DiskCounts, Place, Put, read_record};
 use store::{Flights, Key, Reservation, Role};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use self::past::Pasts;
 use crate::Server;
@@ -34,6 +34,7 @@ use crate::journey::Journey;
 use crate::page::Page;
 use crate::purge::generations::Standing;
 use crate::site::Site;
+use crate::slices::Slices;
 
 /// Reads at one time; a disk of flash is about as quick with these as with more.
 const READS_MAX: usize = 8;
@@ -53,6 +54,8 @@ const STOP_STEP: Duration = Duration::from_millis(1);
 /// The disk tier of a server.
 pub(crate) struct Shelf {
     pub(crate) disk: Disk,
+    /// What of it belongs to large bodies.
+    pub(crate) slices: Slices,
     is_open: AtomicBool,
     reads: Semaphore,
     waiting: AtomicUsize,
@@ -79,6 +82,7 @@ impl Shelf {
     pub(crate) fn new(disk: Disk) -> Self {
         Self {
             disk,
+            slices: Slices::default(),
             is_open: AtomicBool::new(false),
             reads: Semaphore::new(READS_MAX),
             waiting: AtomicUsize::new(0),
@@ -87,6 +91,17 @@ impl Shelf {
             room: Mutex::default(),
             refused: Counter::default(),
         }
+    }
+
+    /// Whether it can be read and written at this moment.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Relaxed)
+    }
+
+    /// A turn to read.
+    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.reads.acquire().await.ok()
     }
 
     /// Whether a copy of this key's page was put a moment ago.
@@ -102,7 +117,7 @@ impl Shelf {
     }
 
     /// Sets as much of the memory tier's room aside as the index takes.
-    fn weigh(&self, server: &Server) {
+    pub(crate) fn weigh(&self, server: &Server) {
         let bytes = self.disk.index_bytes();
         let mut room = self.room.lock();
         let held = room.as_ref().map_or(0, Reservation::bytes);
@@ -263,6 +278,13 @@ pub(crate) fn note_hit(server: &Server, site: &Site, key: &Key<'_>, page: &Arc<P
     }
 }
 
+/// Keeps a page that lies in memory, at once.
+pub(crate) fn keep(server: &Server, site: &Site, key: &Key<'_>, page: &Arc<Page>, now: Now) {
+    if let Some(shelf) = server.slices_shelf() {
+        put(server, shelf, site, key, page, now);
+    }
+}
+
 fn put(
     server: &Server,
     shelf: &Shelf,
@@ -271,6 +293,10 @@ fn put(
     page: &Arc<Page>,
     now: Now,
 ) -> bool {
+    // What parts of other hosts are kept by has no name there.
+    if site.is_elsewhere {
+        return false;
+    }
     let Some(kept) = record::Kept::of(site, page, now, shelf.disk.run()) else { return false };
     let before = page.on_disk.load(Ordering::Acquire);
     let sequence = shelf.disk.next_sequence();
@@ -286,6 +312,8 @@ fn put(
         floor: page.marks.born,
         fingerprint: page.fingerprint(),
         bytes: store::Resident::weight(&**page),
+        is_bulk: false,
+        done: None,
         write: Box::new(move |out| kept.write(out)),
     });
     // Who removed the page before it could be found there has removed it here.
@@ -355,7 +383,7 @@ fn read_all(server: &Server, site: &Site, key: &Key<'_>) {
         if found.key != key.text {
             continue;
         }
-        let page = record::read(found.payload, key.text, site, now, shelf.disk.run());
+        let page = record::read(found.payload, key.text, site, now, shelf);
         drop(room);
         let page = page.filter(|page| {
             site.generations.standing(&page.marks, key, now.ticks_ms) != Standing::Gone

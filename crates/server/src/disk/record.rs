@@ -14,6 +14,7 @@ use bytes::Bytes;
 use policy::{Terms, VaryKey};
 use serde::{Deserialize, Serialize};
 
+use super::Shelf;
 use crate::page::{Page, Stored};
 use crate::purge::marks::Marks;
 use crate::site::Site;
@@ -50,6 +51,8 @@ struct Facts {
     host: u64,
     tags: Vec<u64>,
     sharing: Option<KeptSharing>,
+    /// The number and the length of a body that lies in slices.
+    object: Option<(u64, u64)>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -113,6 +116,7 @@ impl Kept {
             born,
             host,
             tags: tags.to_vec(),
+            object: stored.object.as_ref().map(|object| object.to_kept()),
             sharing: self.page.sharing.as_ref().map(|sharing| KeptSharing {
                 dialect: guests::dialect(),
                 tastes: sharing.tastes.to_vec(),
@@ -145,7 +149,14 @@ impl<'a> Parts<'a> {
 
 /// The page that a payload holds, for this site at this moment; none if there is none, or it
 /// may not be used any more.
-pub(super) fn read(payload: &[u8], key: &[u8], site: &Site, now: Now, run: u64) -> Option<Page> {
+pub(super) fn read(
+    payload: &[u8],
+    key: &[u8],
+    site: &Site,
+    now: Now,
+    shelf: &Shelf,
+) -> Option<Page> {
+    let run = shelf.disk.run();
     let (length, rest) = payload.split_first_chunk::<4>()?;
     let mut parts = Parts(rest);
     let facts = parts.take(u32::from_le_bytes(*length) as usize)?;
@@ -167,7 +178,8 @@ pub(super) fn read(payload: &[u8], key: &[u8], site: &Site, now: Now, run: u64) 
         None => None,
     };
     let marks = Marks::of_kept(facts.born, facts.host, facts.tags.into());
-    let stored = Stored::kept(facts.status, head, key, body, terms, facts.is_codable);
+    let stored = Stored::kept(facts.status, head, key, body, terms, facts.is_codable)
+        .in_slices(facts.object.map(|(id, length)| shelf.slices.object(id, length)));
     Some(Page::from_disk(stored, vary, sharing, marks, facts.early_ms))
 }
 

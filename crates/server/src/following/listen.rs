@@ -139,7 +139,7 @@ impl Listener {
         let is_noise = {
             let mut learner = following.learner.lock();
             learner.saw(&signature, ticks_ms);
-            let decided = following.rules.is_noise(&signature);
+            let decided = following.decided(&signature);
             decided.unwrap_or_else(|| learner.is_noise(&signature))
         };
         if is_noise {

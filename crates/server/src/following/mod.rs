@@ -152,6 +152,17 @@ impl Following {
         self.is_heard().then(|| u64::try_from(self.rules.fresh.as_millis()).unwrap_or(u64::MAX))
     }
 
+    /// What the owner's settings say.
+    pub(crate) fn rules(&self) -> &FollowRules {
+        &self.rules
+    }
+
+    /// Whether the owner has decided that this kind is noise or is not, in the settings or, where
+    /// they say nothing, since then; none: what was learned counts.
+    pub(crate) fn decided(&self, signature: &changes::Signature) -> Option<bool> {
+        self.rules.is_noise(signature).or_else(|| self.keeping.is_noise(signature))
+    }
+
     fn note_heard(&self, is_heard: bool) {
         self.is_heard.store(is_heard, Ordering::SeqCst);
     }

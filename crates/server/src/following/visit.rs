@@ -16,6 +16,7 @@ use wire::{Body, BodyError};
 
 use super::Following;
 use super::traffic::Asker;
+use crate::Server;
 use crate::defence::Seat;
 use crate::site::Site;
 
@@ -24,24 +25,34 @@ const HSTS: &str = "strict-transport-security";
 
 impl Site {
     /// Asks the origin, as whoever the method shows.
-    pub(crate) async fn ask(&self, clock: &Clock, call: Call) -> Result<Answer, OriginError> {
+    pub(crate) async fn ask(
+        &self,
+        server: &Arc<Server>,
+        call: Call,
+    ) -> Result<Answer, OriginError> {
         let asker = match call.head.method {
             http::Method::GET | http::Method::HEAD | http::Method::OPTIONS => Asker::Reader,
             _ => Asker::Writer,
         };
-        self.ask_as(clock, call, asker).await
+        self.ask_as(server, call, asker).await
     }
 
     /// Asks the origin. Readers wait while it is being found out what reading writes.
     pub(crate) async fn ask_as(
         &self,
-        clock: &Clock,
-        call: Call,
+        server: &Arc<Server>,
+        mut call: Call,
         asker: Asker,
     ) -> Result<Answer, OriginError> {
+        let by_our_tag = self.mark_new.ask_readable(&mut call);
         let is_secure = call.scheme == "https";
-        let mut answer = self.visit(clock, call, asker).await?;
+        let mut answer = self.visit(&server.clock, call, asker).await?;
+        if self.rules().lscache {
+            policy::lscache::translate(&mut answer.head.fields);
+        }
         self.defence.finish(&mut answer.head);
+        server.fill_blocks(self.markup.as_ref(), &mut answer);
+        self.mark_new.put_in(&mut answer, by_our_tag);
         if let Some(seconds) = self.rules().hsts_seconds.filter(|_| is_secure) {
             // The owner's word counts, so a page bears one line of it at most.
             answer.head.fields.retain(|_, name, _| !name.eq_ignore_ascii_case(HSTS.as_bytes()));

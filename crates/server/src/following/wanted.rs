@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use policy::strangers::shape;
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::Following;
 use crate::Server;
@@ -144,7 +144,7 @@ async fn make_anew(server: &Arc<Server>, site: &Arc<Site>, order: &Order) -> boo
         crate::journey::Journey::unattended(server, site, &head, &order.key, order.brief.peers);
     let key = store::Key { hash: order.hash, text: &order.key };
     let now = server.clock.now();
-    match pipeline::look(server, site, &head, now, &key, &journey.reader) {
+    match pipeline::look(server, site, &site.rules(), &head, now, &key, &journey.reader) {
         Found::Ask(task @ Task::Remake(_)) => {
             drop(pipeline::travel(journey, order.hash, task).await);
             true

@@ -1,60 +1,70 @@
 //! One HTTP/2 connection: many requests at once, each on the same road as over HTTP/1.1.
 //!
 //! ```text
-//! socket ─ link ─ h2 ─┬─ head read, page at hand: answered in this turn
-//!                     └─ must wait: a future of this task, until its answer is sent
+//! socket ─ frames ─ head ─┬─ page at hand: its frames are added to what is to be sent
+//!                         └─ must wait: a future of this task, until its answer is sent
+//!        ─ all that was added, in one write
 //! ```
 //!
-//! Frames, header compression and flow control are the `h2` crate's; what a request is and what
-//! it may cost is decided in [`crate::streams`]. [`link`] gathers frames into few writes and
-//! counts those that ask for nothing; [`stream`] is a stream as it is seen from there.
-//! Law: RFC 9113.
+//! Frames and fields are `wire::h2`'s and `wire::hpack`'s; what a request is and what it may
+//! cost is decided in [`crate::streams`]. [`hall`] is what streams share, [`stream`] their two
+//! ends, [`inbound`] what each frame means, [`output`] what is to be sent. Why it is so: `docs/decisions/http2.md`.
+//! Law: RFC 9113 §3.4, §5.1, §5.4, §6.8, §10.5.
 //! Invariants: 1. a connection never has more requests under way than it may have streams,
 //! however many of them its client resets: what was asked of an origin goes on until it
-//! answers. 2. an answer in memory is never copied for a client that doesn't take it.
+//! answers. 2. whoever sends frames that ask for nothing is shown out. 3. a block of fields is
+//! read to its end whatever becomes of its stream, or later blocks could not be.
 
-mod link;
-mod meter;
+mod hall;
+mod inbound;
+mod output;
+mod state;
 mod stream;
-#[cfg(test)]
-mod tests;
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use base::Now;
-use bytes::Bytes;
+use bytes::{Buf, Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use h2::server::{Builder, SendResponse};
-use h2::{Reason, RecvStream, SendStream};
-use http::Request;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::timeout;
+use wire::h2::{self, Code, Fault, Reader};
+use wire::hpack::Decoder;
 
-use crate::Server;
-use crate::http2::link::{Link, Signals};
+use crate::http2::hall::Hall;
+use crate::http2::output::Output;
 use crate::journey::Peers;
-use crate::streams::answer::{PIECE_BYTES, Rest};
-use crate::streams::{Answer, Received, Reception, STREAM_WINDOW_BYTES, Scratch, upload};
+use crate::streams::allowance::Allowance;
+use crate::streams::{Answer, Reception, Scratch};
 use crate::watch::Place;
+use crate::{Limits, Server};
 
 /// What a client says first. HTTP/1.1 has no such method, so nobody else begins like that.
 pub(crate) const PREFACE_START: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 
-/// What a client may send of all bodies together before an origin has taken any.
-const CONNECTION_WINDOW_BYTES: u32 = 128 << 10;
-/// Frames are no larger, either way, and so are the buffers for them.
-const FRAME_BYTES_MAX: u32 = 16 << 10;
-/// What header compression may remember.
-const HEADER_TABLE_BYTES: u32 = 4 << 10;
+/// So much is read at a time: some hundred requests.
+const READ_BYTES: usize = 16 << 10;
+/// A block of fields that is not coded may be as long as they are; one that is longer than
+/// twice what they may be is not gathered.
+const BLOCK_HEADS_MAX: usize = 2;
+/// Each so many bytes that a client takes let it send one more frame: its window is opened by
+/// frames, while answers to PING and SETTINGS are too short to pay for the next.
+const BYTES_A_FRAME: usize = 64;
 /// Malformed streams of one connection that are answered by resetting them.
 const MALFORMED_MAX: usize = 256;
 /// How long the last word to a client may take.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// What is asked to be said again, so that it is known which requests came before it was read
+/// that no more should.
+const GOODBYE: [u8; 8] = *b"farewell";
+/// The last stream that there can be.
+const LAST_STREAM: u32 = (1 << 31) - 1;
 
 /// Serves a connection on which HTTP/2 is spoken from its first byte on: known from what the
 /// client chose (ALPN), or from `first`, which was read already.
@@ -62,58 +72,60 @@ pub(crate) async fn serve<S>(server: Arc<Server>, io: S, peers: Peers, place: Pl
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let head_ms = server.limits().head_timeout.as_millis() as u64;
-    place.set(server.clock.now().ticks_ms + head_ms);
-    let signals = Arc::<Signals>::default();
-    let link = Link::new(io, first, &server, place.watch(), &signals);
-    let mut handshake = pin!(settings(&server).handshake(link));
-    let begun = poll_fn(|context| match handshake.as_mut().poll(context) {
-        Poll::Ready(begun) => Poll::Ready(begun.ok()),
-        Poll::Pending => place.poll_fired(context).map(|()| None),
-    });
-    let Some(frames) = begun.await else { return };
-    server.counters.connections_http2.bump();
+    let now = server.clock.now();
+    let limits = server.limits.load_full();
+    place.set(now.ticks_ms + limits.head_timeout.as_millis() as u64);
     let connection = Connection {
+        hall: Hall::new(server.clone()),
         reception: Reception::new(server, peers),
-        frames,
-        signals,
+        io,
         place,
+        input: BytesMut::from(&first[..]),
+        reader: Reader::new(BLOCK_HEADS_MAX * limits.head_bytes_max),
+        decoder: Decoder::default(),
+        output: Output::default(),
         answers: FuturesUnordered::new(),
         scratch: Scratch::default(),
+        block: Vec::new(),
+        resets: Allowance::new(limits.resets_max, now.ticks_ms),
+        idle: Allowance::new(limits.idle_frames_max, now.ticks_ms),
+        malformed: 0,
+        last_stream: 0,
         phase: Phase::Begun,
-        is_leaving: false,
+        parting: Parting::Not,
+        is_stuck: false,
+        limits,
     };
     connection.run().await;
 }
 
-fn settings(server: &Server) -> Builder {
-    let limits = server.limits();
-    let mut builder = h2::server::Builder::new();
-    builder
-        .max_concurrent_streams(limits.streams_max)
-        .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
-        .max_frame_size(FRAME_BYTES_MAX)
-        .header_table_size(HEADER_TABLE_BYTES)
-        .initial_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_send_buffer_size(PIECE_BYTES)
-        // Of those that are reset the link counts all, not just those not looked at yet.
-        .max_pending_accept_reset_streams(limits.resets_max as usize)
-        .max_local_error_reset_streams(Some(MALFORMED_MAX));
-    builder
-}
-
 struct Connection<S> {
     reception: Reception,
-    frames: h2::server::Connection<Link<S>, Bytes>,
-    signals: Arc<Signals>,
+    /// As they were when this turn began.
+    limits: Arc<Limits>,
+    hall: Arc<Hall>,
+    io: S,
     place: Place,
+    /// What was read and not looked at: nothing, unless so much is to be sent that it waits.
+    input: BytesMut,
+    reader: Reader,
+    decoder: Decoder,
+    /// What is being sent.
+    output: Output,
     /// Requests under way, from their heads to the last bytes of their answers.
     answers: FuturesUnordered<Answer>,
     scratch: Scratch,
+    /// An answer's head while it is written.
+    block: Vec<u8>,
+    resets: Allowance,
+    idle: Allowance,
+    malformed: usize,
+    /// The last stream that was begun.
+    last_stream: u32,
     phase: Phase,
-    /// Whether the client was told to ask for nothing more.
-    is_leaving: bool,
+    parting: Parting,
+    /// Whether the client does not take what was written.
+    is_stuck: bool,
 }
 
 /// What a connection's deadline is for.
@@ -123,37 +135,65 @@ enum Phase {
     Begun,
     /// The next request.
     Idle,
-    /// The rest of a head.
+    /// The rest of a frame or a head.
     Head,
-    /// Answers that lie with the library, for a client that doesn't let them come.
+    /// Bytes that the client doesn't take.
     Flushing,
     /// Nothing of ours: origins have their own time-outs, and so has each stream.
     Busy,
 }
 
+/// How far a connection is on its way to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parting {
+    Not,
+    /// The client was asked to send no more requests.
+    Asked,
+    /// It was told which was the last, or has said itself that it was.
+    Agreed,
+}
+
 /// Why a connection is over.
 enum End {
-    /// It is closed, or the library has said why it will be.
+    /// It is closed.
     Closed,
+    /// Both sides have said all.
+    Done,
     /// It is not wanted any longer: idle or late.
     Late,
-    /// Its client sends too much that asks for nothing.
-    Excess,
+    /// Its client does not keep to the law, or sends too much that asks for nothing.
+    Fault(Code),
+}
+
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> Self {
+        // A visitor who went away is no event.
+        Self::Closed
+    }
+}
+
+impl From<Fault> for End {
+    fn from(Fault(code): Fault) -> Self {
+        Self::Fault(code)
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn run(mut self) {
-        let end = poll_fn(|context| self.turn(context)).await;
-        match end {
+        match poll_fn(|context| self.turn(context)).await {
             End::Closed => {}
-            End::Late => self.leave(Reason::NO_ERROR).await,
-            End::Excess => {
-                self.reception.server.counters.connections_calmed.bump();
-                self.leave(Reason::ENHANCE_YOUR_CALM).await;
+            End::Done => self.leave(None).await,
+            End::Late => self.leave(Some(Code::NoError)).await,
+            End::Fault(code) => {
+                if code == Code::EnhanceYourCalm {
+                    self.reception.server.counters.connections_calmed.bump();
+                }
+                self.leave(Some(code)).await;
             }
         }
-        let Self { frames, place, mut answers, .. } = self;
-        drop(frames);
+        self.hall.end();
+        let Self { io, place, mut answers, .. } = self;
+        drop(io);
         // What was asked of an origin is finished, as when an HTTP/1.1 visitor goes away:
         // others may wait for it, and a write's traces must be swept.
         place.clear();
@@ -168,63 +208,142 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Does all that can be done now. Frames are gathered meanwhile and leave at its end.
+    /// Does all that can be done now. What is to be sent is gathered while frames are read.
     fn turn(&mut self, context: &mut Context<'_>) -> Poll<End> {
         let mut now = None;
-        if !self.is_leaving && self.reception.server.is_closing() {
-            self.is_leaving = true;
-            self.frames.graceful_shutdown();
+        self.hall.begin_turn(context.waker());
+        self.limits = self.reception.server.limits.load_full();
+        if self.parting == Parting::Not && self.reception.server.is_closing() {
+            self.parting = Parting::Asked;
+            self.hall.say(|text| {
+                h2::push_goaway(text, LAST_STREAM, Code::NoError);
+                h2::push_ping(text, false, GOODBYE);
+            });
         }
-        self.signals.cork();
         loop {
             while let Poll::Ready(Some(())) = self.answers.poll_next_unpin(context) {
                 now.get_or_insert_with(|| self.reception.server.clock.now());
             }
-            match self.frames.poll_accept(context) {
-                Poll::Ready(Some(Ok((request, respond)))) => {
-                    let now = *now.get_or_insert_with(|| self.reception.server.clock.now());
-                    if let Some(answer) = self.receive(request, respond, now) {
-                        self.answers.push(answer);
-                    }
-                }
-                Poll::Ready(Some(Err(error))) => {
-                    if error.reason() == Some(Reason::ENHANCE_YOUR_CALM) && error.is_library() {
-                        self.reception.server.counters.connections_calmed.bump();
-                    }
-                    return Poll::Ready(End::Closed);
-                }
-                Poll::Ready(None) => return Poll::Ready(End::Closed),
-                // Once more, to let what was gathered leave.
-                Poll::Pending if self.signals.uncork() => {}
-                Poll::Pending => break,
+            match self.advance(context, &mut now) {
+                Ok(true) => {}
+                Ok(false) if self.hall.end_turn() => break,
+                // More came to be sent, unless what is being sent has to leave first.
+                Ok(false) if self.is_stuck => break,
+                Ok(false) => {}
+                Err(end) => return Poll::Ready(end),
             }
         }
         self.set_deadline(now);
-        if self.signals.excess().is_some() {
-            return Poll::Ready(End::Excess);
+        if self.place.rests() {
+            self.rest();
         }
         self.place.poll_fired(context).map(|()| End::Late)
+    }
+
+    /// Sends what is to be sent, and reads what has come; whether anything had.
+    fn advance(&mut self, context: &mut Context<'_>, now: &mut Option<Now>) -> Result<bool, End> {
+        self.send(context)?;
+        let has_output = self.is_stuck || self.hall.has_output();
+        if self.parting == Parting::Agreed && self.answers.is_empty() && !has_output {
+            return Err(End::Done);
+        }
+        if self.hall.is_full() {
+            return Ok(false);
+        }
+        if self.input.is_empty() {
+            match self.poll_read(context) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(0) => return Err(End::Closed),
+                Poll::Ready(_) => {}
+            }
+        }
+        self.take_input(now)?;
+        Ok(true)
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<usize> {
+        self.input.reserve(READ_BYTES);
+        let read = ready!(pin!(self.io.read_buf(&mut self.input)).poll(context));
+        Poll::Ready(read.unwrap_or(0))
+    }
+
+    /// Sends until there is nothing more, or the client takes nothing more.
+    fn send(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let mut has_sent = self.is_stuck;
+        while !self.output.is_empty() || self.hall.take_output(&mut self.output) {
+            match self.output.poll_send(&mut self.io, context)? {
+                Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(bytes) => {
+                    (has_sent, self.is_stuck) = (true, false);
+                    self.idle.give((bytes / BYTES_A_FRAME) as u32);
+                    self.hall.sent(bytes, &mut self.output.done);
+                }
+                Poll::Pending => {
+                    self.note_stuck();
+                    return Ok(());
+                }
+            }
+        }
+        // TLS may hold back what it has taken.
+        match has_sent.then(|| Pin::new(&mut self.io).poll_flush(context)) {
+            Some(Poll::Ready(flushed)) => {
+                self.is_stuck = false;
+                flushed
+            }
+            Some(Poll::Pending) => {
+                self.note_stuck();
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn note_stuck(&mut self) {
+        if !std::mem::replace(&mut self.is_stuck, true) {
+            let limit_ms = self.limits.write_timeout.as_millis() as u64;
+            self.place.set(self.reception.server.clock.now().ticks_ms + limit_ms);
+        }
+    }
+
+    /// Looks at what was read, frame by frame.
+    fn take_input(&mut self, now: &mut Option<Now>) -> Result<(), End> {
+        let mut input = std::mem::take(&mut self.input);
+        // Frames lie in the reader while they are looked at.
+        let mut reader = std::mem::take(&mut self.reader);
+        let mut rest = &input[..];
+        let (mut taken, had_preface) = (Ok(()), reader.has_preface());
+        while taken.is_ok() && !self.hall.is_full() {
+            match reader.next(&mut rest) {
+                Ok(Some(frame)) => taken = self.take(frame, now),
+                Ok(None) => break,
+                Err(fault) => taken = Err(fault.into()),
+            }
+        }
+        if !had_preface && reader.has_preface() {
+            self.reception.server.counters.connections_http2.bump();
+        }
+        let left = rest.len();
+        input.advance(input.len() - left);
+        (self.input, self.reader) = (input, reader);
+        taken
     }
 
     /// Sees to it that the connection ends when its client is silent. `now`: when a request
     /// came or an answer was finished, if any was in this turn.
     fn set_deadline(&mut self, now: Option<Now>) {
         let has_answers = !self.answers.is_empty();
-        let has_streams = has_answers || self.frames.has_streams();
-        let is_midway = self.signals.is_midway();
-        self.place.set_idle(!has_streams && !is_midway && !self.signals.is_stuck());
-        if self.signals.is_stuck() {
-            // The link has set it when the client stopped taking anything.
+        let is_midway = self.reader.is_midway();
+        self.place.set_idle(!has_answers && !is_midway && !self.is_stuck);
+        if self.is_stuck {
+            // It was set when the client stopped taking anything.
             self.phase = Phase::Flushing;
             return;
         }
-        let limits = self.reception.server.limits();
-        let (phase, within) = match (has_answers, has_streams, is_midway) {
-            (true, _, _) => (Phase::Busy, None),
-            (_, true, _) => (Phase::Flushing, Some(limits.write_timeout)),
-            (_, _, true) => (Phase::Head, Some(limits.head_timeout)),
+        let (phase, within) = match (has_answers, is_midway) {
+            (true, _) => (Phase::Busy, None),
+            (_, true) => (Phase::Head, Some(self.limits.head_timeout)),
             _ if self.phase == Phase::Begun && now.is_none() => return,
-            _ => (Phase::Idle, Some(limits.idle_timeout)),
+            _ => (Phase::Idle, Some(self.limits.idle_timeout)),
         };
         if phase == self.phase && now.is_none() {
             return;
@@ -239,53 +358,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Takes a request in: answers it, or gives the future that will.
-    fn receive(
-        &mut self,
-        request: Request<RecvStream>,
-        mut respond: SendResponse<Bytes>,
-        now: Now,
-    ) -> Option<Answer> {
-        let server = &self.reception.server;
-        if self.answers.len() >= server.limits().streams_max as usize {
-            // Its client has reset streams that are still under way at an origin.
-            server.counters.streams_refused.bump();
-            respond.send_reset(Reason::REFUSED_STREAM);
-            return None;
+    /// Holds no more than one needs that has been silent for a while.
+    fn rest(&mut self) {
+        if self.input.is_empty() {
+            self.input = BytesMut::new();
         }
-        let (parts, incoming) = request.into_parts();
-        let has_body = !incoming.is_end_stream();
-        let scratch = &mut self.scratch;
-        match self.reception.receive(&parts, incoming, has_body, respond, scratch, now) {
-            Received::Arrived(answering, reply, unread) => {
-                let seen = reply.seen();
-                let rest = answering.begin_now(reply, now);
-                self.reception.observe(&self.scratch, now, seen);
-                finish(rest, unread)
-            }
-            Received::Onward(answer) => Some(answer),
+        if self.output.is_empty() {
+            self.output = Output::default();
         }
+        (self.scratch, self.block) = (Scratch::default(), Vec::new());
+        self.reader.rest();
+        self.decoder.rest();
+        self.hall.rest();
     }
 
-    /// Says that nothing more will be answered, and why.
-    async fn leave(&mut self, reason: Reason) {
-        self.frames.abrupt_shutdown(reason);
-        self.signals.uncork();
+    /// Says that nothing more will be answered, and why, and ends the stream of bytes.
+    async fn leave(&mut self, code: Option<Code>) {
+        if let Some(code) = code {
+            self.hall.say(|text| h2::push_goaway(text, self.last_stream, code));
+        }
+        let said = poll_fn(|context| {
+            if self.send(context).is_err() {
+                return Poll::Ready(());
+            }
+            match self.is_stuck {
+                true => Poll::Pending,
+                false => Pin::new(&mut self.io).poll_shutdown(context).map(drop),
+            }
+        });
         // A client that doesn't take it has heard enough.
-        let _ = timeout(FAREWELL, poll_fn(|context| self.frames.poll_closed(context))).await;
-    }
-}
-
-/// The future that sends what could not be sent at once, and reads what nobody wants.
-fn finish(rest: Option<Rest<SendStream<Bytes>>>, unread: Option<RecvStream>) -> Option<Answer> {
-    match (rest, unread) {
-        (None, None) => None,
-        (Some(rest), None) => Some(Box::pin(rest.send())),
-        (rest, Some(unread)) => Some(Box::pin(async move {
-            if let Some(rest) = rest {
-                rest.send().await;
-            }
-            upload::drain(unread).await;
-        })),
+        let _ = timeout(FAREWELL, said).await;
     }
 }

@@ -3,133 +3,143 @@
 //! Law: RFC 9113 §5.2, §8.1. A page in memory is handed over without a copy.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use base::Now;
 use bytes::Bytes;
-use h2::server::SendResponse;
-use h2::{Reason, RecvStream, SendStream};
-use http::{HeaderMap, Response};
+use wire::h2::Code;
+use wire::hpack;
 
+use crate::http2::hall::{Begun, Hall};
 use crate::reply::{Payload, Reply};
-use crate::streams::answer::{Answering, PIECE_BYTES, Rest};
-use crate::streams::{Break, Gone, Incoming, Outgoing, Responder};
+use crate::streams::answer::{Answering, Rest};
+use crate::streams::{Break, Coding, Gone, Incoming, Outgoing, Responder};
 
-impl Incoming for RecvStream {
-    fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, String>>> {
-        let next = RecvStream::poll_data(self, context);
-        next.map(|data| data.map(|data| data.map_err(|error| error.to_string())))
-    }
+/// The end that brings a request's body.
+pub(crate) struct Taker {
+    hall: Arc<Hall>,
+    id: u32,
+}
 
-    fn give_back(&mut self, bytes: usize) {
-        // It fails only for more than was received.
-        let released = self.flow_control().release_capacity(bytes);
-        debug_assert!(released.is_ok());
+impl Taker {
+    /// Of a stream that was entered.
+    pub(crate) fn new(hall: Arc<Hall>, id: u32) -> Self {
+        Self { hall, id }
     }
 }
 
-impl Answering<SendResponse<Bytes>> {
-    /// Sends the head of a reply, and what can be sent with it, without waiting.
-    pub(crate) fn begin_now(mut self, reply: Reply, now: Now) -> Option<Rest<SendStream<Bytes>>> {
-        let (response, payload) = self.prepare(reply, now);
+impl Incoming for Taker {
+    fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, String>>> {
+        self.hall.poll_data(self.id, context)
+    }
+
+    fn give_back(&mut self, bytes: usize) {
+        self.hall.give_back(self.id, bytes);
+    }
+}
+
+impl Drop for Taker {
+    fn drop(&mut self) {
+        self.hall.drop_taker(self.id);
+    }
+}
+
+/// The end that takes its answer.
+pub(crate) struct Sender {
+    hall: Arc<Hall>,
+    id: u32,
+    /// Whether all was said on a stream that was never entered.
+    is_light: bool,
+}
+
+impl Sender {
+    /// Of a stream that may have to be entered if it isn't answered at once.
+    pub(crate) fn new(hall: Arc<Hall>, id: u32) -> Self {
+        Self { hall, id, is_light: false }
+    }
+
+    fn start(mut self, block: &[u8], payload: Payload) -> Option<(Self, Payload)> {
+        match self.hall.begin(self.id, block, payload) {
+            Begun::Whole { is_light } => {
+                self.is_light = is_light;
+                None
+            }
+            Begun::Partly(payload) => Some((self, payload)),
+            Begun::Gone => None,
+        }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        if !self.is_light {
+            self.hall.drop_sender(self.id);
+        }
+    }
+}
+
+impl Answering<Sender> {
+    /// Sends the head of a reply, and what can be sent with it, without waiting. `block` is
+    /// for the head.
+    pub(crate) fn begin_now(
+        mut self,
+        reply: Reply,
+        now: Now,
+        block: &mut Vec<u8>,
+    ) -> Option<Rest<Sender>> {
+        block.clear();
+        let payload = self.prepare(reply, now, block);
         let length = payload.length();
-        let begun = begin(self.responder, response, payload);
+        let begun = self.responder.start(block, payload);
         Rest::of(begun, length, self.server, self.takes_trailers, self.watched)
     }
 }
 
-impl Responder for SendResponse<Bytes> {
-    type Outgoing = SendStream<Bytes>;
+impl Coding for Sender {
+    fn begin(_: &mut Vec<u8>) {}
 
-    async fn relay(&mut self, interim: Response<()>) {
-        let _ = self.send_informational(interim);
+    fn status(out: &mut Vec<u8>, status: u16) {
+        hpack::push_status(out, status);
     }
 
-    async fn begin(
-        self,
-        head: Response<()>,
-        payload: Payload,
-    ) -> Option<(SendStream<Bytes>, Payload)> {
-        begin(self, head, payload)
+    fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+        hpack::push_field(out, name, value);
     }
 }
 
-fn begin(
-    mut respond: SendResponse<Bytes>,
-    head: Response<()>,
-    payload: Payload,
-) -> Option<(SendStream<Bytes>, Payload)> {
-    let is_whole = matches!(payload, Payload::None);
-    let mut stream = match respond.send_response(head, is_whole) {
-        Ok(stream) => stream,
-        Err(_) => {
-            // The client is gone, or our fields are none: either way it ends here.
-            respond.send_reset(Reason::INTERNAL_ERROR);
-            return None;
-        }
-    };
-    match payload {
-        Payload::None => None,
-        Payload::Whole(bytes) if fits(&mut stream, bytes.len()) => {
-            // Who reset the stream wants nothing of it.
-            let _ = stream.send_data(bytes, true);
-            None
-        }
-        payload => Some((stream, payload)),
+impl Responder for Sender {
+    type Outgoing = Self;
+
+    async fn relay(&mut self, interim: Vec<u8>) {
+        let _ = self.hall.push_head(self.id, &interim, false);
+    }
+
+    async fn begin(self, head: Vec<u8>, payload: Payload) -> Option<(Self, Payload)> {
+        self.start(&head, payload)
     }
 }
 
-impl Outgoing for SendStream<Bytes> {
+impl Outgoing for Sender {
     async fn send(&mut self, piece: &mut Bytes, is_last: bool) -> Result<(), Gone> {
-        let room = match piece.len() {
-            0 => 0,
-            length => {
-                self.reserve_capacity(length.min(PIECE_BYTES));
-                match self.capacity() {
-                    0 => wait_for_room(self).await?,
-                    room => room,
-                }
-            }
-        };
-        let part = piece.split_to(room.min(piece.len()));
-        self.send_data(part, is_last && piece.is_empty()).map_err(|_| Gone)
+        poll_fn(|context| self.hall.poll_send(self.id, piece, is_last, context)).await
     }
 
-    async fn send_trailers(&mut self, trailers: HeaderMap) -> Result<(), Gone> {
-        SendStream::send_trailers(self, trailers).map_err(|_| Gone)
+    async fn send_trailers(&mut self, trailers: Vec<u8>) -> Result<(), Gone> {
+        self.hall.push_head(self.id, &trailers, true)
     }
 
     async fn unwanted(&mut self) {
-        poll_fn(|context| self.poll_reset(context).map(|_| ())).await;
+        poll_fn(|context| self.hall.poll_unwanted(self.id, context)).await;
     }
 
     fn break_off(&mut self, why: Break) {
-        self.send_reset(match why {
-            Break::Late => Reason::CANCEL,
-            Break::Ours => Reason::INTERNAL_ERROR,
-        });
-    }
-}
-
-async fn wait_for_room(stream: &mut SendStream<Bytes>) -> Result<usize, Gone> {
-    poll_fn(|context| {
-        loop {
-            match stream.poll_capacity(context) {
-                // It was taken away again.
-                Poll::Ready(Some(Ok(0))) => {}
-                Poll::Ready(Some(Ok(room))) => return Poll::Ready(Ok(room)),
-                Poll::Ready(_) => return Poll::Ready(Err(Gone)),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    })
-    .await
-}
-
-/// Whether the client lets so much come at once.
-fn fits(stream: &mut SendStream<Bytes>, bytes: usize) -> bool {
-    bytes <= PIECE_BYTES && {
-        stream.reserve_capacity(bytes);
-        stream.capacity() >= bytes
+        self.hall.reset(
+            self.id,
+            match why {
+                Break::Late => Code::Cancel,
+                Break::Ours => Code::Internal,
+            },
+        );
     }
 }

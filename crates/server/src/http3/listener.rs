@@ -7,7 +7,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
@@ -22,6 +22,7 @@ use wire::h3::Code;
 
 use crate::defence::Seat;
 use crate::http3;
+use crate::http3::socket::{HandedOver, Http3Handle, Route};
 use crate::journey::Peers;
 use crate::streams::STREAM_WINDOW_BYTES;
 use crate::tls::Tls;
@@ -48,11 +49,12 @@ const SILENCE_MIN: Duration = Duration::from_secs(30);
 /// A bound address, not yet served.
 #[derive(Debug)]
 pub struct Http3Listener {
-    socket: UdpSocket,
+    handle: Http3Handle,
 }
 
 impl Http3Listener {
-    /// Binds an address. It is shared with nobody: packets of one connection must all come here.
+    /// Binds an address. It is shared with nobody but successors: packets of one connection must
+    /// all come to one process.
     ///
     /// # Errors
     /// What the system says: in use, not ours, not allowed.
@@ -65,15 +67,24 @@ impl Http3Listener {
         let _ =
             (socket.set_recv_buffer_size(SOCKET_BYTES), socket.set_send_buffer_size(SOCKET_BYTES));
         socket.bind(&address.into())?;
-        Ok(Self { socket: socket.into() })
+        Ok(Self { handle: Http3Handle::new(socket.into(), Vec::new())? })
     }
 
-    /// The address with the port that the system chose for port 0.
+    /// The socket that another process has handed over. It must not be served before that one
+    /// has left it.
     ///
     /// # Errors
-    /// The socket is broken.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+    /// It is none.
+    pub fn of(handed: HandedOver) -> io::Result<Self> {
+        let HandedOver { socket, routes, .. } = handed;
+        let routes = routes.into_iter().map(|(tag, socket)| Route { tag, socket });
+        Ok(Self { handle: Http3Handle::new(socket.into(), routes.collect())? })
+    }
+
+    /// By which it can be handed over.
+    #[must_use]
+    pub fn handle(&self) -> Http3Handle {
+        self.handle.clone()
     }
 
     /// Serves until the signal to stop, and until the last answer has arrived and the last
@@ -87,12 +98,13 @@ impl Http3Listener {
         told: Arc<AtomicU16>,
         shutdown: Shutdown,
     ) -> io::Result<()> {
-        let address = self.address()?;
+        let (handle, address) = (self.handle.clone(), self.handle.address());
         let tls = server.tls.clone().ok_or_else(|| io::Error::other("there is no TLS"))?;
         let config = config(&server.limits(), &tls)?;
-        let runtime = Arc::new(quinn::TokioRuntime);
-        let endpoint =
-            Endpoint::new(EndpointConfig::default(), Some(config), self.socket, runtime)?;
+        let mut named = EndpointConfig::default();
+        named.cid_generator(move || handle.ids());
+        let (socket, runtime) = (self.handle.open(&server)?, Arc::new(quinn::TokioRuntime));
+        let endpoint = Endpoint::new_with_abstract_socket(named, Some(config), socket, runtime)?;
         told.store(address.port(), Ordering::Relaxed);
         let door = Door { server, address, shutdown, unproven: Arc::default() };
         let mut stop = pin!(door.shutdown.begun());
@@ -109,8 +121,12 @@ impl Http3Listener {
         let mut idle = pin!(endpoint.wait_idle());
         loop {
             tokio::select! {
-                // Who is told so goes on by TCP at once.
-                Some(incoming) = endpoint.accept() => incoming.refuse(),
+                Some(incoming) = endpoint.accept() => match self.handle.is_left() {
+                    // It came with the last that was read here; its next try reaches the other.
+                    true => incoming.ignore(),
+                    // Who is told so goes on by TCP at once.
+                    false => incoming.refuse(),
+                },
                 () = &mut idle => return Ok(()),
             }
         }

@@ -7,7 +7,8 @@
 //!
 //! QUIC is the `quinn` crate's; frames and heads are read by `wire::h3`, and what a request is
 //! and what it may cost is decided in [`crate::streams`]. [`listener`] lets connections in,
-//! [`taking`] and [`sending`] are the ends of a request's stream, [`control`] is the rest.
+//! [`taking`] and [`sending`] are the ends of a request's stream, [`control`] is the rest;
+//! [`socket`] is there for when another process takes this one's place.
 //! Law: RFC 9114, RFC 9204. Why it is so: `docs/decisions/http3.md`.
 //! Invariants: 1. a connection never has more requests under way than it may have streams,
 //! however many of them its client resets: a stream counts until its answer has ended, and
@@ -17,20 +18,24 @@
 mod control;
 mod listener;
 mod sending;
+mod socket;
 mod taking;
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use base::Shutdown;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use quinn::{RecvStream, SendStream, VarInt};
-use tokio::time::timeout;
-use wire::h1::HeadError;
+use tokio::time::{Instant, sleep, timeout};
+use wire::Name;
+use wire::decoded::read_framing;
+use wire::h1::{HeadError, HeadLimits};
 use wire::h3::{self, Code};
 use wire::qpack::BlockError;
 
@@ -44,6 +49,13 @@ use crate::streams::{Answer, Received, Reception, Scratch, upload};
 use crate::watch::Place;
 
 pub use listener::Http3Listener;
+pub use socket::{HandedOver, Http3Handle};
+
+/// Where another process serves, a client may begin requests for so long after it was told not to:
+/// what was on its way is answered, and it is seldom on its way for longer.
+const LAST_CALL: Duration = Duration::from_secs(1);
+/// The number of the last stream that there could be: "not yet, but soon" (RFC 9114 §5.2).
+const LAST_STREAM: u64 = (1 << 62) - 4;
 
 /// What all streams of a connection share.
 pub(crate) struct Hall {
@@ -136,8 +148,9 @@ impl Visit {
     async fn run(mut self, shutdown: Shutdown) {
         self.expect_within(self.hall.server().limits().head_timeout);
         self.place.set_idle(true);
-        let (hall, mut is_leaving) = (self.hall.clone(), false);
+        let (hall, mut is_told, mut is_leaving) = (self.hall.clone(), false, false);
         let mut stop = pin!(shutdown.begun());
+        let mut last_call = pin!(sleep(LAST_CALL));
         let mut begin = pin!(control::begin(&hall));
         loop {
             let place = &self.place;
@@ -166,9 +179,15 @@ impl Visit {
                     Ok(stream) => self.others.push(Box::pin(control::listen(hall.clone(), stream))),
                     Err(_) => break,
                 },
-                () = &mut stop, if !is_leaving => {
+                () = &mut stop, if !is_told => {
+                    is_told = true;
+                    is_leaving = !hall.server().is_leaving();
+                    last_call.as_mut().reset(Instant::now() + LAST_CALL);
+                    self.say_goodbye(if is_leaving { self.next_stream } else { LAST_STREAM }).await;
+                }
+                () = &mut last_call, if is_told && !is_leaving => {
                     is_leaving = true;
-                    self.say_goodbye().await;
+                    self.say_goodbye(self.next_stream).await;
                 }
             }
             if is_leaving && self.answers.is_empty() {
@@ -212,6 +231,9 @@ impl Visit {
             return;
         }
         self.next_stream = u64::from(VarInt::from(recv.id())) + 4;
+        // Clients may send a frame of no meaning with each request, so that servers stay used to
+        // them (RFC 9114 §7.2.8).
+        self.hall.allowances.lock().idle.give(1);
         self.place.set_idle(false);
         self.place.clear();
         let taking = Taking::new(recv, self.hall.clone());
@@ -219,11 +241,11 @@ impl Visit {
         self.answers.push(Box::pin(exchange(self.hall.clone(), taking, sending)));
     }
 
-    /// Tells the client that nothing is answered but what came so far (RFC 9114 §5.2).
-    async fn say_goodbye(&mut self) {
+    /// Tells the client that nothing is answered from this stream on (RFC 9114 §5.2).
+    async fn say_goodbye(&mut self, first_unanswered: u64) {
         let Some(control) = &mut self.control else { return };
         let (mut goodbye, mut id) = (Vec::new(), Vec::new());
-        h3::push_number(&mut id, self.next_stream);
+        h3::push_number(&mut id, first_unanswered);
         h3::push_frame(&mut goodbye, h3::frame::GOAWAY, id.len());
         goodbye.extend_from_slice(&id);
         // Who doesn't take so little learns it from the end.
@@ -234,25 +256,20 @@ impl Visit {
 /// One request and its answer.
 async fn exchange(hall: Arc<Hall>, mut taking: Taking, sending: Sending) {
     let limits = hall.server().limits();
-    let read = timeout(limits.head_timeout, read_head(&mut taking, &hall)).await;
-    let (parts, has_body) = match read.unwrap_or(Err(Fault::Stream(Code::RequestIncomplete))) {
-        Ok(read) => read,
+    let mut scratch = Scratch::default();
+    let reading = read_head(&mut taking, &hall, &mut scratch);
+    let read = timeout(limits.head_timeout, reading).await;
+    let (read, has_body) = match read.unwrap_or(Err(Fault::Stream(Code::RequestIncomplete))) {
+        Ok(has_body) => (read_framing(&scratch.head, has_body), has_body),
         Err(Fault::Gone) => return sending.give_up(),
         Err(Fault::Stream(code)) => return sending.reset(code),
-        Err(Fault::Head(error)) => {
-            let (answering, reply) = hall.reception.refuse(sending, error);
-            let (now, seen) = (hall.server().clock.now(), reply.seen());
-            let rest = answering.begin(reply, now).await;
-            hall.reception.observe(&Scratch::default(), now, seen);
-            if let Some(rest) = rest {
-                rest.send().await;
-            }
-            return;
-        }
+        // What is left of the stream is not wanted.
+        Err(Fault::Head(error)) => (Err(error), false),
     };
     let now = hall.server().clock.now();
-    let mut scratch = Scratch::default();
-    match hall.reception.receive(&parts, taking, has_body, sending, &mut scratch, now) {
+    // Where nothing of it is wanted that is told behind the answer.
+    let (incoming, _unwanted) = if has_body { (Some(taking), None) } else { (None, Some(taking)) };
+    match hall.reception.receive(read, incoming, sending, &mut scratch, now) {
         Received::Onward(answer) => answer.await,
         Received::Arrived(answering, reply, unread) => {
             let seen = reply.seen();
@@ -268,15 +285,17 @@ async fn exchange(hall: Arc<Hall>, mut taking: Taking, sending: Sending) {
     }
 }
 
-/// A request's head, and whether a body comes behind it. That the stream ends may be told after
-/// the head, so where nothing else tells of a body its first byte or its end is waited for.
-async fn read_head(
-    taking: &mut Taking,
-    hall: &Hall,
-) -> Result<(http::request::Parts, bool), Fault> {
-    let bytes_max = hall.server().limits().head_bytes_max;
-    let block = taking.head(bytes_max).await?;
-    let parts = h3::read_head(&block, bytes_max).map_err(|error| match error {
+/// Reads a request's head; whether a body comes behind it. That the stream ends may be told
+/// after the head, so where nothing else tells of a body its first byte or its end is waited
+/// for.
+async fn read_head(taking: &mut Taking, hall: &Hall, scratch: &mut Scratch) -> Result<bool, Fault> {
+    let limits = HeadLimits {
+        head_bytes_max: hall.server().limits().head_bytes_max,
+        target_bytes_max: hall.server().limits().target_bytes_max,
+    };
+    let block = taking.head(limits.head_bytes_max).await?;
+    let Scratch { head, reader, .. } = scratch;
+    h3::read_head(&block, reader, head, &limits).map_err(|error| match error {
         BlockError::Broken => {
             hall.fail(Code::DecompressionFailed);
             Fault::Gone
@@ -284,13 +303,11 @@ async fn read_head(
         BlockError::TooLarge => Fault::Head(HeadError::TooLarge),
         BlockError::Refused(error) => Fault::Head(error),
     })?;
-    let told = parts.headers.contains_key(http::header::CONTENT_LENGTH)
-        || parts.headers.contains_key(http::header::EXPECT);
+    let told = head.fields.has(Name::ContentLength) || head.fields.has(Name::Expect);
     let at_once = poll_once(Box::pin(taking.has_more())).await;
-    let has_body = match at_once {
-        Some(has_more) => has_more?,
-        None if told => true,
-        None => taking.has_more().await?,
-    };
-    Ok((parts, has_body))
+    match at_once {
+        Some(has_more) => has_more,
+        None if told => Ok(true),
+        None => taking.has_more().await,
+    }
 }

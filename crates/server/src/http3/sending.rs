@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Response};
 use quinn::{SendStream, VarInt, WriteError};
 use tokio::time::timeout;
 use wire::h3::{Code, frame, push_frame};
@@ -17,10 +16,7 @@ use crate::http3::Hall;
 use crate::reply::Payload;
 use crate::streams::allowance::Excess;
 use crate::streams::answer::PIECE_BYTES;
-use crate::streams::{Break, Gone, Outgoing, Responder};
-
-/// Room for a usual head.
-const HEAD_BYTES: usize = 512;
+use crate::streams::{Break, Coding, Gone, Outgoing, Responder};
 
 /// The end of a request's stream that takes its answer.
 pub(crate) struct Sending {
@@ -89,32 +85,39 @@ impl Drop for Sending {
     }
 }
 
-/// A head's frame.
-fn head_frame(response: &Response<()>) -> Vec<u8> {
-    let status = response.status();
-    let status = [(":status", status.as_str().as_bytes())].into_iter();
-    let fields = response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    framed(status.chain(fields))
-}
-
-fn framed<'a>(fields: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<u8> {
-    let mut block = Vec::with_capacity(HEAD_BYTES);
-    qpack::encode(fields, &mut block);
+/// A head as it is sent: its block behind its frame's beginning.
+fn framed(block: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(block.len() + 16);
     push_frame(&mut out, frame::HEADERS, block.len());
-    out.extend_from_slice(&block);
+    out.extend_from_slice(block);
     out
+}
+
+impl Coding for Sending {
+    fn begin(out: &mut Vec<u8>) {
+        out.extend_from_slice(&qpack::NO_TABLE);
+    }
+
+    fn status(out: &mut Vec<u8>, status: u16) {
+        let mut digits = Vec::with_capacity(3);
+        policy::digits::push(&mut digits, u64::from(status));
+        qpack::push_field(out, b":status", &digits);
+    }
+
+    fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+        qpack::push_field(out, &name.to_ascii_lowercase(), value);
+    }
 }
 
 impl Responder for Sending {
     type Outgoing = Self;
 
-    async fn relay(&mut self, interim: Response<()>) {
-        let _ = self.write_in_time(&mut [head_frame(&interim).into()]).await;
+    async fn relay(&mut self, interim: Vec<u8>) {
+        let _ = self.write_in_time(&mut [framed(&interim).into()]).await;
     }
 
-    async fn begin(mut self, head: Response<()>, payload: Payload) -> Option<(Self, Payload)> {
-        let mut out = head_frame(&head);
+    async fn begin(mut self, head: Vec<u8>, payload: Payload) -> Option<(Self, Payload)> {
+        let mut out = framed(&head);
         let (body, rest) = match payload {
             Payload::Whole(bytes) if bytes.len() <= PIECE_BYTES && !bytes.is_empty() => {
                 push_frame(&mut out, frame::DATA, bytes.len());
@@ -142,10 +145,8 @@ impl Outgoing for Sending {
         }
     }
 
-    async fn send_trailers(&mut self, trailers: HeaderMap) -> Result<(), Gone> {
-        let fields = trailers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        let out = framed(fields);
-        self.write(&mut [out.into()]).await?;
+    async fn send_trailers(&mut self, trailers: Vec<u8>) -> Result<(), Gone> {
+        self.write(&mut [framed(&trailers).into()]).await?;
         self.finish().await
     }
 

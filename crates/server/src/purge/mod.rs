@@ -144,7 +144,7 @@ pub(crate) fn heed(
     answer: &ResponseHead,
 ) {
     let purges = policy::purge::heed(request, answer);
-    if !purges.is_empty() {
+    if !purges.is_empty() && !site.is_elsewhere {
         // It names no host but its own.
         let _ = server.carry_out_all(site, &request.host, &purges);
     }

@@ -4,11 +4,10 @@
 //! here, so a request that was forwarded must show the token.
 //! Invariant: the token is in no log, no answer and no request to an origin.
 
-use std::fmt;
-use std::hint::black_box;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base::Token;
 use wire::{Fields, Name};
 
 /// How long a site keeps quiet after it told of a refusal.
@@ -18,30 +17,14 @@ const QUIET_MS: u64 = 60_000;
 const TOKEN_BYTES_MIN: usize = 8;
 
 /// What opens the door to purges.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PurgeToken(String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PurgeToken(Token);
 
 impl PurgeToken {
     /// A token; none if the text is so short that it could be guessed.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        (text.len() >= TOKEN_BYTES_MIN).then(|| Self(text.to_owned()))
-    }
-
-    /// Compares in a time that tells nothing of where the two differ.
-    fn is(&self, shown: &[u8]) -> bool {
-        let own = self.0.as_bytes();
-        let mut difference = own.len() ^ shown.len();
-        for (at, &byte) in shown.iter().enumerate() {
-            difference |= usize::from(byte ^ own[at % own.len()]);
-        }
-        black_box(difference) == 0
-    }
-}
-
-impl fmt::Debug for PurgeToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PurgeToken(…)")
+        Token::new(text, TOKEN_BYTES_MIN).map(Self)
     }
 }
 
@@ -65,7 +48,7 @@ impl Purgers {
     /// Whether the sender of these fields may purge, who may be a program on this machine.
     pub(crate) fn lets_in(&self, is_here: bool, fields: &Fields) -> bool {
         (is_here && !was_forwarded(fields))
-            || self.token.as_ref().is_some_and(|token| shown(fields).any(|one| token.is(one)))
+            || self.token.as_ref().is_some_and(|token| shown(fields).any(|one| token.0.is(one)))
     }
 
     /// What to tell the owner about a refusal; nothing if that was told a moment ago.

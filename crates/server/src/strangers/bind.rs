@@ -26,7 +26,7 @@ use crate::reply::{Reply, Told};
 use super::Strangers;
 use super::age::{AGE_MS, Aged};
 use super::brief::page_name;
-use super::copies::Copy;
+use super::copies::{Copy, tokens_of};
 use super::minting::{Browser, Entry};
 use super::persona;
 use super::verify::apart;
@@ -59,7 +59,10 @@ pub(crate) async fn write(mut journey: Journey, hash: u64, reason: PassReason) -
         Ok(None) => return fetch::pass(journey, hash, reason).await,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
-    let carried = carried(&strangers, &journey.head, &body);
+    let mut carried = carried(&strangers, &journey.head, &body);
+    if carried.is_empty() && page_of(&journey.head).is_none() {
+        carried = held(&strangers, &journey.head, &body).await;
+    }
     let carries_values = !carried.is_empty();
     let copies = with_page(&strangers, &journey.head, carried);
     if copies.is_empty() {
@@ -87,7 +90,7 @@ async fn try_without(
 ) -> Reply {
     let call = journey.call_with(body);
     journey.server.counters.fetches.bump();
-    let answer = match journey.site.ask(&journey.server.clock, call).await {
+    let answer = match journey.site.ask(&journey.server, call).await {
         Ok(answer) => answer,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
@@ -166,6 +169,24 @@ fn carried(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Co
     copies.retain(|copy| copy.host == head.host);
     copies.truncate(COPIES_MAX - 1);
     copies
+}
+
+/// The copies in which a token of a request stands that nobody could recognise yet: a visitor
+/// may be quicker than the comparison of what they were given, and come from a page that lets
+/// no browser say so.
+async fn held(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Copy>> {
+    let mut copies = strangers.copies.all_unsettled(&head.host);
+    if copies.is_empty() {
+        return copies;
+    }
+    let request = Request { target: head.target.as_bytes(), fields: &head.fields, body };
+    let tokens = tokens_of(&request).unwrap_or_default();
+    apart(move || {
+        copies.retain(|copy| copy.holds_any(&tokens));
+        copies.truncate(COPIES_MAX - 1);
+        copies
+    })
+    .await
 }
 
 /// Whether the browser proves that a page of this site sends the request. Wick may stand
@@ -309,7 +330,7 @@ impl Session {
         put_cookies(&mut journey.head.fields, &self.jar);
         let call = journey.call_with(body);
         journey.server.counters.fetches.bump();
-        let sent = journey.site.ask(&journey.server.clock, call).await;
+        let sent = journey.site.ask(&journey.server, call).await;
         let mut answer = sent.map_err(|error| Reply::failed(&error, &journey.key))?;
         fetch::note_changes(journey, &answer.head);
         strangers.note_cookies(&answer.head.fields);

@@ -15,6 +15,7 @@ use policy::strangers::shape;
 
 use super::refusal::Refusal;
 use super::tracking;
+use crate::pipeline;
 
 const CLASSES_MAX: usize = 4096;
 const PAGES_MAX: usize = 16_384;
@@ -81,6 +82,8 @@ pub(crate) enum ErrorPage {
 
 #[derive(Clone)]
 struct Refused {
+    /// For a page: its class in a number, and 0 for a class.
+    class: u64,
     until_ticks_ms: u64,
     times: u32,
     refusal: Arc<Refusal>,
@@ -135,7 +138,9 @@ impl Classes {
     pub(crate) fn note_refused(&self, target: &str, page: u64, refusal: Refusal, ticks_ms: u64) {
         let mut inner = self.inner.lock();
         let times = inner.pages.get(&page).map_or(0, |refused| refused.times);
-        let refused = Refused::after(times, Arc::new(refusal), ticks_ms);
+        let (name, refusal) = (shape(target), Arc::new(refusal));
+        let class = pipeline::hash(name.as_bytes());
+        let refused = Refused { class, ..Refused::after(times, refusal, ticks_ms) };
         let refusal = refused.refusal.clone();
         if inner.pages.len() >= PAGES_MAX {
             inner.pages.retain(|_, refused| ticks_ms < refused.until_ticks_ms);
@@ -146,7 +151,6 @@ impl Classes {
         if refusal.is_passing() {
             return;
         }
-        let name = shape(target);
         let class = inner.class(target);
         class.refused_pages.insert(page);
         let all_refused = class.shared == 0 && class.refused_pages.len() >= REFUSED_PAGES;
@@ -195,10 +199,24 @@ impl Classes {
         let class = inner.class(target);
         class.shared = 0;
         class.refused = Some(Refused {
+            class: 0,
             until_ticks_ms: ticks_ms + QUARANTINE_MS,
             times: 1,
             refusal: Arc::new(Refusal::Class(Box::new(refusal.clone()), name)),
         });
+    }
+
+    /// Forgets why a class and its pages are not shared, so that the next visit tries them;
+    /// whether there was anything to forget.
+    pub(crate) fn forget_refusal(&self, name: &str) -> bool {
+        let mut inner = self.inner.lock();
+        let (class, before) = (pipeline::hash(name.as_bytes()), inner.pages.len());
+        inner.pages.retain(|_, refused| refused.class != class);
+        let had_pages = inner.pages.len() < before;
+        let Some(class) = inner.classes.get_mut(name) else { return had_pages };
+        class.refused_pages.clear();
+        class.unlike = None;
+        class.refused.take().is_some() || had_pages
     }
 
     /// Other tastes to which this class's pages look the same.
@@ -327,7 +345,7 @@ impl Refused {
             true => PASSING_MS,
             false => (REFUSED_MS << times.min(8)).min(REFUSED_MS_MAX),
         };
-        Self { until_ticks_ms: ticks_ms + wait_ms, times: times + 1, refusal }
+        Self { class: 0, until_ticks_ms: ticks_ms + wait_ms, times: times + 1, refusal }
     }
 }
 

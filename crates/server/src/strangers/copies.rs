@@ -22,6 +22,10 @@ const VERSIONS_MAX: usize = 8;
 /// A class of addresses may take so much of all bytes: made-up addresses displace only
 /// each other.
 const CLASS_PART: usize = 4;
+/// Copies that nobody compared yet which are looked through for what a request carries.
+const LOOKED_THROUGH_MAX: usize = 8;
+/// Tokens of that request which are looked for.
+const TOKENS_MAX: usize = 16;
 /// What a copy takes beside its text and values, about.
 const COPY_BYTES: usize = 512;
 const VALUE_BYTES: usize = 64;
@@ -128,11 +132,22 @@ impl Copy {
 
     /// The copy as it is compared.
     pub(crate) fn document(&self) -> Option<Document> {
+        let body = self.body()?;
+        let kind = super::persona::kind(&self.fields).unwrap_or(Kind::Html);
+        Document::new(kind, &self.fields, &body).ok()
+    }
+
+    /// Whether one of these stands in its text.
+    pub(crate) fn holds_any(&self, tokens: &[Vec<u8>]) -> bool {
+        let body = self.body().unwrap_or_default();
+        tokens.iter().any(|token| memchr::memmem::find(&body, token).is_some())
+    }
+
+    fn body(&self) -> Option<Vec<u8>> {
         let mut body = Vec::with_capacity(self.text_bytes);
         let limit = self.text_bytes as u64;
         DeflateDecoder::new(&*self.text).take(limit).read_to_end(&mut body).ok()?;
-        let kind = super::persona::kind(&self.fields).unwrap_or(Kind::Html);
-        Document::new(kind, &self.fields, &body).ok()
+        Some(body)
     }
 
     /// The copy as a note: JSON in front, the compressed text behind.
@@ -251,6 +266,15 @@ impl Copies {
         versions
     }
 
+    /// The copies of a host that can't be recognised by their values yet, the newest first.
+    pub(crate) fn all_unsettled(&self, host: &str) -> Vec<Arc<Copy>> {
+        let inner = self.inner.lock();
+        let newest_first = inner.order.iter().rev().filter_map(|id| inner.by_id.get(id));
+        let is_wanted =
+            |copy: &&Arc<Copy>| copy.host == host && !copy.is_settled.load(Ordering::Relaxed);
+        newest_first.filter(is_wanted).take(LOOKED_THROUGH_MAX).cloned().collect()
+    }
+
     /// The copies of a page, the newest last; parts that a script fetched are none.
     fn versions(&self, host: &str, target: &str) -> Vec<Arc<Copy>> {
         let inner = self.inner.lock();
@@ -305,6 +329,17 @@ impl Copies {
         let inner = self.inner.lock();
         (inner.by_id.len(), inner.bytes)
     }
+}
+
+/// What a request carries that looks like a token wherever it stands.
+pub(crate) fn tokens_of(request: &Request<'_>) -> Result<Vec<Vec<u8>>, BodyTooLong> {
+    let mut tokens = Vec::new();
+    for_each_carried(request, &mut |value| {
+        if tokens.len() < TOKENS_MAX && align::is_strong(value) {
+            tokens.push(value.to_vec());
+        }
+    })?;
+    Ok(tokens)
 }
 
 /// The oldest copy of this copy's class, if the class has more than its part.
@@ -387,6 +422,34 @@ mod tests {
         let document = page.document().expect("it is short");
         assert!(document.text().ends_with(b"<p>one"));
         assert!(copies.of_page("b", "/one").is_none());
+    }
+
+    #[test]
+    fn a_copy_that_nobody_compared_is_known_by_a_token_in_its_text() {
+        let copies = Copies::new(1 << 20);
+        for (target, token, is_settled) in [
+            ("/one", "9f86d081884c", false),
+            ("/two", "60303ae22b99", false),
+            ("/three", "x", true),
+        ] {
+            let body = format!("<form><input name=comment_body><input name=t value={token}>");
+            let new = copy(target, &body, &[]);
+            new.is_settled.store(is_settled, Ordering::Relaxed);
+            copies.keep(new);
+        }
+        let found = |body: &str| {
+            let fields = Fields::parse(b"content-type: application/x-www-form-urlencoded");
+            let fields = fields.expect("valid");
+            let request = Request { target: b"/comment", fields: &fields, body: body.as_bytes() };
+            let tokens = tokens_of(&request).expect("a short body");
+            let mut all = copies.all_unsettled("a");
+            all.retain(|copy| copy.holds_any(&tokens));
+            all.into_iter().map(|copy| copy.target.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("comment_body=Hello&t=9f86d081884c"), ["/one"]);
+        assert_eq!(found("comment_body=Hello&t=60303ae22b99"), ["/two"]);
+        assert_eq!(found("comment_body=Hello&t=a3f1c7d2e9b4"), [""; 0]);
+        assert!(copies.all_unsettled("b").is_empty());
     }
 
     #[test]

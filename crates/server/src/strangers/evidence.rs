@@ -24,6 +24,9 @@ use super::welcome;
 /// Looks at an answer to somebody with an unknown cookie; the answer goes on as it came.
 pub(crate) async fn look_at(journey: &Journey, hash: u64, mut answer: Answer) -> Answer {
     let Some(strangers) = journey.site.strangers.clone() else { return answer };
+    if journey.reader.visitor == Visitor::Unproven {
+        strangers.names.note_unknown(&journey.head.fields);
+    }
     let head = &answer.head;
     let is_plain_page = journey.reader.visitor == Visitor::Unproven
         && journey.head.method == http::Method::GET

@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use wire::{Fields, Name, ResponseHead};
 
 use crate::carry;
+use crate::esi;
 use crate::fetch;
 use crate::following::scope::route_of;
 use crate::page::{Page, Stored};
@@ -139,17 +140,22 @@ pub(crate) enum Made {
 pub(crate) async fn remake(order: &Order, old: &Arc<Page>) -> Made {
     let Some(strangers) = order.brief.strangers() else { return Made::NotShared };
     let Some(_place) = strangers.places.enter().await else { return Made::NotShared };
-    let (began, asked_ticks_ms) = (order.brief.site.generations.moment(), order.ticks_ms());
+    let (mut began, asked_ticks_ms) = (order.brief.site.generations.moment(), order.ticks_ms());
     let sample_of = u64::from(strangers.rules.sample.max(1));
     let alone = match strangers.throw() % sample_of {
         0 => Ok(None),
         _ => visit_alone(&order.brief, old).await,
     };
-    let verified = match alone {
+    let mut verified = match alone {
         Ok(Some(verified)) => Ok(verified),
         Ok(None) => verify(&order.brief, None).await,
         Err(refusal) => Err(refusal),
     };
+    if verified.as_ref().is_err_and(Refusal::may_be_of_an_edit) {
+        // Nobody need have told of it. What is somebody's own differs again.
+        began = order.brief.site.generations.moment();
+        verified = verify(&order.brief, None).await;
+    }
     match verified {
         Ok(verified) if is_doubtful(strangers, order, &verified, old).await => Made::NotShared,
         Ok(verified) => {
@@ -195,7 +201,7 @@ fn withdraw(strangers: &Strangers, order: &Order, refusal: &Refusal) {
     let key = Key { hash: order.hash, text: &order.key };
     order.brief.server.remove_if(&key, Page::is_for_strangers);
     strangers.note_refused(target, order.page_hash(), refusal.clone(), ticks_ms);
-    if matches!(refusal, Refusal::Differs(_) | Refusal::Location) {
+    if refusal.may_be_of_an_edit() {
         strangers.counts.alarms.bump();
         order.brief.server.counters.pages_withdrawn.bump();
         strangers.quarantine(target, refusal, ticks_ms);
@@ -265,6 +271,7 @@ fn store(
     let etag = format!("W/\"wk-{:016x}\"", pipeline::hash(&sample.body));
     let answer = ResponseHead { status: sample.status, fields: sample.fields.clone() };
     let mut fields = policy::strangers::head_for_strangers(&answer, etag.as_bytes());
+    esi::keep_wish(&brief.site, &answer, &mut fields);
     fetch::put_date(&mut fields, now);
     let vary = VaryKey::of(&other_vary(&sample.fields), &brief.head().fields);
     let head = ResponseHead { status: sample.status, fields };

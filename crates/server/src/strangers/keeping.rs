@@ -16,6 +16,7 @@ use super::Strangers;
 use super::copies::Copy;
 use super::refusal::Refusal;
 use crate::notes::{Note, Notes, StoredNote};
+use crate::overrule::Rulings;
 
 const COOKIE: &str = "cookie";
 const CLASS: &str = "class";
@@ -28,12 +29,19 @@ const SCOPE: &str = "scope";
 #[derive(Clone)]
 pub(crate) struct Keeping {
     notes: Arc<dyn Notes>,
+    /// What was decided over what is learned, which whoever rules keeps.
+    rulings: Arc<Rulings>,
     site: String,
 }
 
 impl Keeping {
-    pub(crate) fn new(notes: Arc<dyn Notes>, site: String) -> Self {
-        Self { notes, site }
+    pub(crate) fn new(notes: Arc<dyn Notes>, rulings: &Arc<Rulings>, site: &str) -> Self {
+        Self { notes, rulings: rulings.clone(), site: site.to_owned() }
+    }
+
+    /// Whether it was ruled that this kind of change is noise, or that it is not.
+    pub(crate) fn is_noise(&self, signature: &changes::Signature) -> Option<bool> {
+        self.rulings.is_noise(&self.site, signature)
     }
 
     pub(crate) fn load(&self) -> Vec<StoredNote> {
@@ -91,7 +99,13 @@ pub(crate) fn proofs_of(learned: &[StoredNote]) -> Vec<KeptClaim> {
 }
 
 impl Strangers {
-    /// Takes over what was learned before the last stop.
+    /// Whether the owner keeps this target from being shared, by settings or by a ruling.
+    pub(super) fn forbids(&self, target: &str) -> bool {
+        let Keeping { rulings, site, .. } = &self.keeping;
+        self.rules.forbids(target) || rulings.forbids(site, target)
+    }
+
+    /// Takes over what was learned before the last stop, and what was ruled.
     pub(super) fn recall(&self, learned: &[StoredNote]) {
         for note in learned {
             match note.kind.as_str() {
@@ -121,6 +135,7 @@ impl Strangers {
                 _ => {}
             }
         }
+        self.names.rule(|| self.keeping.rulings.cookies(&self.keeping.site));
     }
 
     /// Learns the names of cookies that an answer sets.

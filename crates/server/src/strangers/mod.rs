@@ -29,7 +29,7 @@ pub(crate) mod names;
 pub(crate) mod persona;
 mod preference;
 pub(crate) mod proving;
-mod refusal;
+pub(crate) mod refusal;
 pub(crate) mod remake;
 pub(crate) mod rules;
 pub(crate) mod scripts;

@@ -3,9 +3,11 @@
 //! Every name that the origin ever sets is the app's. A name that nobody set yet is
 //! unknown, and who bears it is treated as a member, until enough pages were the same with
 //! it and without: then it is foreign, as are the names that everybody knows.
+//! The owner may rule otherwise, in the settings or while it runs ([`crate::overrule`]).
+//! Invariant: what the app was seen to set is the app's, whatever anybody says.
 //! Bound: [`NAMES_MAX`] names; past that every unknown name counts as the app's.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -25,12 +27,39 @@ const FOREIGN_MAX: usize = 128;
 
 pub(crate) type CookieName = Box<[u8]>;
 
+/// Names of unknown meaning that are told of, for somebody to rule about.
+const UNKNOWN_MAX: usize = 64;
+
 /// Learned names.
 pub(crate) struct Names {
+    /// What follows from all sources, for the road to look at.
     known: RwLock<Arc<HashMap<CookieName, Standing>>>,
+    sources: Mutex<Sources>,
+    /// What the settings say.
+    told: HashMap<CookieName, Standing>,
+    /// Names that were borne to the origin and that nobody knows, with how often.
+    unknown: Mutex<BTreeMap<CookieName, u64>>,
     /// Names that strangers get wherever they come.
     usual: Mutex<HashSet<CookieName>>,
     evidence: Mutex<HashMap<CookieName, Evidence>>,
+}
+
+/// Where the standing of a name comes from, besides the settings.
+#[derive(Default)]
+struct Sources {
+    learned: HashMap<CookieName, Standing>,
+    ruled: HashMap<CookieName, Standing>,
+}
+
+/// What is known of one cookie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KnownCookie {
+    pub(crate) name: CookieName,
+    pub(crate) standing: Standing,
+    /// What the settings say of it.
+    pub(crate) told: Option<Standing>,
+    /// Whether the app was seen to set it.
+    pub(crate) is_set: bool,
 }
 
 /// What speaks for an unknown cookie's meaning nothing: hashes of pages, values and visitors.
@@ -52,9 +81,12 @@ impl Names {
     pub(crate) fn new(own: &[String], foreign: &[String]) -> Self {
         let own = own.iter().map(|name| (name.as_bytes().into(), Standing::App));
         let foreign = foreign.iter().map(|name| (name.as_bytes().into(), Standing::Foreign));
-        let known = foreign.chain(own).collect();
+        let told: HashMap<CookieName, Standing> = foreign.chain(own).collect();
         Self {
-            known: RwLock::new(Arc::new(known)),
+            known: RwLock::new(Arc::new(told.clone())),
+            sources: Mutex::default(),
+            told,
+            unknown: Mutex::default(),
             usual: Mutex::default(),
             evidence: Mutex::default(),
         }
@@ -79,7 +111,7 @@ impl Names {
         if !answer.has(Name::SetCookie) {
             return Vec::new();
         }
-        let is_new = |name: &[u8]| !matches!(self.known.read().get(name), Some(Standing::App));
+        let is_new = |name: &[u8]| !self.is_set(name);
         let new: Vec<CookieName> = set_cookies(answer)
             .map(|cookie| cookie.name)
             .filter(|n| is_new(n))
@@ -156,22 +188,82 @@ impl Names {
 
     /// Puts a name where it belongs; what is the app's stays the app's.
     pub(crate) fn set(&self, name: &[u8], standing: Standing) {
-        let mut known = self.known.write();
-        if known.get(name) == Some(&Standing::App) || known.len() >= NAMES_MAX {
+        let mut sources = self.sources.lock();
+        let is_known = self.known.read().contains_key(name);
+        let has_room = is_known || sources.learned.len() < NAMES_MAX;
+        if !has_room || sources.learned.get(name) == Some(&Standing::App) {
             return;
         }
-        Arc::make_mut(&mut known).insert(name.into(), standing);
+        sources.learned.insert(name.into(), standing);
+        self.unknown.lock().remove(name);
+        if let Some(standing) = self.concluded(&sources, name) {
+            Arc::make_mut(&mut self.known.write()).insert(name.into(), standing);
+        }
     }
 
-    /// All that is known of cookies, by name: whether each is the app's.
-    pub(crate) fn all(&self) -> Vec<(CookieName, bool)> {
+    /// Takes what was ruled while it runs, in the place of what was ruled before. It is read here,
+    /// so that of two who rule at once the last one has read what both did.
+    pub(crate) fn rule(&self, ruled: impl FnOnce() -> HashMap<CookieName, Standing>) {
+        let mut sources = self.sources.lock();
+        sources.ruled = ruled();
+        let names = sources.ruled.keys().chain(sources.learned.keys()).chain(self.told.keys());
+        let concluded = names.filter_map(|name| {
+            let standing = self.concluded(&sources, name)?;
+            Some((name.clone(), standing))
+        });
+        *self.known.write() = Arc::new(concluded.collect());
+    }
+
+    /// What follows from all that is said of a name. What the app was seen to set is its own,
+    /// whoever says otherwise; then the settings count, then what was ruled, then what was
+    /// learned.
+    fn concluded(&self, sources: &Sources, name: &[u8]) -> Option<Standing> {
+        let learned = sources.learned.get(name);
+        if learned == Some(&Standing::App) {
+            return Some(Standing::App);
+        }
+        let said = self.told.get(name).or_else(|| sources.ruled.get(name));
+        said.or(learned).copied()
+    }
+
+    /// What the settings say of a name.
+    pub(crate) fn told(&self, name: &[u8]) -> Option<Standing> {
+        self.told.get(name).copied()
+    }
+
+    /// Whether the app was seen to set it.
+    pub(crate) fn is_set(&self, name: &[u8]) -> bool {
+        self.sources.lock().learned.get(name) == Some(&Standing::App)
+    }
+
+    /// Notes that these cookies went to the origin: those that nobody knows may be ruled about.
+    pub(crate) fn note_unknown(&self, request: &Fields) {
+        let mut unknown = self.unknown.lock();
+        for (name, _) in pairs(request) {
+            let has_room = unknown.len() < UNKNOWN_MAX || unknown.contains_key(name);
+            if has_room && self.standing(name) == Standing::Unknown {
+                *unknown.entry(name.into()).or_default() += 1;
+            }
+        }
+    }
+
+    /// All that is known of cookies, by name, and those that were met and aren't.
+    pub(crate) fn all(&self) -> Vec<KnownCookie> {
         let known = self.known.read().clone();
-        let mut names: Vec<_> = known
-            .iter()
-            .map(|(name, standing)| (name.clone(), *standing == Standing::App))
-            .collect();
-        names.sort_unstable();
-        names
+        let met: Vec<CookieName> = self.unknown.lock().keys().cloned().collect();
+        let met = met.into_iter().filter(|name| !known.contains_key(name));
+        let sources = self.sources.lock();
+        let cookie = |(name, standing): (CookieName, Standing)| KnownCookie {
+            standing,
+            told: self.told.get(&name).copied(),
+            is_set: sources.learned.get(&name) == Some(&Standing::App),
+            name,
+        };
+        let known_ones = known.iter().map(|(name, standing)| (name.clone(), *standing));
+        let mut all: Vec<KnownCookie> =
+            known_ones.chain(met.map(|name| (name, Standing::Unknown))).map(cookie).collect();
+        all.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        all
     }
 
     /// The app's cookies, by name.

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use align::{Document, Kind};
 use bytes::Bytes;
 use origin::{Answer, Call};
+use policy::media_type;
 use policy::strangers::Jar;
 use wire::{Fields, Name, RequestHead};
 
 use crate::Server;
+use crate::esi;
 use crate::following::traffic::Asker;
 use crate::gather::{Gathered, gather};
 use crate::journey::Peers;
@@ -90,7 +92,7 @@ impl Persona {
 
 /// Sends one request as the visitor at `peer` and takes the whole answer.
 pub(crate) async fn fetch(
-    server: &Server,
+    server: &Arc<Server>,
     site: &Arc<Site>,
     peers: Peers,
     head: RequestHead,
@@ -100,7 +102,7 @@ pub(crate) async fn fetch(
 }
 
 async fn fetch_as(
-    server: &Server,
+    server: &Arc<Server>,
     site: &Arc<Site>,
     peers: Peers,
     head: RequestHead,
@@ -111,7 +113,13 @@ async fn fetch_as(
         strangers.counts.persona_requests.bump();
     }
     server.counters.fetches.bump();
-    let head = RequestHead { fields: policy::to_origin(&head, peer.ip(), peers.scheme), ..head };
+    let mut fields = policy::to_origin(&head, peer.ip(), peers.scheme);
+    if let Some(trace) = server.own_trace() {
+        trace.put(&mut fields);
+    }
+    // As for visitors, or what the one is given and the other isn't would tell them apart.
+    esi::announce(site, &mut fields);
+    let head = RequestHead { fields, ..head };
     let asked = head.clone();
     let call = Call {
         head,
@@ -124,7 +132,7 @@ async fn fetch_as(
         early: None,
         phases: None,
     };
-    let sent = site.ask_as(&server.clock, call, asker).await;
+    let sent = site.ask_as(server, call, asker).await;
     let answer = sent.map_err(|error| Refusal::Origin(error.to_string()))?;
     purge::heed(server, site, &asked, &answer.head);
     if let Some(strangers) = &site.strangers {
@@ -209,7 +217,5 @@ pub(crate) fn goes_on(fields: &Fields) -> bool {
 
 /// The media type without its parameters, in lower case.
 pub(crate) fn essence(fields: &Fields) -> Option<Vec<u8>> {
-    let value = fields.first(Name::ContentType)?;
-    let end = value.iter().position(|&byte| byte == b';').unwrap_or(value.len());
-    Some(value[..end].trim_ascii().to_ascii_lowercase())
+    fields.first(Name::ContentType).map(|value| media_type::essence(value).to_ascii_lowercase())
 }

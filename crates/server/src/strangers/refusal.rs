@@ -76,6 +76,12 @@ impl Refusal {
         matches!(self, Self::Preference { .. } | Self::ScriptCookie(_))
     }
 
+    /// Whether it is said of two copies that differ, as they do if a page was edited in between,
+    /// and as they do if it is somebody's own.
+    pub(crate) fn may_be_of_an_edit(&self) -> bool {
+        matches!(self, Self::Differs(_) | Self::Location)
+    }
+
     /// Whether it says little: the next attempt may go well.
     pub(crate) fn is_passing(&self) -> bool {
         matches!(

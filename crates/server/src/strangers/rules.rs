@@ -52,7 +52,8 @@ impl StrangerRules {
     }
 }
 
-fn fits(pattern: &str, target: &str) -> bool {
+/// Whether a path, or a beginning with a `*` behind it, is of this target.
+pub(crate) fn fits(pattern: &str, target: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => target.starts_with(start),
         None => {

@@ -48,7 +48,7 @@ struct Visit {
 pub(crate) fn refused_unseen(strangers: &Strangers, target: &str) -> Option<Refusal> {
     let cookies = strangers.names.app_names();
     let is_app = |parameter: &[u8]| cookies.iter().any(|cookie| is_named_after(parameter, cookie));
-    if strangers.rules.forbids(target) {
+    if strangers.forbids(target) {
         return Some(Refusal::Forbidden);
     }
     if let Some(verb) = forbidden_verb(target) {

@@ -20,6 +20,7 @@ use policy::{NoStore, Verdict};
 use store::Lead;
 use wire::{Name, ResponseHead, body};
 
+use crate::esi;
 use crate::fetch::{Fetch, Landing};
 use crate::gather::{Gathered, gather};
 use crate::journey::Journey;
@@ -227,12 +228,13 @@ fn for_one(
 
 /// The answer for the one who asked.
 fn deliver(journey: &mut Journey, fetch: &Fetch, sample: &Sample, withheld: bool) -> Reply {
-    let fields = match withheld {
-        true => without_sessions(&sample.fields),
-        false => sample.fields.clone(),
-    };
     let length = Some(sample.body.len() as u64);
-    let head = ResponseHead { status: sample.status, fields };
+    let mut head = ResponseHead { status: sample.status, fields: sample.fields.clone() };
+    if withheld {
+        let mut fields = without_sessions(&head.fields);
+        esi::keep_wish(&journey.site, &head, &mut fields);
+        head.fields = fields;
+    }
     let answer = Answer { head, body: body::full(sample.body.clone()), length, file: None };
     let stored = Some(Err(NoStore::Unverified));
     let told = Told::fetched(Verdict::Miss(fetch.why), sample.status, stored);

@@ -43,3 +43,23 @@ impl Allowance {
         self.left = self.left.saturating_add(more).min(self.most);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allowance_comes_back_with_time_and_with_what_is_given() {
+        let mut allowance = Allowance::new(3, 0);
+        let mut taken = |given: u32, ticks_ms: u64| {
+            allowance.give(given);
+            (0..9).filter(|_| allowance.take(|| ticks_ms)).count()
+        };
+        assert_eq!(taken(0, 0), 3);
+        assert_eq!(taken(0, 0), 0);
+        assert_eq!(taken(2, 0), 2);
+        assert_eq!(taken(0, REFILL_MS / 3 + 1), 1);
+        // What was given, no more than the most, and what time gave once that was used up.
+        assert_eq!(taken(99, 100 * REFILL_MS), 6);
+    }
+}

@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use base::Now;
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
-use wire::{Body, ResponseHead};
+use wire::{Body, Fields, ResponseHead};
 
 use crate::Server;
 use crate::access::Begun;
@@ -26,6 +25,7 @@ use crate::observer::{self, Watched};
 use crate::pace::{Pace, Slowest};
 use crate::reply::{Payload, Reply};
 use crate::request_id::{self, RequestId};
+use crate::streams::head::HEAD_BYTES;
 use crate::streams::{Break, Gone, Incoming, Outgoing, Responder, head, upload};
 
 /// So much of one answer is handed on at a time.
@@ -36,7 +36,7 @@ pub(crate) struct Answering<R> {
     pub(crate) server: Arc<Server>,
     pub(crate) responder: R,
     /// Where else the same is served, if that is told.
-    pub(crate) alternative: Option<HeaderValue>,
+    pub(crate) alternative: Option<Bytes>,
     /// The log's line, where there is a log.
     pub(crate) line: Option<Begun>,
     /// What is known of its journey, where somebody wants to know.
@@ -73,32 +73,33 @@ impl From<Gone> for Broken {
 }
 
 impl<R: Responder> Answering<R> {
-    /// Counts and logs a reply; gives its head as it is sent, and its payload.
-    pub(crate) fn prepare(&mut self, reply: Reply, now: Now) -> (Response<()>, Payload) {
+    /// Counts and logs a reply; appends its head as it is sent, and gives its payload.
+    pub(crate) fn prepare(&mut self, reply: Reply, now: Now, block: &mut Vec<u8>) -> Payload {
         let reply = if self.is_head { reply.without_body() } else { reply };
         self.server.note_answer(self.line.take(), &reply, now);
-        let mut response = head::of(&reply, now);
+        head::push::<R>(block, &reply, now);
         if let Some(id) = &self.id {
-            head::add(request_id::FIELD, id.as_bytes(), response.headers_mut());
+            R::field(block, request_id::FIELD.as_bytes(), id.as_bytes());
         }
         if let Some(watched) = &mut self.watched {
             watched.note_reply(&reply, now);
         }
         if self.server.server_timing {
             let text = observer::server_timing(reply.verdict, self.watched.as_deref(), now);
-            head::add(observer::SERVER_TIMING, text.as_bytes(), response.headers_mut());
+            R::field(block, observer::SERVER_TIMING.as_bytes(), text.as_bytes());
         }
         if let Some(alternative) = self.alternative.take() {
-            response.headers_mut().append(header::ALT_SVC, alternative);
+            R::field(block, b"alt-svc", &alternative);
         }
-        (response, reply.payload)
+        reply.payload
     }
 
     /// Sends the head of a reply, and what can be sent with it; gives what can't.
     pub(crate) async fn begin(mut self, reply: Reply, now: Now) -> Option<Rest<R::Outgoing>> {
-        let (response, payload) = self.prepare(reply, now);
+        let mut block = Vec::with_capacity(HEAD_BYTES);
+        let payload = self.prepare(reply, now, &mut block);
         let length = payload.length();
-        let begun = self.responder.begin(response, payload).await;
+        let begun = self.responder.begin(block, payload).await;
         Rest::of(begun, length, self.server, self.takes_trailers, self.watched)
     }
 
@@ -117,14 +118,14 @@ impl<R: Responder> Answering<R> {
                 tokio::select! {
                     biased;
                     Some(hints) = next_hints(&mut hints) => {
-                        self.responder.relay(head::interim(&hints)).await;
+                        self.responder.relay(head::interim::<R>(&hints)).await;
                     }
                     is_wanted = told(&mut wanted) => {
                         wanted = None;
                         if is_wanted {
-                            let mut response = Response::new(());
-                            *response.status_mut() = StatusCode::CONTINUE;
-                            self.responder.relay(response).await;
+                            let status = 100;
+                            let go_on = ResponseHead { status, fields: Fields::new() };
+                            self.responder.relay(head::interim::<R>(&go_on)).await;
                         }
                     }
                     reply = &mut reply => break reply,
@@ -133,7 +134,7 @@ impl<R: Responder> Answering<R> {
         };
         // Hints may have come together with the answer.
         while let Some(hints) = hints.as_mut().and_then(|hints| hints.try_recv().ok()) {
-            self.responder.relay(head::interim(&hints)).await;
+            self.responder.relay(head::interim::<R>(&hints)).await;
         }
         let now = self.server.clock.now();
         if let Some(rest) = self.begin(reply, now).await {
@@ -174,7 +175,7 @@ impl<O: Outgoing> Rest<O> {
         let sent = match payload {
             Payload::None => Ok(()),
             // Nobody asks for one: what would is refused with the head.
-            Payload::Tunnel(_) => Err(Broken::Because(Break::Ours)),
+            Payload::Tunnel(_) | Payload::Sliced(_) => Err(Broken::Because(Break::Ours)),
             Payload::Whole(bytes) => self.send_piece(bytes, true).await,
             Payload::Parts(parts) => self.send_parts(parts).await,
             Payload::Stream { body, length } => self.send_body(body, length).await,
@@ -209,7 +210,7 @@ impl<O: Outgoing> Rest<O> {
                     if !self.takes_trailers || left.is_some_and(|left| left > 0) {
                         continue;
                     }
-                    let sent = self.stream.send_trailers(head::trailers(trailers));
+                    let sent = self.stream.send_trailers(head::trailers::<O>(&trailers));
                     return paced(&self.server, &mut self.pace, sent).await;
                 }
             };

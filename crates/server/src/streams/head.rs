@@ -1,67 +1,62 @@
 //! A reply's status and fields as HTTP/2 and HTTP/3 send them.
 //!
-//! What lies in the store is rendered for HTTP/1.1; its fields are cut out of one copy of that,
-//! without a copy of each. Law: RFC 9113 §8.2.2, §8.3.2; RFC 9114 §4.2, §4.3.2;
-//! RFC 7838 §3.
+//! What lies in the store is rendered for HTTP/1.1; its fields are written from there, one after
+//! the other, in the coding of the protocol. Law: RFC 9113 §8.2.2, §8.3.2; RFC 9114 §4.2,
+//! §4.3.2; RFC 7838 §3.
 //! Invariant: no field is about a connection of HTTP/1.1.
 
 use base::Now;
 use bytes::Bytes;
-use http::header::{AGE, CACHE_STATUS, DATE};
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::HeaderMap;
 use policy::{cache_status, digits};
-use wire::{Name, ResponseHead};
+use wire::{Fields, Name, ResponseHead};
 
 use crate::reply::{Head, Reply};
+use crate::streams::Coding;
 
-/// The head of a reply.
-pub(crate) fn of(reply: &Reply, now: Now) -> Response<()> {
-    let mut response = Response::new(());
-    // A status from 100 to 999 is all that an origin may send.
-    *response.status_mut() =
-        StatusCode::from_u16(reply.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let fields = response.headers_mut();
+/// Room for a usual head.
+pub(crate) const HEAD_BYTES: usize = 512;
+/// Room for a value that is written here.
+const VALUE_BYTES: usize = 256;
+
+/// Appends the head of a reply.
+pub(crate) fn push<C: Coding>(out: &mut Vec<u8>, reply: &Reply, now: Now) {
+    C::begin(out);
+    C::status(out, reply.status());
     match &reply.head {
         Head::Stored { page, coded, age_seconds, ttl_seconds, origin_status, is_new } => {
-            if let Some(stored) = page.as_stored() {
-                cut_out(coded.as_ref().map_or(stored.head(), |it| &it.head), fields);
-                fields.insert(AGE, HeaderValue::from(*age_seconds));
-                let mut text = Vec::with_capacity(128);
-                cache_status::write(&mut text, reply.verdict, *ttl_seconds, *origin_status);
-                if *is_new {
-                    cache_status::write_stored(&mut text);
-                }
-                text.extend_from_slice(stored.key_parameter());
-                push(fields, CACHE_STATUS, Bytes::from(text));
+            let Some(stored) = page.as_stored() else { return };
+            push_rendered::<C>(out, coded.as_ref().map_or(stored.head(), |it| &it.head));
+            let mut value = Vec::with_capacity(VALUE_BYTES);
+            digits::push(&mut value, *age_seconds);
+            C::field(out, b"age", &value);
+            value.clear();
+            cache_status::write(&mut value, reply.verdict, *ttl_seconds, *origin_status);
+            if *is_new {
+                cache_status::write_stored(&mut value);
             }
+            value.extend_from_slice(stored.key_parameter());
+            C::field(out, b"cache-status", &value);
         }
         Head::Ready(head) => {
-            copy(head, fields);
+            push_fields::<C>(out, &head.fields);
             if !head.fields.has(Name::Date) {
-                let mut text = Vec::with_capacity(32);
-                policy::date::write(&mut text, now.unix_seconds());
-                push(fields, DATE, Bytes::from(text));
+                let mut value = Vec::with_capacity(VALUE_BYTES);
+                policy::date::write(&mut value, now.unix_seconds());
+                C::field(out, b"date", &value);
             }
         }
-    }
-    response
-}
-
-/// Adds a field of ours.
-pub(crate) fn add(name: &'static str, value: &[u8], fields: &mut HeaderMap) {
-    if let Ok(value) = HeaderValue::from_bytes(value) {
-        fields.append(HeaderName::from_static(name), value);
     }
 }
 
 /// Where HTTP/3 is spoken to who comes by another protocol: on this port, if it isn't 0.
-pub(crate) fn alternative(http3_port: u16) -> Option<HeaderValue> {
+pub(crate) fn alternative(http3_port: u16) -> Option<Bytes> {
     if http3_port == 0 {
         return None;
     }
     let mut text = Vec::with_capacity(32);
     push_alternative(&mut text, http3_port);
-    HeaderValue::from_maybe_shared(Bytes::from(text)).ok()
+    Some(text.into())
 }
 
 /// The same as it is written; a browser may rely on it for a day.
@@ -72,59 +67,44 @@ pub(crate) fn push_alternative(out: &mut Vec<u8>, http3_port: u16) {
 }
 
 /// An interim answer.
-pub(crate) fn interim(hints: &ResponseHead) -> Response<()> {
-    let mut response = Response::new(());
-    *response.status_mut() = StatusCode::from_u16(hints.status).unwrap_or(StatusCode::EARLY_HINTS);
-    copy(hints, response.headers_mut());
-    response
+pub(crate) fn interim<C: Coding>(hints: &ResponseHead) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEAD_BYTES);
+    C::begin(&mut out);
+    C::status(&mut out, hints.status);
+    push_fields::<C>(&mut out, &hints.fields);
+    out
 }
 
 /// Trailers without those that would change the answer's framing or meaning after the fact
 /// (RFC 9110 §6.5.1).
-pub(crate) fn trailers(mut trailers: HeaderMap) -> HeaderMap {
-    let known = |name: &HeaderName| Name::of(name.as_str().as_bytes()).is_some();
-    let goes: Vec<_> = trailers.keys().filter(|name| known(name)).cloned().collect();
-    for name in goes {
-        trailers.remove(name);
+pub(crate) fn trailers<C: Coding>(trailers: &HeaderMap) -> Vec<u8> {
+    let mut out = Vec::new();
+    C::begin(&mut out);
+    for (name, value) in trailers {
+        if Name::of(name.as_str().as_bytes()).is_none() {
+            C::field(&mut out, name.as_str().as_bytes(), value.as_bytes());
+        }
     }
-    trailers
+    out
 }
 
-/// Takes the fields of a rendered head: lines behind the status line, each ended by CRLF.
-fn cut_out(rendered: &[u8], into: &mut HeaderMap) {
-    let text = Bytes::copy_from_slice(rendered);
-    // A few more than pages usually have, so that nothing is moved.
-    into.reserve(16);
-    let mut start = memchr::memchr(b'\n', &text).map_or(text.len(), |at| at + 1);
-    while let Some(length) = memchr::memchr(b'\n', &text[start..]) {
-        let line = start..(start + length).saturating_sub(1);
-        start += length + 1;
-        let Some(colon) = memchr::memchr(b':', &text[line.clone()]) else { continue };
-        let name = &text[line.start..line.start + colon];
+/// Appends the fields of a rendered head: lines behind the status line, each ended by CRLF.
+fn push_rendered<C: Coding>(out: &mut Vec<u8>, rendered: &[u8]) {
+    let mut rest = memchr::memchr(b'\n', rendered).map_or(&[][..], |at| &rendered[at + 1..]);
+    while let Some(colon) = memchr::memchr(b':', rest) {
+        let (name, behind) = rest.split_at(colon);
+        let Some(end) = memchr::memchr(b'\r', behind) else { return };
         // The head was rendered with one space behind each colon.
-        let value = text.slice((line.start + colon + 2).min(line.end)..line.end);
-        if let Ok(name) = HeaderName::from_bytes(name) {
-            push(into, name, value);
-        }
+        C::field(out, name, behind.get(2..end).unwrap_or_default());
+        rest = behind.get(end + 2..).unwrap_or_default();
     }
 }
 
-fn copy(head: &ResponseHead, into: &mut HeaderMap) {
-    into.reserve(head.fields.len() + 2);
-    for (known, name, value) in head.fields.iter_known() {
-        if known.is_some_and(is_of_http1) {
-            continue;
+fn push_fields<C: Coding>(out: &mut Vec<u8>, fields: &Fields) {
+    for (known, name, value) in fields.iter_known() {
+        if !known.is_some_and(is_of_http1) {
+            C::field(out, name, value);
         }
-        if let Ok(name) = HeaderName::from_bytes(name) {
-            push(into, name, Bytes::copy_from_slice(value));
-        }
-    }
-}
-
-/// Adds a field that was valid when it was read, so it is now.
-fn push(into: &mut HeaderMap, name: HeaderName, value: Bytes) {
-    if let Ok(value) = HeaderValue::from_maybe_shared(value) {
-        into.append(name, value);
     }
 }
 

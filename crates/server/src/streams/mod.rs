@@ -5,7 +5,7 @@
 //!                            └─ must wait: a future, until its answer is sent
 //! ```
 //!
-//! In: a head as a library has decoded it, and the two ends of its stream. Out: an answer.
+//! In: a head, or why it is none, and the two ends of its stream. Out: an answer.
 //! What a request is and what it may cost is decided here and in `wire::decoded`; frames,
 //! compression and flow control are the protocols' own ([`crate::http2`], [`crate::http3`]).
 //! Start at [`Reception::receive`]; [`answer`] answers, [`upload`] is a request's body.
@@ -22,22 +22,24 @@ use std::task::{Context, Poll};
 
 use base::Now;
 use bytes::Bytes;
-use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Response};
+use http::Method;
 use http_body_util::BodyExt;
 use tokio::sync::{mpsc, oneshot};
-use wire::h1::{Framing, HeadError, HeadLimits, Length};
+use wire::decoded::HeadReader;
+use wire::h1::{Framing, HeadError, Length};
 use wire::{Name, RequestHead};
 
 use crate::Server;
 use crate::access::Begun;
 use crate::connection::EARLY_MAX;
+use crate::hints;
 use crate::journey::{Journey, Peers};
 use crate::observer::Outcome;
 use crate::pipeline::{self, Errand, Turn};
 use crate::reply::{Payload, Reply};
 use crate::streams::answer::Answering;
 use crate::streams::upload::Upload;
+use crate::trace::Trace;
 
 /// What a client may send of one request's body before the origin has taken any.
 pub(crate) const STREAM_WINDOW_BYTES: u32 = 64 << 10;
@@ -67,24 +69,37 @@ pub(crate) trait Incoming: Send + Unpin + 'static {
     fn give_back(&mut self, bytes: usize);
 }
 
+/// How a protocol writes the fields of a head. Each is written by itself: none refers to what
+/// was sent before.
+pub(crate) trait Coding {
+    /// Begins a block.
+    fn begin(out: &mut Vec<u8>);
+
+    /// Appends the status.
+    fn status(out: &mut Vec<u8>, status: u16);
+
+    /// Appends a field; its name may be in any letter case.
+    fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]);
+}
+
 /// The end of a stream that takes an answer's head.
-pub(crate) trait Responder: Send + 'static {
+pub(crate) trait Responder: Coding + Send + 'static {
     /// What takes the body.
     type Outgoing: Outgoing;
 
     /// Sends an interim answer; who has gone meanwhile misses nothing by missing it.
-    fn relay(&mut self, interim: Response<()>) -> impl Future<Output = ()> + Send;
+    fn relay(&mut self, interim: Vec<u8>) -> impl Future<Output = ()> + Send;
 
     /// Sends the head; gives what is left to be sent, and who takes it.
     fn begin(
         self,
-        head: Response<()>,
+        head: Vec<u8>,
         payload: Payload,
     ) -> impl Future<Output = Option<(Self::Outgoing, Payload)>> + Send;
 }
 
 /// The end of a stream that takes an answer's body.
-pub(crate) trait Outgoing: Send + 'static {
+pub(crate) trait Outgoing: Coding + Send + 'static {
     /// Waits for room, and takes off the piece what there is room for. With the end of the
     /// last piece the stream ends.
     fn send(
@@ -94,10 +109,8 @@ pub(crate) trait Outgoing: Send + 'static {
     ) -> impl Future<Output = Result<(), Gone>> + Send;
 
     /// Ends the stream with these.
-    fn send_trailers(
-        &mut self,
-        trailers: HeaderMap,
-    ) -> impl Future<Output = Result<(), Gone>> + Send;
+    fn send_trailers(&mut self, trailers: Vec<u8>)
+    -> impl Future<Output = Result<(), Gone>> + Send;
 
     /// Ready once the client wants nothing more of it.
     fn unwanted(&mut self) -> impl Future<Output = ()> + Send;
@@ -111,14 +124,17 @@ pub(crate) struct Reception {
     pub(crate) server: Arc<Server>,
     pub(crate) peers: Peers,
     /// Where else the same is served (RFC 7838); none: nowhere that is told.
-    pub(crate) alternative: Option<HeaderValue>,
+    pub(crate) alternative: Option<Bytes>,
 }
 
 /// What a request is read into, and kept from request to request where one is answered at once.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    head: RequestHead,
+    pub(crate) head: RequestHead,
+    pub(crate) reader: HeadReader,
     key: Vec<u8>,
+    /// The trace that the request in hand belongs to.
+    trace: Option<Trace>,
 }
 
 /// What has come of a request that was received.
@@ -139,72 +155,66 @@ impl Reception {
         Self { server, peers, alternative }
     }
 
-    /// Takes a request in. `has_body`: something comes behind its head.
+    /// Takes in the request whose head is in `scratch`, if it could be `read`. `incoming`: what
+    /// comes behind it.
     pub(crate) fn receive<R: Responder, I: Incoming>(
         &self,
-        parts: &Parts,
-        incoming: I,
-        has_body: bool,
+        read: Result<Framing, HeadError>,
+        incoming: Option<I>,
         responder: R,
         scratch: &mut Scratch,
         now: Now,
     ) -> Received<R, I> {
         let server = &self.server;
-        let limits = HeadLimits {
-            head_bytes_max: server.limits().head_bytes_max,
-            target_bytes_max: server.limits().target_bytes_max,
-        };
-        let mut answering = self.answering(responder, parts.method == Method::HEAD);
         let head = &mut scratch.head;
-        let framing = match wire::decoded::read_head(parts, has_body, head, &limits) {
+        let framing = match read {
             Ok(framing) => framing,
             Err(error) => {
                 // What is there of the head may be another request's.
-                *head = RequestHead::default();
-                let unread = has_body.then_some(incoming);
-                return Received::Arrived(answering, Reply::unreadable(error), unread);
+                (*head, scratch.trace) = (RequestHead::default(), None);
+                let answering = self.answering(responder, false);
+                return Received::Arrived(answering, Reply::unreadable(error), incoming);
             }
         };
+        let mut answering = self.answering(responder, head.method == Method::HEAD);
         answering.takes_trailers = head.fields.has_member(Name::Te, "trailers");
         let peers = self.peers.of_request(&server.proxies, &head.fields);
         let peer = peers.peer.ip();
+        let aside = server.set_aside(head, peers);
         let id = server.name_request(self.peers, &mut head.fields);
         answering.id = id;
+        let trace = server.begin_trace(self.peers, peers, head);
+        scratch.trace = trace;
         answering.line = server.has_log().then(|| Begun::of(head, peer, id, now));
-        let limit = server.limits().body_bytes_max;
-        let turn = match framing.length {
-            Length::Known(bytes) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
-            length => {
+        let limit = match framing.length {
+            Length::Known(_) => server.limits().body_bytes_max,
+            _ => u64::MAX,
+        };
+        let turn = match (aside, framing.length) {
+            (Some(reply), _) => Turn::Arrived(reply),
+            (_, Length::Known(bytes)) if bytes > limit => Turn::Arrived(Reply::too_large(limit)),
+            (None, length) => {
                 let awaits_body = length != Length::None;
                 pipeline::depart(server, head, awaits_body, now, &mut scratch.key, peers)
             }
         };
-        let body = has_body.then_some(incoming);
         match turn {
             Turn::Arrived(reply) => {
                 let reply = if answering.is_head { reply.without_body() } else { reply };
-                Received::Arrived(answering, reply, body)
+                Received::Arrived(answering, reply, incoming)
             }
             Turn::Onward(errand) => {
-                answering.watched = server.watch(&scratch.head, now);
-                Received::Onward(self.set_out(errand, framing, body, peers, answering, scratch))
+                answering.watched = server.watch(&scratch.head, trace, now);
+                let onward = self.set_out(errand, framing, incoming, peers, answering, scratch);
+                Received::Onward(onward)
             }
         }
-    }
-
-    /// A request whose head can't be read.
-    pub(crate) fn refuse<R: Responder>(
-        &self,
-        responder: R,
-        error: HeadError,
-    ) -> (Answering<R>, Reply) {
-        (self.answering(responder, false), Reply::unreadable(error))
     }
 
     /// Tells who wants to know of an answer that nobody waited for: what came of it, and bytes
     /// of its body.
     pub(crate) fn observe(&self, scratch: &Scratch, now: Now, (outcome, bytes): (Outcome, u64)) {
-        self.server.observe(&scratch.head, now, outcome, bytes);
+        self.server.observe(&scratch.head, scratch.trace, now, outcome, bytes);
     }
 
     fn answering<R: Responder>(&self, responder: R, is_head: bool) -> Answering<R> {
@@ -230,8 +240,12 @@ impl Reception {
         answering: Answering<R>,
         scratch: &mut Scratch,
     ) -> Answer {
-        let hints = errand.site.origin.sends_hints().then(|| mpsc::channel(EARLY_MAX));
-        let (early_sender, early) = hints.unzip();
+        let is_told = hints::may_be_told(&errand, &scratch.head);
+        let may_come = is_told || errand.site.origin.sends_hints();
+        let (early_sender, early) = may_come.then(|| mpsc::channel(EARLY_MAX)).unzip();
+        if let Some(sender) = early_sender.as_ref().filter(|_| is_told) {
+            hints::tell(&self.server, &errand, &scratch.head, &scratch.key, sender);
+        }
         let (wanted_sender, wanted) = framing.expects_continue.then(oneshot::channel).unzip();
         let limits = self.server.limits();
         let (body, left_over) = incoming
@@ -247,7 +261,7 @@ impl Reception {
             body.map(BodyExt::boxed_unsync),
             peers,
             early_sender,
-            answering.watched.as_ref().map(|watched| watched.phases()),
+            answering.watched.as_ref().map(|watched| watched.taken_along()),
         );
         let travel = pipeline::travel(journey, errand.hash, errand.task);
         Box::pin(answering.answer(travel, early, wanted, left_over))

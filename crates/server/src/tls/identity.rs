@@ -10,14 +10,19 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
-use x509_parser::extensions::GeneralName;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::{GeneralName, ParsedExtension, X509Extension};
 use x509_parser::parse_x509_certificate;
+
+/// id-ad-ocsp and id-pe-tlsfeature.
+const OCSP: &str = "1.3.6.1.5.5.7.48.1";
+const TLS_FEATURE: &str = "1.3.6.1.5.5.7.1.24";
 
 /// Who we are to visitors of some names.
 #[derive(Debug)]
 pub struct Identity {
     pub(crate) key: Arc<CertifiedKey>,
-    facts: Facts,
+    pub(super) facts: Facts,
 }
 
 /// What a certificate says.
@@ -31,6 +36,10 @@ pub struct Facts {
     pub not_after: i64,
     /// Who signed it.
     pub issuer: String,
+    /// Where its CA tells by HTTP whether it was revoked (OCSP), if anywhere.
+    pub responder: Option<String>,
+    /// Whether browsers shall take it only together with that word (RFC 7633).
+    pub must_staple: bool,
 }
 
 /// Why two texts are no certificate and key.
@@ -131,6 +140,8 @@ impl Facts {
             not_before: validity.not_before.timestamp(),
             not_after: validity.not_after.timestamp(),
             issuer: certificate.issuer().to_string(),
+            responder: responder(&certificate),
+            must_staple: must_staple(&certificate),
         })
     }
 
@@ -142,6 +153,30 @@ impl Facts {
             .iter()
             .any(|own| own == name || own.strip_prefix("*.").is_some_and(|rest| Some(rest) == star))
     }
+}
+
+/// Where its authority information access sends who asks by OCSP (RFC 5280 §4.2.2.1).
+fn responder(certificate: &X509Certificate<'_>) -> Option<String> {
+    let all = certificate.extensions().iter().filter_map(|it| match it.parsed_extension() {
+        ParsedExtension::AuthorityInfoAccess(access) => Some(access),
+        _ => None,
+    });
+    all.flat_map(|access| access.iter()).find_map(|access| match &access.access_location {
+        GeneralName::URI(uri) if access.access_method.to_id_string() == OCSP => {
+            Some((*uri).to_owned()).filter(|uri| uri.starts_with("http://"))
+        }
+        _ => None,
+    })
+}
+
+/// Whether its TLS features name `status_request`, which is 5.
+fn must_staple(certificate: &X509Certificate<'_>) -> bool {
+    let is_feature = |it: &&X509Extension<'_>| it.oid.to_id_string() == TLS_FEATURE;
+    certificate
+        .extensions()
+        .iter()
+        .find(is_feature)
+        .is_some_and(|features| features.value.windows(3).any(|number| number == [2, 1, 5]))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod certificates;
 mod challenges;
 pub(crate) mod doorway;
 mod identity;
+mod staple;
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use tokio_rustls::TlsAcceptor;
 pub use certificates::Served;
 pub use challenges::Shown;
 pub use identity::{Facts, Identity, IdentityError};
+pub use staple::{Inquiry, StapleError, StapleLife};
 
 use crate::Server;
 use crate::connection;

@@ -15,7 +15,7 @@ use super::journal::{self, Said};
 use super::record::{Entry, TRAILER_BYTES, footer_bytes, read_footer, scan, write_footer};
 
 /// Counts up when records or journals come to mean something else.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 /// Between the numbers of two runs, at least: no run counts so far.
 pub(super) const RUNS_APART: u64 = 1 << 40;
 /// Seconds of the clock are so far apart; ten years from now they are still within 63 bits.
@@ -27,6 +27,8 @@ const EPOCH_SECONDS: u64 = 1_700_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     pub(super) index: Index,
+    /// Of what it holds, those that are no pieces of something large.
+    pub(super) records: usize,
     /// Bytes of each segment.
     pub(super) segments: BTreeMap<u32, u64>,
     pub(super) told: Vec<Vec<u8>>,
@@ -101,6 +103,11 @@ pub(super) fn journals(folder: &Path) -> io::Result<BTreeMap<(u64, u64), PathBuf
         }
     }
     Ok(found)
+}
+
+/// Whether a segment with this number holds pieces of what is large.
+pub(super) const fn is_of_bulk(number: u32) -> bool {
+    number % 2 == 1
 }
 
 fn segments(folder: &Path) -> io::Result<BTreeMap<u32, u64>> {
@@ -208,6 +215,9 @@ pub(super) fn load(
         if alive.is_empty() || !has_room {
             fs::remove_file(segment_path(folder, number))?;
             continue;
+        }
+        if !is_of_bulk(number) {
+            loaded.records += alive.len();
         }
         for entry in &alive {
             loaded.floor = loaded.floor.min(entry.floor);

@@ -18,9 +18,13 @@ pub struct Place {
     pub(super) segment: u32,
     pub(super) offset: u32,
     pub(super) length: u32,
-    /// Which variant of its key it is, as far as that can be told by a number.
+    /// Which variant of its key it is, as far as that can be told by a number; of a piece of
+    /// something large, how often it was asked for, up to [`AGAIN`].
     pub fingerprint: u32,
 }
+
+/// Once by who had it written, and once more.
+const AGAIN: u32 = 2;
 
 impl Place {
     pub(super) fn of(segment: u32, entry: &Entry) -> Self {
@@ -80,6 +84,29 @@ impl Index {
     pub(super) fn remove(&mut self, hash: u64, sequence: u64) -> bool {
         let is_it = |place: &Place| place.hash == hash && place.sequence == sequence;
         self.table.find_entry(hash, is_it).map(hashbrown::hash_table::OccupiedEntry::remove).is_ok()
+    }
+
+    /// The same, but only if it lies in this segment.
+    pub(super) fn remove_from(&mut self, hash: u64, sequence: u64, segment: u32) -> bool {
+        let found = self.table.find_entry(hash, Self::is_at(hash, sequence, segment));
+        found.map(hashbrown::hash_table::OccupiedEntry::remove).is_ok()
+    }
+
+    /// A piece of something large was asked for.
+    pub(super) fn note_asked(&mut self, hash: u64, sequence: u64, segment: u32) {
+        if let Some(place) = self.table.find_mut(hash, Self::is_at(hash, sequence, segment)) {
+            place.fingerprint = (place.fingerprint + 1).min(AGAIN);
+        }
+    }
+
+    /// Whether a piece was asked for again; from now on it has to be once more.
+    pub(super) fn take_asked(&mut self, hash: u64, sequence: u64, segment: u32) -> bool {
+        let found = self.table.find_mut(hash, Self::is_at(hash, sequence, segment));
+        found.is_some_and(|place| std::mem::take(&mut place.fingerprint) >= AGAIN)
+    }
+
+    fn is_at(hash: u64, sequence: u64, segment: u32) -> impl Fn(&Place) -> bool {
+        move |place| (place.hash, place.sequence, place.segment) == (hash, sequence, segment)
     }
 
     pub(super) fn retain(&mut self, wanted: impl FnMut(&mut Place) -> bool) {

@@ -14,6 +14,7 @@
 //! folder's bytes; [`JOURNAL_BYTES_MAX`].
 //! Why it is so: docs/decisions/disk-tier.md. Start at [`Disk::begin`].
 
+mod blocks;
 mod folder;
 mod index;
 mod journal;
@@ -24,17 +25,19 @@ mod writer;
 mod tests;
 
 use std::collections::{BTreeMap, HashSet};
+use std::convert::Infallible;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc::{self, Sender, SyncSender};
 
 use base::Counter;
 use parking_lot::{Mutex, RwLock};
 
+pub use self::blocks::{BLOCK_BYTES, Blocks, write_blocks};
 pub use self::index::Place;
 use self::index::{Index, PENDING, entries_max};
 use self::journal::{Journal, Said};
@@ -55,6 +58,8 @@ const DEAD_KEYS_MAX: usize = 1 << 16;
 const SEGMENTS: u64 = 64;
 const SEGMENT_BYTES_MIN: u64 = 256 << 10;
 const SEGMENT_BYTES_MAX: u64 = 32 << 20;
+/// Look-ups under one lock.
+const LOOKS_AT_ONCE: usize = 64;
 /// A record is at most this part of the folder.
 const LARGEST_PART: u64 = 8;
 
@@ -106,8 +111,13 @@ pub struct Put {
     pub floor: u64,
     /// See [`Entry::fingerprint`].
     pub fingerprint: u32,
-    /// What it keeps in memory until it is written, about.
+    /// What it keeps in memory until it is written, about; 0 where that is bounded elsewhere.
     pub bytes: usize,
+    /// Whether it is a piece of something large. These have segments of their own, so that they
+    /// and all others give way to each other only where one kind has more than half the folder.
+    pub is_bulk: bool,
+    /// Dropped when it can be read, or never will be.
+    pub done: Option<Sender<Infallible>>,
     /// Appends what is stored; on the writer's thread.
     pub write: Write,
 }
@@ -118,7 +128,7 @@ pub struct Past {
     pub told: Vec<Vec<u8>>,
     /// The lowest [`Entry::floor`] of the records that are left.
     pub floor: u64,
-    /// The records that are left.
+    /// The records that are left, without pieces of something large.
     pub records: usize,
     /// The bytes of their segments.
     pub bytes: u64,
@@ -141,6 +151,9 @@ pub struct DiskCounts {
     pub dropped: u64,
     /// Records that went with the oldest segments.
     pub evicted: u64,
+    /// Pieces of something large that stayed when their segment went, as they had been asked
+    /// for again.
+    pub carried: u64,
     /// 1 once the tier has ended because of an error.
     pub failed: u64,
 }
@@ -152,6 +165,7 @@ struct Counters {
     damaged: Counter,
     dropped: Counter,
     evicted: Counter,
+    carried: Counter,
     failed: Counter,
 }
 
@@ -276,7 +290,7 @@ impl Disk {
             let (folder, secret, run) = (&inner.folder, inner.secret, inner.run);
             let mut loaded = folder::load(folder, secret, run, &inner.boot, inner.entries_max)?;
             let told = std::mem::take(&mut loaded.told);
-            let (floor, emptied, records) = (loaded.floor, loaded.emptied, loaded.index.len());
+            let (floor, emptied, records) = (loaded.floor, loaded.emptied, loaded.records);
             let bytes = loaded.segments.values().sum();
             Ok(Some(Past { told, floor, records, bytes, emptied, loaded, lock }))
         });
@@ -321,6 +335,28 @@ impl Disk {
         self.inner.shelf.lock().index.holds(hash)
     }
 
+    /// Whether something lies there, written, under each of the keys with these hashes.
+    #[must_use]
+    pub fn holds_all(&self, hashes: impl Iterator<Item = u64>) -> bool {
+        let mut hashes = hashes.peekable();
+        while hashes.peek().is_some() {
+            // Not all under one lock, as there may be very many.
+            let shelf = self.inner.shelf.lock();
+            for hash in hashes.by_ref().take(LOOKS_AT_ONCE) {
+                if !shelf.index.places(hash).any(Place::is_written) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// What the folder may take.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.inner.size_bytes
+    }
+
     /// Everything that lies there under keys with this hash, the newest last.
     #[must_use]
     pub fn places(&self, hash: u64) -> Vec<Place> {
@@ -346,11 +382,17 @@ impl Disk {
             inner.counters.read.bump();
             return Some(bytes);
         }
-        // One that went with its segment meanwhile is not damaged.
-        if inner.shelf.lock().index.remove(place.hash, place.sequence) {
-            inner.counters.damaged.bump();
-        }
+        self.note_damaged(place);
         None
+    }
+
+    /// A record is not as it was written; one that went with its segment meanwhile, or lies
+    /// elsewhere by now, is not damaged.
+    fn note_damaged(&self, place: &Place) {
+        let Place { hash, sequence, segment, .. } = *place;
+        if self.inner.shelf.lock().index.remove_from(hash, sequence, segment) {
+            self.inner.counters.damaged.bump();
+        }
     }
 
     /// A number for a record.
@@ -476,6 +518,7 @@ impl Disk {
             damaged: counters.damaged.read(),
             dropped: counters.dropped.read(),
             evicted: counters.evicted.read(),
+            carried: counters.carried.read(),
             failed: counters.failed.read(),
         }
     }

@@ -53,7 +53,7 @@ pub struct Record<'a> {
 }
 
 /// What the checksums of a record and of other things are kept apart by.
-fn sum(secret: u64, salt: u64, bytes: &[u8]) -> u64 {
+pub(super) fn sum(secret: u64, salt: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, secret ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 

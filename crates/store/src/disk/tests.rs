@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
 
-use super::{Disk, DiskOptions, Past, Put, read_record};
+use super::{Disk, DiskOptions, Past, Put, read_record, write_blocks};
 
 fn options(folder: &Path) -> DiskOptions<'static> {
     DiskOptions {
@@ -48,6 +48,8 @@ fn put(disk: &Disk, hash: u64, payload: &[u8]) -> u64 {
         floor: disk.run(),
         fingerprint: 0,
         bytes: payload.len(),
+        is_bulk: false,
+        done: None,
         write: Box::new(move |out| out.extend_from_slice(&bytes)),
     });
     assert!(is_taken, "the queue has room");
@@ -66,6 +68,8 @@ fn flush(disk: &Disk) {
         floor: 0,
         fingerprint: 0,
         bytes: 0,
+        is_bulk: false,
+        done: None,
         write: Box::new(move |_| drop(tell)),
     });
     let _ = told.recv();
@@ -280,6 +284,86 @@ fn the_oldest_goes_when_the_folder_or_the_index_is_full() {
     }
 }
 
+const PIECE_BYTES: usize = 10_000;
+
+fn put_piece(disk: &Disk, hash: u64) {
+    let (sequence, secret) = (disk.next_sequence(), disk.secret());
+    let is_taken = disk.put(Put {
+        sequence,
+        hash,
+        key: hash.to_string().into_bytes().into(),
+        floor: u64::MAX,
+        fingerprint: 0,
+        bytes: 0,
+        is_bulk: true,
+        done: None,
+        write: Box::new(move |out| {
+            write_blocks(out, secret, sequence, &[hash as u8; PIECE_BYTES]);
+        }),
+    });
+    assert!(is_taken, "the queue has room");
+    flush(disk);
+}
+
+/// Whether a piece is there, as it was put.
+fn has_piece(disk: &Disk, hash: u64) -> bool {
+    let Some(blocks) = disk.open_blocks(hash, hash.to_string().as_bytes()) else { return false };
+    let bytes = disk.read_block(&blocks, 0).expect("it is sound");
+    assert_eq!(bytes, [hash as u8; PIECE_BYTES]);
+    true
+}
+
+fn small(folder: &Path) -> DiskOptions<'static> {
+    DiskOptions { size_bytes: 2 << 20, ..options(folder) }
+}
+
+#[test]
+fn pieces_that_are_asked_for_again_outlive_older_and_younger_ones() {
+    let folder = TempDir::new().expect("a folder");
+    let (disk, past) = open_with(small(folder.path()));
+    disk.settle(past);
+    // One is asked for again and again, one once, one was often, and long ago.
+    for hash in 1..=3 {
+        put_piece(&disk, hash);
+    }
+    assert!(has_piece(&disk, 2) && (0..9).all(|_| has_piece(&disk, 3)));
+    let held = disk.open_blocks(1, b"1").expect("it is there");
+    for hash in 10..=900 {
+        put_piece(&disk, hash);
+        assert!(has_piece(&disk, hash) && has_piece(&disk, 1), "{hash}");
+    }
+    assert!(!disk.holds(2) && !disk.holds(3) && !disk.holds(10) && disk.holds(900));
+    let carried = disk.counts().carried;
+    assert!((4..20).contains(&carried), "{carried}: one goes as often as the folder is filled");
+    // Whoever holds where it was loses nothing but that.
+    assert!(disk.read_block(&held, 0).is_none() && has_piece(&disk, 1));
+    assert_eq!((disk.counts().damaged, disk.counts().failed), (0, 0));
+    disk.remove(1, |_| true);
+    kill(disk);
+    let (disk, past) = open_with(small(folder.path()));
+    disk.settle(past);
+    assert!(!disk.holds(1), "no copy of what was removed comes back");
+    assert!(has_piece(&disk, 900));
+}
+
+#[test]
+fn where_all_are_asked_for_again_half_of_the_room_is_for_new_ones() {
+    let folder = TempDir::new().expect("a folder");
+    let (disk, past) = open_with(small(folder.path()));
+    disk.settle(past);
+    for hash in 1..=600 {
+        put_piece(&disk, hash);
+        (0..3).for_each(|_| assert!(has_piece(&disk, hash)));
+        let all = std::fs::read_dir(folder.path().join("disk")).expect("it is there");
+        let lengths = all.map(|entry| entry.expect("it is listed").metadata().expect("it").len());
+        let bytes: u64 = lengths.sum();
+        assert!(bytes <= (2 << 20) + (64 << 10), "{bytes}");
+    }
+    let counts = disk.counts();
+    assert!(counts.carried > 100 && counts.failed == 0, "{counts:?}");
+    assert!(counts.carried <= counts.evicted, "{counts:?}");
+}
+
 #[test]
 fn a_folder_that_can_not_be_written_ends_the_tier_and_says_so_once() {
     let folder = TempDir::new().expect("a folder");
@@ -293,7 +377,7 @@ fn a_folder_that_can_not_be_written_ends_the_tier_and_says_so_once() {
     flush(&disk);
     // Where the next segment would be lies something else.
     disk.inner.shelf.lock().segments.insert(8, 0);
-    std::fs::create_dir(folder.path().join("disk/segment-00000009")).expect("it is ours");
+    std::fs::create_dir(folder.path().join("disk/segment-0000000a")).expect("it is ours");
     put(&disk, 2, &vec![0; 300 << 10]);
     put(&disk, 3, &vec![0; 900 << 10]);
     disk.close();
@@ -301,7 +385,7 @@ fn a_folder_that_can_not_be_written_ends_the_tier_and_says_so_once() {
     assert_eq!((disk.counts().failed, said.lock().len()), (1, 1), "{:?}", said.lock());
     assert!(!disk.holds(1));
     drop(disk);
-    std::fs::remove_dir(folder.path().join("disk/segment-00000009")).expect("it is ours");
+    std::fs::remove_dir(folder.path().join("disk/segment-0000000a")).expect("it is ours");
     let (disk, told, _) = open(folder.path());
     assert!(told.is_empty() && !disk.holds(1));
 }

@@ -77,6 +77,14 @@ pub fn scene(text: &str, name: Option<&str>) -> Result<Scene, ParseError> {
         read_statement(&mut scene, Tokens::new(statement.tokens))?;
     }
     gates::check(&scene)?;
+    if scene.has_restarts() {
+        if scene.has_changes() {
+            let restart = scene.steps.iter().find(|step| step.deed == Deed::Restart);
+            let at = restart.map_or_else(Position::default, |step| step.at);
+            return Err(ParseError::new(at, "nothing restarts where changes are told"));
+        }
+        scene.only_virtual.get_or_insert_with(|| "a running server isn't ours to stop".into());
+    }
     if scene.has_changes() {
         scene.only_virtual.get_or_insert_with(|| "a running server hears its own database".into());
     }
@@ -141,7 +149,7 @@ fn read_statement(scene: &mut Scene, mut tokens: Tokens) -> Result<(), ParseErro
                 }
             }
         }
-        "wait" | "open" | "settle" => return read_simple(scene, at, subject, tokens),
+        "wait" | "open" | "settle" | "restart" => return read_simple(scene, at, subject, tokens),
         _ => client::read(at, subject, tokens)?,
     };
     scene.steps.push(Step { at, deed });
@@ -179,7 +187,7 @@ fn read_settings(scene: &mut Scene, mut tokens: Tokens) -> Result<(), ParseError
     Ok(())
 }
 
-/// `wait 11s`, `open GATE`, `settle`; several on a line, with `;` between them.
+/// `wait 11s`, `open GATE`, `settle`, `restart`; several on a line, with `;` between them.
 fn read_simple(
     scene: &mut Scene,
     mut at: Position,
@@ -203,8 +211,9 @@ fn read_simple(
             }
             "open" => Deed::Open(operand(&mut tokens, "a gate's name")?),
             "settle" => Deed::Settle,
+            "restart" => Deed::Restart,
             _ => {
-                let known = ["wait", "open", "settle"];
+                let known = ["wait", "open", "settle", "restart"];
                 return Err(ParseError::unknown(at, "what may follow \";\"", &bare, known));
             }
         };

@@ -164,6 +164,14 @@ fn changes_are_steps_and_stages_and_make_a_scene_virtual() {
 }
 
 #[test]
+fn a_restart_makes_a_scene_virtual_and_is_none_where_changes_are_told() {
+    let scene = read("restart").expect("in the language");
+    assert!(scene.has_restarts() && scene.only_virtual.is_some());
+    let error = read("change posts\nrestart").expect_err("nothing is heard after it");
+    assert_eq!(error.to_string(), "4:1: nothing restarts where changes are told");
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_place_and_the_nearest_word() {
     for (lines, wanted) in [
         ("wiat 11s", "3:6: \"11s\" is not what a client does (or did \"wiat\" mean \"wait\"?)"),

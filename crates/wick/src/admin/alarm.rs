@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use observe::alerts::{Alert, CertificateSample, Sample, SiteSample, Turn};
-use origin::{Call, HttpOptions, HttpOrigin, HttpServer, Origin, TlsSettings};
+use policy::{FailReason, Verdict};
 use serde::Serialize;
 use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use wire::{Fields, Name, RequestHead, body};
 
 use super::now::Now;
 use super::watch::AdminCounters;
+use crate::post::Address;
 use crate::settings::Secret;
 
 /// Turns that may wait to be told.
@@ -37,68 +37,21 @@ pub(crate) struct AlarmPlan {
 }
 
 /// An address that takes alerts as JSON.
-#[derive(Clone)]
-pub(crate) struct Webhook {
-    server: String,
-    target: String,
-}
-
-impl std::fmt::Debug for Webhook {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Webhook(…)")
-    }
-}
+#[derive(Clone, Debug)]
+pub(crate) struct Webhook(Address);
 
 impl Webhook {
     /// Reads `http://…` or `https://…`; none if it is neither, or holds a user's name.
     pub(crate) fn parse(Secret(text): &Secret) -> Option<Self> {
-        let (scheme, rest) = text.split_once("://")?;
-        let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-        let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
-        if !matches!(scheme, "http" | "https") || !is_plain || authority.contains(['@', '?', '#']) {
-            return None;
-        }
-        let target = path.split('#').next().unwrap_or(path).to_owned();
-        let webhook = Self { server: format!("{scheme}://{authority}"), target };
-        webhook.origin().map(|_| webhook)
-    }
-
-    fn origin(&self) -> Option<Origin> {
-        let servers = [HttpServer::at(&self.server)];
-        let made = HttpOrigin::of(&servers, &TlsSettings::default(), HttpOptions::default());
-        made.map(Origin::Http).ok()
+        Address::parse(text).map(Self)
     }
 
     /// Tells it once; why not, if it wasn't taken.
     async fn tell(&self, told: &str) -> Result<(), String> {
-        let Some(origin) = self.origin() else { return Err("it is no address".to_owned()) };
-        let host = self.server.split_once("://").map_or("", |(_, host)| host).to_owned();
-        let mut fields = Fields::new();
-        fields.put(Name::ContentType, "application/json");
-        let head = RequestHead {
-            method: http::Method::POST,
-            target: self.target.clone(),
-            host,
-            fields,
-            ..RequestHead::default()
-        };
-        let here = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-        let call = Call {
-            head,
-            body_length: Some(told.len() as u64),
-            body: Some(body::full(told.to_owned())),
-            peer: here,
-            local: here,
-            scheme: "http",
-            is_counted: false,
-            early: None,
-            phases: None,
-        };
-        match timeout(PATIENCE, origin.send(call)).await {
-            Err(_) => Err(format!("nothing within {} s", PATIENCE.as_secs())),
-            Ok(Err(error)) => Err(error.to_string()),
-            Ok(Ok(answer)) if (200..300).contains(&answer.head.status) => Ok(()),
-            Ok(Ok(answer)) => Err(format!("a status of {}", answer.head.status)),
+        let Some(origin) = self.0.origin() else { return Err("it is no address".to_owned()) };
+        match self.0.post(&origin, told.to_owned(), PATIENCE).await?.status {
+            200..300 => Ok(()),
+            status => Err(format!("a status of {status}")),
         }
     }
 }
@@ -106,7 +59,7 @@ impl Webhook {
 /// What a look says to the rules.
 pub(crate) fn sample(now: &Now, certificates: &[(Vec<String>, i64, i64)]) -> Sample {
     let machine = &now.machine;
-    let failed = now.verdicts.iter().filter(|(verdict, _)| verdict.word() == "failed");
+    let (answers, failed) = failures(now);
     let sites = now.sites.iter().map(|site| SiteSample {
         name: site.name.clone(),
         slots: site.slots.zip(site.slots_taken),
@@ -121,12 +74,27 @@ pub(crate) fn sample(now: &Now, certificates: &[(Vec<String>, i64, i64)]) -> Sam
     Sample {
         seconds: now.uptime_seconds,
         unix_seconds: i64::try_from(now.time_ms / 1000).unwrap_or(i64::MAX),
-        answers: now.answers,
-        failed: failed.map(|(_, number)| number).sum(),
+        answers,
+        failed,
         memory_bytes: machine.memory_total_bytes.zip(machine.memory_available_bytes),
         disk_bytes: machine.disk_total_bytes.zip(machine.disk_free_bytes),
         sites: sites.collect(),
         certificates: certificates.collect(),
+    }
+}
+
+/// All answers, and those that a visitor saw fail: with a status of 500 or more, whether the app
+/// gave it itself or Wick did in its place. A client that wanted only what is stored asked for
+/// its 504. Both counts are of one moment, or a second of many answers would seem to have failed.
+fn failures(now: &Now) -> (u64, u64) {
+    let of = |which: fn(&Verdict) -> bool| -> u64 {
+        now.verdicts.iter().filter(|(it, _)| which(it)).map(|(_, number)| number).sum()
+    };
+    let unstored = of(|it| *it == Verdict::Failed(FailReason::OnlyIfCached));
+    match &now.observed {
+        Some(observed) => (observed.requests, observed.errors.saturating_sub(unstored)),
+        // Before the first sample, and where there is no thread for samples.
+        None => (now.answers, of(|it| matches!(it, Verdict::Failed(_))).saturating_sub(unstored)),
     }
 }
 
@@ -263,7 +231,7 @@ mod tests {
             ("https:///hush", None),
         ] {
             let read = webhook(text);
-            let parts = read.as_ref().map(|it| (it.server.as_str(), it.target.as_str()));
+            let parts = read.as_ref().map(|it| (it.0.server.as_str(), it.0.target.as_str()));
             assert_eq!(parts, expected, "{text}");
             assert!(!format!("{read:?}").contains("hush"), "{text}");
         }

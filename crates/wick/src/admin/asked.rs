@@ -3,7 +3,8 @@
 //!
 //! Nothing here is at hand: much is added up, or files are read. So it is done on a thread of
 //! its own, for few at once; the others wait, and there are no more than connections.
-//! Invariants: 1. nothing changes by being asked for. 2. no address that a visitor asked for is
+//! Invariants: 1. nothing changes by being asked for; what may be done stands in
+//! [`super::acts`]. 2. no address that a visitor asked for is
 //! told where no token has to be shown: answers are then told by their routes.
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use tokio::sync::Semaphore;
 
 use crate::observing::Observing;
 use crate::observing::asking::{self, LINES_MAX, LogQuestion, Question};
+use crate::tracker::{self, TrackerQuestion};
 
 /// How many are answered at once.
 const PLACES: usize = 2;
@@ -34,6 +36,8 @@ pub(crate) enum Matter {
     Recent,
     Url,
     Learned,
+    Profile,
+    Tracker,
 }
 
 impl Matter {
@@ -45,6 +49,8 @@ impl Matter {
             "/api/recent" => Self::Recent,
             "/api/url" => Self::Url,
             "/api/learned" => Self::Learned,
+            "/api/profile" => Self::Profile,
+            "/api/tracker" => Self::Tracker,
             _ => return None,
         })
     }
@@ -96,7 +102,9 @@ impl Knowing {
             Matter::History => history(wanted, unix_seconds())?,
             Matter::Routes => Question::Routes {},
             Matter::Misses => Question::Findings {},
+            Matter::Profile => Question::Profile {},
             Matter::Recent => return self.recent(wanted),
+            Matter::Tracker => return self.tracker(wanted),
             Matter::Url => {
                 let question = server::Question {
                     url: wanted.text("url"),
@@ -105,9 +113,34 @@ impl Knowing {
                 };
                 return told(json!({ "lines": self.server.explain(&question) }));
             }
-            Matter::Learned => return told(json!({ "sites": self.server.learned() })),
+            Matter::Learned => {
+                let sites = self.server.learned();
+                return told(json!({ "sites": sites, "may_overrule": self.is_closed }));
+            }
         };
         asking::tell(&self.observing, told(question)?)
+    }
+
+    /// How the tracker stands; of one user or torrent only to who shows a token.
+    fn tracker(&self, wanted: &Wanted) -> Result<Value, String> {
+        let number = |name: &str| -> Result<Option<u32>, String> {
+            let number = wanted.number(name)?.map(u32::try_from);
+            number.transpose().map_err(|_| format!("{name} is a number of the site's database"))
+        };
+        let question = match (number("user")?, number("torrent")?, wanted.text("hash")) {
+            (None, None, hash) if hash.is_empty() => TrackerQuestion::Status {},
+            _ if !self.is_closed => {
+                return Err("users and torrents are told where admin_token is set; \
+                            \"wick tracker\" tells them on this machine"
+                    .to_owned());
+            }
+            (Some(user), Some(torrent), _) => TrackerQuestion::Explain { user, torrent },
+            (Some(id), None, _) => TrackerQuestion::User { id },
+            (None, _, hash) => TrackerQuestion::Torrent { hash },
+        };
+        let tracking = self.observing.tracker.get();
+        let answer = tracker::tell(tracking.map(|it| &**it), &question)?;
+        Ok(answer.told)
     }
 
     fn recent(&self, wanted: &Wanted) -> Result<Value, String> {

@@ -6,7 +6,7 @@
 
 use base::Count;
 use observe::alerts::Kind;
-use observe::metrics::Page;
+use observe::metrics::{self, Family, Page};
 use policy::Verdict;
 
 use super::now::{Cache, Now, PhpNow, SiteNow};
@@ -33,13 +33,29 @@ pub(crate) fn page(now: &Now) -> Page {
     let lost = "Lines that the access log could not take.";
     page.count("wick_log_lines_lost", lost, &[], now.log_lines_lost);
     counts(&mut page, "wick_admin", &[], &now.admin);
+    counts(&mut page, "wick_traces", &[], &now.traces);
+    if let Some(observed) = &now.observed {
+        let help = "How long answers took until their last byte was handed on; one hit in \
+                    sixteen is timed and counts for those between.";
+        page.times("wick_answer_seconds", help, &observed.times);
+    }
     cache(&mut page, &now.cache);
+    if let Some(disk) = &now.disk {
+        let help = "Pages on the disk.";
+        page.gauge("wick_disk_pages", help, &[], Some(disk.pages));
+        let help = "What the files of those pages have.";
+        page.gauge("wick_disk_used_bytes", help, &[], Some(disk.used_bytes));
+        counts(&mut page, "wick_disk", &[], &disk.counts);
+    }
     now.sites.iter().for_each(|one| site(&mut page, one));
     for certificate in &now.certificates {
         let names = certificate.names.join(" ");
         let help = "When a certificate ends, in unix time.";
         let name = "wick_certificate_end_timestamp_seconds";
         page.gauge(name, help, &[("names", &names)], Some(certificate.ends_seconds));
+    }
+    if let Some(tracker) = &now.tracker {
+        tracker.put(&mut page);
     }
     for kind in Kind::ALL {
         let raised = now.alerts.iter().filter(|alert| alert.kind == kind).count() as u64;
@@ -59,7 +75,20 @@ fn answers(page: &mut Page, verdict: Verdict, number: u64) {
 
 fn counts(page: &mut Page, about: &str, labels: &[(&str, &str)], counts: &[Count]) {
     for Count { name, what, number } in counts {
-        page.count(&format!("{about}_{name}"), what, labels, *number);
+        let name = format!("{about}_{name}");
+        match name.strip_suffix("_us") {
+            // Times have one unit wherever they are told.
+            Some(name) => page.number(
+                Family {
+                    name: &format!("{name}_seconds"),
+                    kind: metrics::Kind::Counter,
+                    help: what,
+                },
+                labels,
+                *number as f64 / 1e6,
+            ),
+            None => page.count(&name, what, labels, *number),
+        }
     }
 }
 
@@ -241,8 +270,7 @@ fn process(page: &mut Page, now: &Now) {
 }
 
 fn seconds(page: &mut Page, name: &str, help: &str, seconds: Option<f64>) {
-    use observe::metrics::{Family, Kind};
     if let Some(seconds) = seconds {
-        page.number(Family { name, kind: Kind::Counter, help }, &[], seconds);
+        page.number(Family { name, kind: metrics::Kind::Counter, help }, &[], seconds);
     }
 }

@@ -1,14 +1,16 @@
 //! The admin listener: how Wick, its sites and its machine are, for their owner and for programs.
 //!
 //! It has a thread of its own, with one runtime: [`watch`] looks at everything once a second,
-//! [`serve`] answers by the last look, [`asked`] by what was counted and learned, [`munin`] tells it in another protocol. [`guard`] decides
-//! who may ask. Why it is so: `docs/decisions/admin.md`.
+//! [`serve`] answers by the last look, [`asked`] by what was counted and learned, [`munin`] tells
+//! it in another protocol, [`acts`] does what little may be done. [`guard`] decides who may ask. Why it is so: `docs/decisions/admin.md`.
 //! Invariant: Wick serves its sites the same whether this is there or not.
 
+mod acts;
 mod alarm;
 mod asked;
 mod guard;
 mod metrics;
+mod modules;
 mod munin;
 mod now;
 mod page;
@@ -30,13 +32,15 @@ use base::{Counter, Shutdown};
 use observe::machine::Meter;
 use server::Server;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch as telling};
 
 pub(crate) use plan::{AdminPlan, AdminPlanError, AdminSetting, AdminWritten, StatusPath};
-pub(crate) use subjects::{PhpSelf, Subject};
+pub(crate) use subjects::{PhpSelf, Restarts, Subject};
 
 use crate::observing::Observing;
 use crate::run::{RunError, single_threaded};
+use acts::Acting;
 use alarm::Alarm;
 use asked::Asked;
 use serve::Admin;
@@ -56,8 +60,12 @@ pub(crate) struct Beginning<'a> {
     pub(crate) observing: &'a Arc<Observing>,
     pub(crate) memory_bytes: u64,
     pub(crate) log_lost: Option<Arc<Counter>>,
+    /// On how many addresses HTTP/3 is listened for.
+    pub(crate) http3_addresses: usize,
     pub(crate) meter: Meter,
     pub(crate) subjects: Vec<Subject>,
+    /// Where requests to origins are at home.
+    pub(crate) road: Handle,
     /// Whether another Wick may still have the address for a moment.
     pub(crate) waits: bool,
     pub(crate) shutdown: &'a Shutdown,
@@ -99,6 +107,7 @@ pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunEr
     let (counters, streams) = (Arc::<AdminCounters>::default(), Streams::default());
     let watched = beginning.watched(&counters, &streams);
     let asked = Asked::new(beginning.server, beginning.observing, plan.guard.token.is_some());
+    let acting = Acting { server: beginning.server.clone(), road: beginning.road };
     let (guard, alarm) = (plan.guard.clone(), plan.alarm.clone());
     let (runtime, shutdown) = (single_threaded()?, beginning.shutdown.clone());
     let (meter, subjects) = (beginning.meter, beginning.subjects);
@@ -109,7 +118,8 @@ pub(crate) fn begin(beginning: Beginning<'_>) -> Result<Option<Listening>, RunEr
         let (told, looks) = telling::channel(watch.look());
         let [door, munin] = doors;
         if let Some(door) = door {
-            let admin = Arc::new(Admin { guard, looks: looks.clone(), streams, counters, asked });
+            let admin =
+                Arc::new(Admin { guard, looks: looks.clone(), streams, counters, asked, acting });
             tokio::spawn(async move {
                 if let Some(listener) = door.listener().await {
                     serve::serve(listener, admin).await;
@@ -146,6 +156,7 @@ impl Beginning<'_> {
             observing: self.observing.clone(),
             memory_bytes: self.memory_bytes,
             log_lost: self.log_lost.clone(),
+            http3_addresses: self.http3_addresses,
             counters: counters.clone(),
             audience: streams.audience.clone(),
             began: Instant::now(),

@@ -11,8 +11,10 @@ use serde::{Serialize, Serializer};
 use server::{Memory, Server, SiteCounts};
 use wire::Coding;
 
+use super::modules::Module;
 use super::subjects::{DatabaseState, PhpState};
 use crate::observing::Latest;
+use crate::tracker::TrackerNow;
 
 /// Everything at one moment.
 #[derive(Clone, Debug, Serialize)]
@@ -32,6 +34,8 @@ pub(crate) struct Now {
     /// What was counted by route, all together.
     pub(crate) observed: Option<Latest>,
     pub(crate) cache: Cache,
+    /// What the disk keeps of it; none without one.
+    pub(crate) disk: Option<DiskNow>,
     #[serde(serialize_with = "by_verdict")]
     pub(crate) verdicts: Vec<(Verdict, u64)>,
     pub(crate) codings: Vec<CodingNow>,
@@ -40,11 +44,18 @@ pub(crate) struct Now {
     /// What the admin listener itself has been through.
     #[serde(serialize_with = "by_name")]
     pub(crate) admin: Vec<Count>,
+    /// What became of traces; empty where there are none.
+    #[serde(serialize_with = "by_name")]
+    pub(crate) traces: Vec<Count>,
     /// Lines that the access log could not take.
     pub(crate) log_lines_lost: u64,
     pub(crate) sites: Vec<SiteNow>,
     pub(crate) certificates: Vec<CertificateNow>,
+    /// The tracker; none: there is none, or it isn't open yet.
+    pub(crate) tracker: Option<TrackerNow>,
     pub(crate) machine: Machine,
+    /// What may be on or off, and how that is.
+    pub(crate) modules: Vec<Module>,
     /// What is bad now.
     pub(crate) alerts: Vec<Alert>,
 }
@@ -60,6 +71,16 @@ pub(crate) struct Cache {
     /// Set aside for bodies on their way into it.
     pub(crate) reserved_bytes: u64,
     pub(crate) pages: u64,
+    #[serde(serialize_with = "by_name")]
+    pub(crate) counts: Vec<Count>,
+}
+
+/// Pages on the disk.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct DiskNow {
+    pub(crate) pages: u64,
+    /// What their files have.
+    pub(crate) used_bytes: u64,
     #[serde(serialize_with = "by_name")]
     pub(crate) counts: Vec<Count>,
 }
@@ -118,6 +139,31 @@ impl Cache {
         let Memory { limit_bytes, used_bytes, reserved_bytes, pages } = server.memory();
         let counts = cache_counts(server.memory_counts());
         Self { memory_bytes, limit_bytes, used_bytes, reserved_bytes, pages, counts }
+    }
+}
+
+impl DiskNow {
+    pub(crate) fn of(server: &Server) -> Option<Self> {
+        let store::disk::DiskCounts { written, read, damaged, dropped, evicted, carried, failed } =
+            server.disk_counts()?;
+        let (pages, used_bytes) = server.disk_size();
+        let refused = server.disk_reads_refused();
+        let counts = [
+            ("written", "Pages that were written to the disk.", written),
+            ("read", "Pages that were read from the disk and found whole.", read),
+            ("damaged", "Pages on the disk that were not as they had been written.", damaged),
+            ("dropped", "Pages not written: too many waited, or there was no room.", dropped),
+            ("evicted", "Pages that went with the oldest files on the disk.", evicted),
+            (
+                "carried",
+                "Slices that were asked for again and so stayed when theirs went.",
+                carried,
+            ),
+            ("failed", "1 once the disk is no longer used because of an error.", failed),
+            ("reads_refused", "Requests that too many waited before for the disk.", refused),
+        ];
+        let counts = counts.map(|(name, what, number)| Count { name, what, number });
+        Some(Self { pages: pages as u64, used_bytes, counts: counts.into() })
     }
 }
 
@@ -180,11 +226,8 @@ impl SiteNow {
             purges_widened,
             rates_forgotten,
         } = counts;
-        let php = php.map(|PhpState { restarts, pool, opcache }| PhpNow {
-            restarts: restarts.map(|restarts| restarts.read()),
-            pool,
-            opcache,
-        });
+        let php =
+            php.map(|PhpState { restarts, pool, opcache }| PhpNow { restarts, pool, opcache });
         Self {
             name,
             slots: load.map(|load| load.slots as u64),

@@ -7,6 +7,7 @@
 //! Start at [`Admin::answer`].
 
 use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +22,11 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use observe::metrics::Format;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+use super::acts::{Act, Acting};
 use super::asked::{Asked, Matter};
 use super::guard::{Guard, HEALTH, Refusal};
 use super::metrics;
@@ -52,6 +55,7 @@ pub(crate) struct Admin {
     pub(crate) streams: Streams,
     pub(crate) counters: Arc<AdminCounters>,
     pub(crate) asked: Asked,
+    pub(crate) acting: Acting,
 }
 
 /// Serves what comes to `listener`, for as long as this is polled.
@@ -80,9 +84,16 @@ pub(super) async fn converse(stream: TcpStream, admin: Arc<Admin>, head_timeout:
     // A system that can't do that closes such connections later.
     let _ = rustix::net::sockopt::set_tcp_user_timeout(stream.as_fd(), milliseconds);
     let _ = stream.set_nodelay(true);
+    let peer = stream.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
     let service = service_fn(move |request: http::Request<Incoming>| {
         let admin = admin.clone();
-        async move { Ok::<_, Infallible>(admin.respond(&request.into_parts().0).await) }
+        async move {
+            let (head, body) = request.into_parts();
+            Ok::<_, Infallible>(match Act::at(head.uri.path()) {
+                Some(act) if head.method == Method::POST => admin.act(act, &head, peer, body).await,
+                _ => admin.respond(&head).await,
+            })
+        }
     });
     // How a connection ended is its client's business.
     let _ = http1::Builder::new()
@@ -95,6 +106,32 @@ pub(super) async fn converse(stream: TcpStream, admin: Arc<Admin>, head_timeout:
 }
 
 impl Admin {
+    /// Does what a request asks for, if it may.
+    pub(crate) async fn act<B>(
+        &self,
+        act: Act,
+        head: &Parts,
+        peer: IpAddr,
+        body: B,
+    ) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        if self.guard.refuses(head).is_some() {
+            return self.answer(head);
+        }
+        self.counters.requests.bump();
+        let has_token = self.guard.token.is_some();
+        let (status, done) = self.acting.act(act, head, peer, has_token, body).await;
+        if status != StatusCode::OK {
+            self.counters.acts_refused.bump();
+        }
+        let mut answer = typed("application/json", done.to_string().into());
+        *answer.status_mut() = status;
+        dressed(answer, head)
+    }
+
     /// The answer to a request, whatever body it has; for some files are read, or much is added
     /// up, elsewhere.
     pub(crate) async fn respond(&self, head: &Parts) -> Response<Body> {
@@ -128,6 +165,9 @@ impl Admin {
     fn route(&self, head: &Parts) -> Response<Body> {
         let path = head.uri.path();
         let file = PageFile::at(path);
+        if Act::at(path).is_some() {
+            return not_allowed("POST", "Only POST.\n");
+        }
         let is_known = file.is_some()
             || Matter::at(path).is_some()
             || [HEALTH, "/metrics", "/api/now", "/api/stream"].contains(&path);
@@ -135,9 +175,7 @@ impl Admin {
             return text(StatusCode::NOT_FOUND, "There is nothing here.\n");
         }
         if !matches!(head.method, Method::GET | Method::HEAD) {
-            let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
-            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
-            return answer;
+            return not_allowed("GET, HEAD", "Only GET and HEAD.\n");
         }
         if let Some(file) = file {
             return page_file(file, head);
@@ -145,8 +183,13 @@ impl Admin {
         match path {
             HEALTH => text(StatusCode::OK, "ok\n"),
             "/metrics" => {
-                let page = metrics::page(&self.looks.borrow().now).finish();
-                typed(observe::metrics::CONTENT_TYPE, page.into())
+                let fields = head.headers.get_all(header::ACCEPT).iter();
+                let accept: Vec<&str> = fields.filter_map(|value| value.to_str().ok()).collect();
+                let format = Format::wanted(&accept.join(","));
+                let page = metrics::page(&self.looks.borrow().now).finish(format);
+                let mut answer = typed(format.content_type(), page.into());
+                answer.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+                answer
             }
             "/api/now" => typed("application/json", self.looks.borrow().json()),
             _ => match self.streams.begin(self.looks.clone()) {
@@ -199,6 +242,12 @@ fn typed(content_type: &'static str, content: Bytes) -> Response<Body> {
 fn text(status: StatusCode, sentence: &'static str) -> Response<Body> {
     let mut answer = typed("text/plain; charset=utf-8", Bytes::from_static(sentence.as_bytes()));
     *answer.status_mut() = status;
+    answer
+}
+
+fn not_allowed(allowed: &'static str, sentence: &'static str) -> Response<Body> {
+    let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, sentence);
+    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
     answer
 }
 

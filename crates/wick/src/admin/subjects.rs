@@ -17,10 +17,14 @@ use origin::Origin;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
+use crate::observing::profile::{Profile, SlowLogFile};
+use crate::own_user;
+
 /// The time between two rounds, and of how many rounds one asks when nobody looks on.
 const INTERVAL: Duration = Duration::from_secs(1);
 const PHP_RARELY: u64 = 5;
 const RARELY: u64 = 10;
+const VERY_RARELY: u64 = 60;
 /// Databases of one site that are asked.
 const DATABASES_MAX: usize = 4;
 
@@ -39,13 +43,36 @@ pub(crate) struct Subject {
 pub(crate) struct PhpSelf {
     pub(crate) status_path: PathBuf,
     pub(crate) opcache_script: Option<PathBuf>,
-    pub(crate) restarts: Option<Arc<Counter>>,
+    pub(crate) restarts: Restarts,
+    /// Where it notes what slow requests do.
+    pub(crate) slow_log: Option<PathBuf>,
+}
+
+/// How it is known how often a php-fpm was started again.
+#[derive(Clone, Debug)]
+pub(crate) enum Restarts {
+    /// It isn't ours.
+    Unknown,
+    /// We do that.
+    Counted(Arc<Counter>),
+    /// The keeper does; this is its number there.
+    Asked(u64),
+}
+
+impl Restarts {
+    async fn read(&self) -> Option<u64> {
+        match self {
+            Self::Unknown => None,
+            Self::Counted(counter) => Some(counter.read()),
+            Self::Asked(id) => own_user::restarts(*id).await,
+        }
+    }
 }
 
 /// What a php-fpm said last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PhpState {
-    pub(crate) restarts: Option<Arc<Counter>>,
+    pub(crate) restarts: Option<u64>,
     pub(crate) pool: Option<Pool>,
     pub(crate) opcache: Option<Opcache>,
 }
@@ -71,6 +98,8 @@ pub(crate) struct Subjects {
     asked: Vec<(String, Arc<Mutex<State>>)>,
     /// How many look on.
     audience: Arc<AtomicUsize>,
+    /// Where it is told what slow requests do.
+    profile: Arc<Profile>,
 }
 
 #[derive(Clone, Default)]
@@ -80,8 +109,8 @@ struct State {
 }
 
 impl Subjects {
-    pub(crate) fn new(audience: Arc<AtomicUsize>) -> Self {
-        Self { tasks: JoinSet::new(), asked: Vec::new(), audience }
+    pub(crate) fn new(audience: Arc<AtomicUsize>, profile: Arc<Profile>) -> Self {
+        Self { tasks: JoinSet::new(), asked: Vec::new(), audience, profile }
     }
 
     /// Asks these from now on, and nobody else.
@@ -89,11 +118,13 @@ impl Subjects {
         self.tasks.abort_all();
         while self.tasks.try_join_next().is_some() {}
         self.asked.clear();
+        self.profile.keep(|site| subjects.iter().any(|subject| subject.name == site));
         for subject in subjects {
             let state = Arc::<Mutex<State>>::default();
             self.asked.push((subject.name.clone(), state.clone()));
             let audience = self.audience.clone();
-            self.tasks.spawn(async move { ask_on(subject, &state, &audience).await });
+            let profile = self.profile.clone();
+            self.tasks.spawn(async move { ask_on(subject, &state, &audience, profile).await });
         }
     }
 
@@ -112,13 +143,17 @@ fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
 }
 
 /// Asks one site for as long as it is polled.
-async fn ask_on(subject: Subject, state: &Mutex<State>, audience: &AtomicUsize) {
+async fn ask_on(
+    subject: Subject,
+    state: &Mutex<State>,
+    audience: &AtomicUsize,
+    profile: Arc<Profile>,
+) {
     let gauges = subject.databases.iter().filter_map(Gauge::new);
     let mut gauges: Vec<Gauge> = gauges.take(DATABASES_MAX).collect();
-    lock(state).php = subject
-        .php
-        .as_ref()
-        .map(|php| PhpState { restarts: php.restarts.clone(), ..PhpState::default() });
+    let slow_log = subject.php.as_ref().and_then(|php| php.slow_log.clone());
+    let mut slow = slow_log.map(|path| SlowLogFile::new(path, &subject.name, profile.clone()));
+    lock(state).php = subject.php.as_ref().map(|_| PhpState::default());
     let mut rounds = tokio::time::interval(INTERVAL);
     rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     for round in 0u64.. {
@@ -128,6 +163,9 @@ async fn ask_on(subject: Subject, state: &Mutex<State>, audience: &AtomicUsize) 
         if round % PHP_RARELY == 0 || is_looked_at {
             ask_php(&subject, state, round % PHP_RARELY == 0).await;
         }
+        if let Some(slow) = &mut slow {
+            slow.look();
+        }
         if is_rare {
             let mut databases = Vec::with_capacity(gauges.len());
             for gauge in &mut gauges {
@@ -135,11 +173,22 @@ async fn ask_on(subject: Subject, state: &Mutex<State>, audience: &AtomicUsize) 
             }
             lock(state).databases = databases;
         }
+        if round % VERY_RARELY == 0 {
+            for gauge in &mut gauges {
+                let told = gauge.statements().await;
+                profile.count(&subject.name, gauge.database(), told);
+            }
+        }
     }
 }
 
 async fn ask_php(subject: &Subject, state: &Mutex<State>, with_opcache: bool) {
     let (Some(php), Some(origin)) = (&subject.php, subject.origin.upgrade()) else { return };
+    if let Some(restarts) = php.restarts.read().await
+        && let Some(php) = &mut lock(state).php
+    {
+        php.restarts = Some(restarts);
+    }
     let Origin::Php(origin) = &*origin else { return };
     let answer = origin.inquire(&php.status_path, "json&full").await;
     // Where all children are busy, what was said last stands: that they are is known.

@@ -9,15 +9,18 @@ use changes::Source;
 use http_body_util::BodyExt;
 use observe::machine::php::{Child, Opcache, Pool};
 use observe::machine::{Machine, Process};
+use observe::metrics::{Format, Times};
+use observe::traces::{Exemplar, Exemplars};
 use origin::{FilesOrigin, Origin};
 use server::{ServerConfig, SiteConfig, StrangerRules};
 
 use super::guard::Guard;
-use super::now::{CertificateNow, Now, PhpNow};
+use super::now::{CertificateNow, DiskNow, Now, PhpNow};
 use super::subjects::DatabaseState;
 use super::token::Token;
 use super::watch::Look;
 use super::*;
+use crate::observing::Latest;
 
 fn server() -> Arc<Server> {
     let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
@@ -25,34 +28,43 @@ fn server() -> Arc<Server> {
     site.strangers = Some(StrangerRules::default());
     site.changes = vec![Source::Files("/nowhere".into())];
     let config = ServerConfig {
+        app_memory_bytes: 0,
         sites: vec![site],
         memory_bytes: 64 << 20,
         limits: server::Limits::default(),
         proxies: server::Proxies::default(),
         request_ids: false,
+        traces: None,
         access: None,
         observer: None,
         server_timing: false,
         notes: Arc::new(server::NoNotes),
+        rulings: Arc::default(),
         tls: None,
         disk: None,
         complaints: None,
+        aside: None,
     };
     Server::new(config, Clock::manual(0))
 }
 
 /// A look at which everything is known.
 fn look() -> Arc<Look> {
+    watch(&Observing::new(std::path::Path::new("/nowhere"))).look()
+}
+
+fn watch(observing: &Arc<Observing>) -> Watch {
     let watched = Watched {
         server: server(),
-        observing: Observing::new(std::path::Path::new("/nowhere")),
+        observing: observing.clone(),
         memory_bytes: 64 << 20,
         log_lost: None,
+        http3_addresses: 1,
         counters: Arc::default(),
         audience: Arc::default(),
         began: Instant::now(),
     };
-    Watch::new(watched, Meter::new("/", vec![80])).look()
+    Watch::new(watched, Meter::new("/", vec![80]))
 }
 
 fn full(mut now: Now) -> Now {
@@ -75,7 +87,15 @@ fn full(mut now: Now) -> Now {
         memory_hits: Some(1),
         memory_misses: Some(1),
     }];
+    now.disk = Some(DiskNow { pages: 1, used_bytes: 9, counts: Vec::new() });
     now.machine = machine();
+    now.traces = crate::traces::TraceCounters::default().each().collect();
+    let mut times = Times::default();
+    times.counts.add(700_000);
+    let exemplars = Exemplars::default();
+    exemplars.note(Exemplar { trace: 0xabc, took_us: 700_000, unix_ms: 1_789_000_000_500 });
+    times.exemplars = exemplars.each();
+    now.observed = Some(Latest { times, ..Latest::default() });
     now.certificates =
         vec![CertificateNow { names: vec!["a.test".into()], ends_seconds: 1_800_000_000 }];
     now
@@ -114,12 +134,31 @@ fn machine() -> Machine {
     }
 }
 
+#[tokio::test]
+async fn an_error_of_the_apps_own_counts_as_a_failure_and_a_clients_wish_does_not() {
+    use policy::{FailReason, MissReason, Verdict};
+    let mut now = full(look().now.clone());
+    now.verdicts = vec![
+        (Verdict::Miss(MissReason::UriMiss), 70),
+        (Verdict::Failed(FailReason::OriginTimeout), 5),
+        (Verdict::Failed(FailReason::OnlyIfCached), 25),
+    ];
+    now.answers = 100;
+    // 40 of the misses were pages of the app that say 500.
+    now.observed = Some(Latest { requests: 100, errors: 70, ..Latest::default() });
+    let sample = alarm::sample(&now, &[]);
+    assert_eq!((sample.answers, sample.failed), (100, 45));
+    now.observed = None;
+    let sample = alarm::sample(&now, &[]);
+    assert_eq!((sample.answers, sample.failed), (100, 5), "no status is counted");
+}
+
 /// Every name of a number, as it is asked for.
 fn names() -> HashSet<String> {
     let page = metrics::page(&full(look().now.clone()));
     let name = |(name, kind): (&str, observe::metrics::Kind)| match kind {
         observe::metrics::Kind::Counter => format!("{name}_total"),
-        observe::metrics::Kind::Gauge => name.to_owned(),
+        observe::metrics::Kind::Gauge | observe::metrics::Kind::Histogram => name.to_owned(),
     };
     page.names().map(name).collect()
 }
@@ -160,22 +199,38 @@ async fn every_counter_of_the_server_has_a_name_and_a_help() {
     {
         assert!(counts.len() > 5, "{about}");
         for count in counts {
-            let name = format!("wick_{about}_{}_total", count.name);
+            let name = format!("wick_{about}_{}_total", count.name).replace("_us_", "_seconds_");
             assert!(names.contains(&name), "{name}");
         }
     }
 }
 
-/// Runs the parser of Prometheus' own library over a page, if it is here.
 #[tokio::test]
-async fn the_page_of_numbers_is_open_metrics() {
-    let page = metrics::page(&full(look().now.clone())).finish();
-    let program = "import sys\n\
-        from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n\
-        all = list(parse(sys.stdin.read()))\n\
-        print(len(all), sum(len(one.samples) for one in all))";
+async fn the_page_of_numbers_is_open_metrics_or_prometheus_text() {
+    let page = metrics::page(&full(look().now.clone()));
+    let open = page.finish(Format::OpenMetrics);
+    assert!(open.contains("# {trace_id=\"00000000000000000000000000000abc\"} 0.7 "), "{open}");
+    for (text, module) in [
+        (open, "prometheus_client.openmetrics.parser"),
+        (page.finish(Format::Prometheus), "prometheus_client.parser"),
+    ] {
+        let Some(told) = parsed(&text, module) else { return };
+        let samples = text.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(told, format!("{} {samples}", names().len()), "{module}");
+    }
+}
+
+/// What the parser of Prometheus' own library says of a page, if it is here: families, and
+/// numbers of them.
+fn parsed(page: &str, module: &str) -> Option<String> {
+    let program = format!(
+        "import sys\n\
+         from {module} import text_string_to_metric_families as parse\n\
+         all = list(parse(sys.stdin.read()))\n\
+         print(len(all), sum(len(one.samples) for one in all))"
+    );
     let mut parser = std::process::Command::new("/usr/bin/python3")
-        .args(["-c", program])
+        .args(["-c", &program])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -187,12 +242,10 @@ async fn the_page_of_numbers_is_open_metrics() {
     let complaint = String::from_utf8_lossy(&parsed.stderr);
     if complaint.contains("ModuleNotFoundError") {
         eprintln!("SKIPPED: python3-prometheus-client is not installed (scripts/setup test)");
-        return;
+        return None;
     }
     assert!(parsed.status.success(), "{complaint}\n{page}");
-    let told = String::from_utf8_lossy(&parsed.stdout);
-    let samples = page.lines().filter(|line| !line.starts_with('#')).count();
-    assert_eq!(told.trim(), format!("{} {samples}", names().len()));
+    Some(String::from_utf8_lossy(&parsed.stdout).trim().to_owned())
 }
 
 #[tokio::test]
@@ -210,9 +263,11 @@ async fn a_look_tells_no_reason_with_a_zero_and_keeps_names_as_they_are() {
 fn admin(guard: Guard) -> (Admin, telling::Sender<Arc<Look>>) {
     let (told, looks) = telling::channel(look());
     let observing = Observing::new(std::path::Path::new("/nowhere"));
-    let asked = Asked::new(&server(), &observing, guard.token.is_some());
+    let server = server();
+    let asked = Asked::new(&server, &observing, guard.token.is_some());
+    let acting = Acting { server, road: tokio::runtime::Handle::current() };
     let (streams, counters) = (Streams::default(), Arc::default());
-    let admin = Admin { guard, looks, streams, counters, asked };
+    let admin = Admin { guard, looks, streams, counters, asked, acting };
     (admin, told)
 }
 
@@ -247,11 +302,17 @@ async fn each_path_is_answered_and_others_are_not() {
         ("GET /page.css", 200, "text/css; charset=utf-8"),
         ("GET /?x=1", 200, "text/html; charset=utf-8"),
         ("GET /healthz", 200, "text/plain; charset=utf-8"),
-        ("GET /metrics", 200, observe::metrics::CONTENT_TYPE),
+        ("GET /metrics", 200, "text/plain; version=0.0.4; charset=utf-8"),
+        (
+            "GET /metrics\nAccept: application/openmetrics-text; version=1.0.0",
+            200,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        ),
         ("GET /api/now", 200, "application/json"),
         ("GET /api/stream", 200, "text/event-stream"),
         ("GET /api/", 404, "text/plain; charset=utf-8"),
         ("GET /../etc/passwd", 404, "text/plain; charset=utf-8"),
+        ("GET /api/overrule", 405, "text/plain; charset=utf-8"),
         ("POST /api/now", 405, "text/plain; charset=utf-8"),
         ("POST /none", 404, "text/plain; charset=utf-8"),
         ("GET /\nSec-Fetch-Site: cross-site", 403, "text/plain; charset=utf-8"),
@@ -268,10 +329,12 @@ async fn each_path_is_answered_and_others_are_not() {
         }
         assert!(!fields.contains_key("access-control-allow-origin"), "{request}");
     }
-    assert_eq!(admin.counters.requests.read(), 12);
+    assert_eq!(admin.counters.requests.read(), 14);
     assert_eq!(admin.counters.requests_refused.read(), 1);
     assert_eq!(body(ask(&admin, "HEAD /api/now")).await, "");
-    assert!(body(ask(&admin, "GET /metrics")).await.ends_with("# EOF\n"));
+    let open = "GET /metrics\nAccept: application/openmetrics-text";
+    assert!(body(ask(&admin, open)).await.ends_with("# EOF\n"));
+    assert!(!body(ask(&admin, "GET /metrics")).await.contains("# EOF"));
 }
 
 #[tokio::test]
@@ -434,6 +497,7 @@ async fn addresses_are_told_only_where_a_token_is_shown() {
             verdict: policy::Verdict::Hit,
             unstored: None,
             bytes: 1,
+            is_html: true,
             phases: [0; base::Phase::COUNT],
             site: &|| "a".into(),
             took_us: &|| 1,
@@ -464,4 +528,93 @@ async fn what_is_asked_of_everything_passes_the_guard_first() {
         assert_eq!(answer.headers()["cache-control"], "no-store");
         assert!(answer.headers().contains_key("content-security-policy"), "{request}");
     }
+}
+
+#[tokio::test]
+async fn only_who_shows_the_token_may_overrule_and_no_page_of_another_site() {
+    const TOKEN: &str = "a-token-of-many-letters";
+    const JSON: &str = "Content-Type: application/json";
+    let shown = format!("Authorization: Bearer {TOKEN}");
+    let (closed, _told) = admin(Guard { token: token::Token::new(TOKEN), host: None });
+    let (open, _too) = admin(Guard::default());
+    let order = r#"{"act": {"rule": "foreign_cookies"}, "subject": "width"}"#;
+    let try_out = r#"{"url": "http://a.test/none"}"#;
+    for (admin, request, sent, status) in [
+        (&open, format!("POST /api/overrule\n{JSON}"), order, 403),
+        (&open, format!("POST /api/try\n{JSON}"), try_out, 200),
+        (&open, format!("POST /api/try\n{JSON}\nOrigin: http://evil.test"), try_out, 403),
+        (&open, "POST /api/try\nContent-Type: text/plain".to_owned(), try_out, 415),
+        (&open, format!("POST /api/try\n{JSON}"), "{\"url\": 1}", 400),
+        (&closed, format!("POST /api/overrule\n{JSON}"), order, 401),
+        (&closed, format!("POST /api/overrule\n{JSON}\n{shown}"), order, 200),
+        (&closed, format!("POST /api/overrule\n{JSON}\n{shown}"), "[1]", 400),
+        (
+            &closed,
+            format!("POST /api/overrule\n{JSON}\n{shown}\nSec-Fetch-Site: cross-site"),
+            order,
+            403,
+        ),
+        (&closed, format!("POST /api/overrule\n{shown}"), order, 415),
+    ] {
+        let parts = head(&request);
+        let act = acts::Act::at(parts.uri.path()).expect("it may be done");
+        let sent = http_body_util::Full::from(sent);
+        let answer = admin.act(act, &parts, [192, 0, 2, 7].into(), sent).await;
+        let (found, said) = (answer.status(), body(answer).await);
+        assert_eq!(found, status, "{request}: {said}");
+    }
+    let large = http_body_util::Full::from(vec![b' '; 64 << 10]);
+    let parts = head(&format!("POST /api/overrule\n{JSON}\n{shown}"));
+    let answer = closed.act(acts::Act::Overrule, &parts, [192, 0, 2, 7].into(), large).await;
+    assert_eq!(answer.status(), 413);
+    let learned = closed.respond(&head(&format!("GET /api/learned\n{shown}"))).await;
+    let told: serde_json::Value = serde_json::from_str(&body(learned).await).expect("JSON");
+    let ruling = &told["sites"][0]["rulings"][0];
+    assert_eq!(ruling["by"], "the dashboard at 192.0.2.7");
+    assert_eq!((&ruling["rule"], &ruling["subject"]), (&"foreign_cookies".into(), &"width".into()));
+    assert_eq!(told["may_overrule"], true);
+}
+
+#[test]
+fn an_alert_is_marked_in_the_history_when_it_begins() {
+    use observe::alerts::{Alert, Kind, Turn};
+    use observe::history::Mark;
+
+    let observing = Observing::new(std::path::Path::new("/nowhere"));
+    let watch = watch(&observing);
+    let alert = Alert {
+        kind: Kind::Disk,
+        subject: String::new(),
+        what: "the disk is full".into(),
+        fix: Kind::Disk.fix(),
+    };
+    watch.heed(Turn::Ended(alert.clone()));
+    assert!(!observing.is_marked(Mark::Alert));
+    watch.heed(Turn::Began(alert));
+    assert!(observing.is_marked(Mark::Alert));
+}
+
+#[tokio::test]
+async fn each_module_tells_its_state_and_its_figures() {
+    let json: serde_json::Value = serde_json::from_slice(&look().json()).expect("JSON");
+    let modules = json["modules"].as_array().expect("a list");
+    let told: Vec<_> = modules
+        .iter()
+        .map(|one| format!("{} {}", one["name"].as_str().expect("it has one"), one["state"]))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "Sharing with strangers \"on\"",
+            "Change feeds \"trouble\"",
+            "Compression \"on\"",
+            "Disk tier \"off\"",
+            "HTTP/3 \"on\"",
+            "Early hints \"off\"",
+            "Parts of pages (ESI) \"on\"",
+            "Help for apps \"on\"",
+        ]
+    );
+    assert_eq!(modules[0]["figures"]["sites"], 1);
+    assert!(modules[1]["note"].as_str().expect("text").contains("not heard of at the moment"));
 }

@@ -3,8 +3,9 @@
 //! Programs show it as a bearer token, browsers as the password of any user: they ask for one.
 //! Invariant: it is in no log, no error and no answer.
 
-use std::fmt;
-use std::hint::black_box;
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 /// Fewer could be tried out one by one.
 const BYTES_MIN: usize = 16;
@@ -12,13 +13,13 @@ const BYTES_MIN: usize = 16;
 const SHOWN_BYTES_MAX: usize = 1024;
 
 /// What opens the admin listener.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Token(String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Token(base::Token);
 
 impl Token {
     /// A token; none if the text is so short that it could be guessed.
     pub(crate) fn new(text: &str) -> Option<Self> {
-        (text.len() >= BYTES_MIN).then(|| Self(text.to_owned()))
+        base::Token::new(text, BYTES_MIN).map(Self)
     }
 
     /// Whether an `Authorization` shows it.
@@ -29,54 +30,40 @@ impl Token {
             return false;
         };
         if scheme.eq_ignore_ascii_case("bearer") {
-            return self.is(shown.trim().as_bytes());
+            return self.0.is(shown.trim().as_bytes());
         }
         if !scheme.eq_ignore_ascii_case("basic") {
             return false;
         }
         let Some(pair) = base64(shown.trim()) else { return false };
         let password = pair.iter().position(|&byte| byte == b':').map(|at| &pair[at + 1..]);
-        password.is_some_and(|password| self.is(password))
-    }
-
-    /// Compares in a time that tells nothing of where the two differ.
-    fn is(&self, shown: &[u8]) -> bool {
-        let own = self.0.as_bytes();
-        let mut difference = own.len() ^ shown.len();
-        for (at, &byte) in shown.iter().enumerate() {
-            difference |= usize::from(byte ^ own[at % own.len()]);
-        }
-        black_box(difference) == 0
+        password.is_some_and(|password| self.0.is(password))
     }
 }
 
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
+/// The user of an `Authorization` that has one.
+pub(crate) fn user(authorization: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(authorization).ok()?;
+    let (scheme, shown) = text.split_once(' ').filter(|_| text.len() <= SHOWN_BYTES_MAX)?;
+    let pair = scheme.eq_ignore_ascii_case("basic").then(|| base64(shown.trim())).flatten()?;
+    let name = pair.split(|&byte| byte == b':').next()?;
+    Some(String::from_utf8_lossy(name).into_owned())
 }
+
+/// Base64 whose end may be loose: programs differ in it, and the token is compared anyway.
+const LOOSE: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
 
 /// Bytes written in base64 (RFC 4648 §4); padding may be left out.
 fn base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
-    let (mut bits, mut count) = (0u32, 0);
-    for letter in text.trim_end_matches('=').bytes() {
-        let value = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6 | u32::from(value)) & 0xff_ffff;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count & 0xff) as u8);
-        }
-    }
-    Some(bytes)
+    let text = text.trim_end_matches('=').as_bytes();
+    // One letter alone is less than a byte.
+    let whole = if text.len() % 4 == 1 { &text[..text.len() - 1] } else { text };
+    LOOSE.decode(whole).ok()
 }
 
 #[cfg(test)]
@@ -126,6 +113,11 @@ mod tests {
             ("Zm8=", Some("fo")),
             ("Zm9v", Some("foo")),
             ("Zm9vYmFy", Some("foobar")),
+            // What is left over at the end is no byte.
+            ("Zh", Some("f")),
+            ("Zm9vY", Some("foo")),
+            ("Zg====", Some("f")),
+            ("Zm9vé", None),
             ("Zm 9v", None),
             ("Zm-v", None),
         ] {

@@ -8,16 +8,19 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::{Count, Counter};
 use bytes::Bytes;
-use observe::alerts::Alerts;
+use observe::alerts::{Alerts, Turn};
+use observe::history::Mark;
 use observe::machine::Meter;
 use policy::Verdict;
 use server::Server;
 use tokio::sync::{mpsc, watch};
 
 use super::alarm::{self, Alarm};
-use super::now::{Cache, CertificateNow, Now, SiteNow, codings, hits};
+use super::modules::{self, Sight};
+use super::now::{Cache, CertificateNow, DiskNow, Now, SiteNow, codings, hits};
 use super::subjects::{Subject, Subjects};
 use crate::observing::Observing;
+use crate::tracker::TrackerNow;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -28,6 +31,7 @@ pub(crate) struct Watched {
     /// The owner's figure.
     pub(crate) memory_bytes: u64,
     pub(crate) log_lost: Option<Arc<Counter>>,
+    pub(crate) http3_addresses: usize,
     pub(crate) counters: Arc<AdminCounters>,
     pub(crate) audience: Arc<AtomicUsize>,
     pub(crate) began: Instant,
@@ -41,6 +45,8 @@ base::counters! {
         pub(crate) requests: Counter,
         /// Those that were refused: by their host, as a page of another site, without the token.
         pub(crate) requests_refused: Counter,
+        /// Requests to overrule or to try out that came to nothing.
+        pub(crate) acts_refused: Counter,
         /// Connections closed unserved because there were too many.
         pub(crate) connections_refused: Counter,
         /// Streams refused because there were too many.
@@ -81,7 +87,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(watched: Watched, meter: Meter) -> Self {
-        let subjects = Subjects::new(watched.audience.clone());
+        let subjects = Subjects::new(watched.audience.clone(), watched.observing.profile.clone());
         Self { watched, meter, subjects, alerts: Alerts::default(), alarm: None }
     }
 
@@ -97,8 +103,16 @@ impl Watch {
 
     /// How everything is now.
     pub(crate) fn look(&mut self) -> Arc<Look> {
-        let Watched { server, observing, memory_bytes, log_lost, counters, began, .. } =
-            &self.watched;
+        let Watched {
+            server,
+            observing,
+            memory_bytes,
+            log_lost,
+            http3_addresses,
+            counters,
+            began,
+            ..
+        } = &self.watched;
         let told = server.counters();
         let verdicts: Vec<(Verdict, u64)> =
             Verdict::ALL.iter().map(|&verdict| (verdict, told.of(verdict))).collect();
@@ -121,23 +135,37 @@ impl Watch {
             flights: server.flights() as u64,
             observed: observing.latest(),
             cache: Cache::of(server, *memory_bytes),
+            disk: DiskNow::of(server),
             verdicts,
             codings: codings(server),
             counters: told.each().collect::<Vec<Count>>(),
             admin: counters.each().collect(),
+            traces: observing.traces().map(|it| it.counters.each().collect()).unwrap_or_default(),
             log_lines_lost: log_lost.as_ref().map_or(0, |lost| lost.read()),
             sites: sites.collect(),
             certificates: certificates.collect(),
+            tracker: self.watched.observing.tracker.get().and_then(|it| TrackerNow::of(it)),
             machine: self.meter.look(),
+            modules: Vec::new(),
             alerts: Vec::new(),
         };
+        let sight = Sight { server, now: &now, http3_addresses: *http3_addresses };
+        now.modules = modules::look(&sight);
         for turn in self.alerts.look(&alarm::sample(&now, &lives)) {
-            if let Some(alarm) = &self.alarm {
-                alarm.tell(turn);
-            }
+            self.heed(turn);
         }
         now.alerts = self.alerts.raised().cloned().collect();
         Look::new(now)
+    }
+
+    /// Marks in the history that somebody is alarmed, and tells who is to be told.
+    pub(super) fn heed(&self, turn: Turn) {
+        if matches!(turn, Turn::Began(_)) {
+            self.watched.observing.mark(Mark::Alert);
+        }
+        if let Some(alarm) = &self.alarm {
+            alarm.tell(turn);
+        }
     }
 
     /// Looks once a second, and tells each look, for as long as this is polled. What comes by

@@ -39,6 +39,7 @@ fn check_own(site: &SitePlan, files: &Files, wrong: &mut Vec<String>) {
     };
     let (life, issuer) = (life(&facts), told::words(&facts.issuer));
     say(&format!("  TLS       {shown}: {}, {life}, by {issuer}\n", facts.names.join(", ")));
+    check_stapling(&shown.to_string(), &facts, wrong);
     if facts.not_after < told::now() {
         wrong.push(format!("{shown} {life}: put a newer one in its place"));
     }
@@ -52,6 +53,27 @@ fn check_own(site: &SitePlan, files: &Files, wrong: &mut Vec<String>) {
     }
 }
 
+/// Says whether its CA tells by OCSP that it was not revoked, and what hangs on that.
+fn check_stapling(shown: &str, facts: &Facts, wrong: &mut Vec<String>) {
+    match (&facts.responder, facts.must_staple) {
+        (None, false) => {}
+        (None, true) => wrong.push(format!(
+            "{shown} is to be shown with its CA's word that it was not revoked (must-staple), and \
+             names nobody who gives it: browsers refuse it; get one without"
+        )),
+        (Some(responder), must) => {
+            say(&format!(
+                "            stapled with what {} says of it (OCSP)\n",
+                told::words(responder)
+            ));
+            if must {
+                say("            browsers refuse it without (must-staple): get one without, so \
+                     that it is served while the responder is out\n");
+            }
+        }
+    }
+}
+
 async fn check_issued(plan: &Plan, name: &str, wrong: &mut Vec<String>) {
     let directories = &plan.acme.directories.0;
     let asked = directories.iter().map(|directory| told::host(directory)).collect::<Vec<_>>();
@@ -59,6 +81,7 @@ async fn check_issued(plan: &Plan, name: &str, wrong: &mut Vec<String>) {
         Some(lying) => {
             let (life, ca) = (life(lying.identity.facts()), told::host(&lying.directory));
             say(&format!("  TLS       {name}: {life}, by {ca}\n"));
+            check_stapling(name, lying.identity.facts(), wrong);
         }
         None => {
             say(&format!("  TLS       {name}: none yet, {} is asked\n", asked.join(", then ")));

@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use http::header::{HOST, HeaderValue};
 use http::{Request, Response, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use instant_acme::{BodyWrapper, BytesResponse, HttpClient};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -23,6 +21,8 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+
+use super::exchange::exchange;
 
 /// For one request and its answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -109,22 +109,10 @@ impl Client {
         let stream = TcpStream::connect((plain, port)).await.map_err(unreachable)?;
         let stream = self.connector.connect(name, stream).await.map_err(unreachable)?;
         let broken = |error: String| RequestError::Broken(host.to_owned(), error);
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| broken(error.to_string()))?;
-        let exchange = async {
-            let answer = sender.send_request(in_origin_form(request, uri)).await;
-            let (head, body) = answer.map_err(|error| broken(error.to_string()))?.into_parts();
-            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-            let body = body.map_err(|error| broken(error.to_string()))?.to_bytes();
-            Ok(Response::from_parts(head, Full::new(body)))
-        };
-        tokio::pin!(exchange);
-        tokio::select! {
-            answer = &mut exchange => answer,
-            // It may end with the last byte of the answer.
-            _ = connection => exchange.await,
-        }
+        let request = in_origin_form(request, uri);
+        let answer = exchange(stream, request, ANSWER_BYTES_MAX).await;
+        let (head, body) = answer.map_err(broken)?;
+        Ok(Response::from_parts(head, Full::new(body.map_err(broken)?)))
     }
 }
 

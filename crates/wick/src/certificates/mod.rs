@@ -2,12 +2,14 @@
 //!
 //! [`Prepared`] is what a plan asks for, with everything read that can be wrong; once it
 //! begins, [`own`] looks after files and [`keeping`] after what comes from a CA. What visitors
-//! are shown meanwhile lies in [`showcase`], what outlives a restart on the [`shelf`].
+//! are shown meanwhile lies in [`showcase`], what outlives a restart on the [`shelf`]; [`stapling`] has
+//! CAs say that what is shown was not revoked.
 //! Invariants: 1. no key and no account is ever told. 2. nothing that goes wrong here ends
 //! the server or a connection.
 
 pub(crate) mod check;
 mod client;
+mod exchange;
 mod issue;
 mod keeping;
 mod made;
@@ -17,6 +19,7 @@ mod schedule;
 mod setting;
 mod shelf;
 mod showcase;
+mod stapling;
 mod told;
 
 use std::sync::Arc;
@@ -36,6 +39,7 @@ use own::{OwnError, Watched};
 use plan::ways;
 use shelf::Shelf;
 use showcase::{Showcase, Shown};
+use stapling::Stapler;
 
 /// Why TLS can't begin; each message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +61,7 @@ pub(crate) struct Prepared {
     watched: Vec<Watched>,
     keeper: Option<Keeper>,
     kept: Vec<Kept>,
+    shelf: Shelf,
     /// What a person is told of each.
     pub(crate) found: Vec<String>,
 }
@@ -101,7 +106,7 @@ impl Prepared {
                 ways: ways(plan),
             }),
         };
-        Ok(Self { showcase, watched, keeper, kept, found })
+        Ok(Self { showcase, watched, keeper, kept, shelf, found })
     }
 
     /// What the server is given.
@@ -117,7 +122,8 @@ impl Prepared {
         if let Some(keeper) = self.keeper {
             tasks.spawn(keeper.keep(self.kept));
         }
-        tasks.spawn(own::watch(self.watched, self.showcase));
+        tasks.spawn(own::watch(self.watched, self.showcase.clone()));
+        tasks.spawn(Stapler::new(self.showcase, self.shelf).keep());
         Certificates { tls, tasks }
     }
 }

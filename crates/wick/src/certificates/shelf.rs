@@ -14,6 +14,10 @@ use server::Identity;
 /// The folder's name in the state folder.
 const FOLDER: &str = "certificates";
 
+/// How the files of staples are called around their names.
+const STAPLE_PREFIX: &str = "staple-";
+const STAPLE_SUFFIX: &str = ".der";
+
 /// How a certificate's file begins: with the CA's directory.
 const ISSUED_BY: &str = "# Issued by ";
 
@@ -52,7 +56,7 @@ impl Shelf {
         key: &str,
     ) -> io::Result<()> {
         let text = format!("{ISSUED_BY}{directory}\n{}\n{chain}", key.trim_end());
-        self.keep(&self.place(name), &text)
+        self.keep(&self.place(name), text)
     }
 
     /// The account at a CA.
@@ -70,6 +74,34 @@ impl Shelf {
         let _ = fs::remove_file(self.account_place(directory));
     }
 
+    /// What a responder said of a certificate.
+    pub(crate) fn staple(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.staple_place(name)).ok()
+    }
+
+    pub(crate) fn keep_staple(&self, name: &str, staple: &[u8]) -> io::Result<()> {
+        self.keep(&self.staple_place(name), staple)
+    }
+
+    /// Removes the staples of certificates that are not shown any more.
+    pub(crate) fn forget_staples_but(&self, names: &[String]) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        for entry in entries.flatten() {
+            let file = entry.file_name();
+            let name = file
+                .to_str()
+                .and_then(|file| file.strip_prefix(STAPLE_PREFIX)?.strip_suffix(STAPLE_SUFFIX));
+            if name.is_some_and(|name| names.iter().all(|kept| kept != name)) {
+                // One that stays takes a few kilobytes.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    fn staple_place(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{STAPLE_PREFIX}{name}{STAPLE_SUFFIX}"))
+    }
+
     fn place(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.pem"))
     }
@@ -81,7 +113,7 @@ impl Shelf {
         self.folder.join(format!("account-{name}.json"))
     }
 
-    fn keep(&self, place: &Path, text: &str) -> io::Result<()> {
+    fn keep(&self, place: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
         if let Some(state) = self.folder.parent() {
             fs::create_dir_all(state)?;
         }
@@ -91,7 +123,7 @@ impl Shelf {
         }
         // Temporary files are for their owner alone.
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(text.as_ref())?;
         file.as_file().sync_all()?;
         file.persist(place)?;
         Ok(())

@@ -12,6 +12,12 @@ use server::AccessLine;
 use super::LogFormat;
 
 impl LogFormat {
+    /// Whether a line is told. What reads the combined format counts visitors, and a part of
+    /// an answer has none of its own.
+    pub(super) fn tells(self, line: &AccessLine) -> bool {
+        self != Self::Combined || !line.is_part
+    }
+
     pub(super) fn show(self, line: &AccessLine) -> String {
         match self {
             Self::Wick => wick(line),
@@ -27,8 +33,9 @@ fn wick(line: &AccessLine) -> String {
         "" => String::new(),
         id => format!(" {id}"),
     };
+    let part = if line.is_part { " part" } else { "" };
     format!(
-        "{}.{:03} {} {} {} {} {} {} {}ms{id}",
+        "{}.{:03} {} {} {} {} {} {} {}ms{id}{part}",
         line.unix_ms / 1000,
         line.unix_ms % 1000,
         line.peer,
@@ -79,6 +86,8 @@ fn json(line: &AccessLine) -> String {
         agent: &'a str,
         #[serde(skip_serializing_if = "str::is_empty")]
         request_id: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        part: bool,
     }
     let moment = Moment::of(line.unix_ms);
     let (month, ms) = (moment.month_number(), line.unix_ms % 1000);
@@ -96,6 +105,7 @@ fn json(line: &AccessLine) -> String {
         referer: &line.referer,
         agent: &line.agent,
         request_id: &line.request_id,
+        part: line.is_part,
     };
     // Texts and numbers: there is nothing in it that JSON can't say.
     serde_json::to_string(&shown).unwrap_or_default()
@@ -165,6 +175,7 @@ mod tests {
             verdict: policy::Verdict::Hit,
             took_ms: 3,
             request_id: Box::default(),
+            is_part: false,
         }
     }
 
@@ -192,6 +203,11 @@ mod tests {
         assert!(LogFormat::Wick.show(&named).ends_with(" hit 3ms 0b9f"));
         assert!(LogFormat::Json.show(&named).ends_with("\"request_id\":\"0b9f\"}"));
         assert_eq!(LogFormat::Combined.show(&named), LogFormat::Combined.show(&line()));
+        let mut part = line();
+        part.is_part = true;
+        assert!(LogFormat::Wick.show(&part).ends_with(" hit 3ms part"));
+        assert!(LogFormat::Json.show(&part).ends_with(",\"part\":true}"));
+        assert!(!LogFormat::Combined.tells(&part) && LogFormat::Json.tells(&part));
         let mut unknown = line();
         (unknown.host, unknown.bytes) = (String::new(), None);
         assert!(LogFormat::Wick.show(&unknown).contains(" GET - /path "));

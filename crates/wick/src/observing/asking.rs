@@ -5,6 +5,8 @@
 //! {"findings": {}}
 //! {"overview": {}}
 //! {"routes": {}}
+//! {"profile": {}}
+//! {"tracker": {"status": {}}}  {"tracker": {"user": {"id": 7}}}
 //! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
 //! ```
 
@@ -15,7 +17,9 @@ use observe::{RouteCounts, Seen, Wanted};
 use serde::{Deserialize, Serialize};
 
 use super::overview::overview;
+use super::profile::SlowFinding;
 use super::{Observing, unix};
+use crate::tracker::{self, TrackerQuestion};
 
 /// Lines of one answer.
 pub(crate) const LINES_MAX: usize = 1000;
@@ -28,6 +32,8 @@ pub(crate) enum Question {
     Findings {},
     Overview {},
     Routes {},
+    Profile {},
+    Tracker(TrackerQuestion),
     History { from: u64, to: u64, step: u64 },
 }
 
@@ -115,6 +121,10 @@ struct ToldPoint {
     memory_bytes: u64,
     p50_us: Option<u64>,
     p99_us: Option<u64>,
+    html_p50_us: Option<u64>,
+    html_p99_us: Option<u64>,
+    other_p50_us: Option<u64>,
+    other_p99_us: Option<u64>,
     marks: Vec<String>,
 }
 
@@ -132,6 +142,11 @@ pub(crate) fn tell(
             let routes = observing.ledger.counts();
             serde_json::to_value(routes.into_iter().map(told_route).collect::<Vec<_>>())
         }
+        Question::Tracker(question) => {
+            let tracking = observing.tracker.get();
+            serde_json::to_value(tracker::tell(tracking.map(|it| &**it), &question)?)
+        }
+        Question::Profile {} => serde_json::to_value(observing.profile.told()),
         Question::History { from, to, step } => {
             let span = Span { from, to, step };
             let points = history::read(&observing.history, span, unix().as_secs());
@@ -181,7 +196,23 @@ fn findings(observing: &Observing) -> Vec<ToldFinding> {
         fix: finding.fix,
         revert: finding.revert,
     });
-    told.collect()
+    told.chain(observing.profile.findings().into_iter().map(slow_finding)).collect()
+}
+
+/// What slow requests do, as far as samples of them tell: it has no price, for nobody measured
+/// one.
+fn slow_finding(found: SlowFinding) -> ToldFinding {
+    ToldFinding {
+        id: found.id,
+        site: found.site,
+        route: String::new(),
+        evidence: found.evidence,
+        origin_us: 0,
+        share: 0.0,
+        gain_us: 0,
+        fix: found.fix,
+        revert: String::new(),
+    }
 }
 
 fn told_route(counts: RouteCounts) -> ToldRoute {
@@ -202,6 +233,7 @@ fn told_route(counts: RouteCounts) -> ToldRoute {
 
 fn told_point(point: &history::Point) -> ToldPoint {
     let marks = Mark::ALL.iter().filter(|mark| point.has(**mark));
+    let times = point.times();
     ToldPoint {
         time: point.time,
         covered: point.covered,
@@ -211,8 +243,12 @@ fn told_point(point: &history::Point) -> ToldPoint {
         bytes: point.bytes,
         origin_us: point.origin_us,
         memory_bytes: point.memory_bytes,
-        p50_us: point.times.percentile(0.5),
-        p99_us: point.times.percentile(0.99),
+        p50_us: times.percentile(0.5),
+        p99_us: times.percentile(0.99),
+        html_p50_us: point.html.percentile(0.5),
+        html_p99_us: point.html.percentile(0.99),
+        other_p50_us: point.other.percentile(0.5),
+        other_p99_us: point.other.percentile(0.99),
         marks: marks.map(|mark| format!("{mark:?}").to_lowercase()).collect(),
     }
 }

@@ -4,8 +4,8 @@
 
 use std::collections::VecDeque;
 
-use observe::RouteCounts;
-use observe::histogram::Histogram;
+use observe::metrics::Times;
+use observe::{ClassTimes, RouteCounts};
 use serde::Serialize;
 
 /// How many samples percentiles are of: seconds, as samples come.
@@ -26,24 +26,36 @@ pub(crate) struct Latest {
     pub(crate) errors: u64,
     /// How long origins worked, in microseconds.
     pub(crate) origin_us: u64,
+    /// How long all answers took.
+    #[serde(skip)]
+    pub(crate) times: Times,
     /// The median of the times that answers of the last ten seconds took; none without any.
     pub(crate) p50_us: Option<u64>,
     /// The time that 99 % of them did not exceed.
     pub(crate) p99_us: Option<u64>,
+    /// The same of HTML alone, and of all else.
+    pub(crate) html_p50_us: Option<u64>,
+    pub(crate) html_p99_us: Option<u64>,
+    pub(crate) other_p50_us: Option<u64>,
+    pub(crate) other_p99_us: Option<u64>,
 }
 
 /// The times as they were counted at each of the last samples.
 #[derive(Default)]
-pub(super) struct Window(VecDeque<Histogram>);
+pub(super) struct Window(VecDeque<ClassTimes>);
 
 impl Window {
-    pub(super) fn latest(&mut self, totals: &RouteCounts) -> Latest {
-        let earliest = self.0.front().cloned().unwrap_or_default();
-        let times = totals.times.since(&earliest);
+    pub(super) fn latest(&mut self, totals: &RouteCounts, times: &ClassTimes) -> Latest {
+        // Before there are so many, it is all that was counted since the start.
+        let is_full = self.0.len() >= WINDOW;
+        let earliest = self.0.front().filter(|_| is_full).cloned().unwrap_or_default();
+        let ClassTimes { html, other } = times.since(&earliest);
+        let mut all = html.clone();
+        all.merge(&other);
         if self.0.len() >= WINDOW {
             self.0.pop_front();
         }
-        self.0.push_back(totals.times.clone());
+        self.0.push_back(times.clone());
         Latest {
             requests: totals.requests(),
             hits: totals.hits(),
@@ -51,8 +63,13 @@ impl Window {
             hit_bytes: totals.hit_bytes,
             errors: totals.errors,
             origin_us: totals.origin_us(),
-            p50_us: times.percentile(0.5),
-            p99_us: times.percentile(0.99),
+            times: Times { counts: totals.times.clone(), ..Times::default() },
+            p50_us: all.percentile(0.5),
+            p99_us: all.percentile(0.99),
+            html_p50_us: html.percentile(0.5),
+            html_p99_us: html.percentile(0.99),
+            other_p50_us: other.percentile(0.5),
+            other_p99_us: other.percentile(0.99),
         }
     }
 }
@@ -67,15 +84,21 @@ mod tests {
     fn percentiles_are_of_the_last_seconds_and_counts_of_all() {
         let mut window = Window::default();
         let mut totals = RouteCounts::of(RouteName::default());
-        totals.times.add_many(1000, 100);
+        let mut times = ClassTimes::default();
+        times.html.add_many(1000, 100);
+        times.other.add_many(10, 1000);
         totals.bytes = 7;
-        let first = window.latest(&totals);
-        assert_eq!((first.bytes, first.p50_us.map(|time| time / 100)), (7, Some(9)));
-        for _ in 0..WINDOW {
-            window.latest(&totals);
+        let first = window.latest(&totals, &times);
+        assert_eq!((first.bytes, first.html_p50_us.map(|time| time / 100)), (7, Some(9)));
+        assert_eq!((first.p50_us, first.other_p99_us), (Some(10), Some(10)));
+        for _ in 1..WINDOW {
+            assert_eq!(window.latest(&totals, &times).html_p50_us, first.html_p50_us);
         }
-        assert_eq!(window.latest(&totals).p50_us, None, "those were long ago");
-        totals.times.add(1 << 20);
-        assert!(window.latest(&totals).p50_us > Some(1 << 19));
+        window.latest(&totals, &times);
+        let quiet = window.latest(&totals, &times);
+        assert_eq!((quiet.p50_us, quiet.html_p50_us), (None, None), "those were long ago");
+        times.html.add(1 << 20);
+        let last = window.latest(&totals, &times);
+        assert!(last.html_p50_us > Some(1 << 19) && last.other_p50_us.is_none());
     }
 }

@@ -1,16 +1,24 @@
 //! `wick log`: the last answers of the running Wick, each with why and how long, and those to
-//! come.
+//! come; or those that were kept on the disk.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
 
+use base::Phase;
+use observe::Wanted;
+use observe::kept::Kept;
+
 use super::asking::{LINES_MAX, LogAnswer, LogLine, LogQuestion, Question};
+use super::{FOLDER, unix};
 use crate::announce::say;
 use crate::arguments::Log;
 use crate::control::{ControlError, ask_observed, printable};
 use crate::plan;
 
+/// How many of the last are shown where nobody says.
+const LINES: u16 = 40;
 /// How often new answers are asked for.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Bytes of the time at the beginning of a line, and of status and verdict behind it.
@@ -20,12 +28,16 @@ const WHAT: usize = 29;
 /// Shows the last answers, and those to come if that is wanted.
 pub(crate) fn run(arguments: &Log) -> Result<(), ControlError> {
     let state = arguments.state.clone().unwrap_or_else(plan::default_state);
+    if let Some(since) = arguments.since {
+        say(&kept(arguments, &state.join(FOLDER), since, has_colours())?);
+        return Ok(());
+    }
     let mut wanted = LogQuestion {
         why: arguments.why.clone().unwrap_or_default(),
         route: arguments.route.clone().unwrap_or_default(),
         status: arguments.status.clone().unwrap_or_default(),
         after: 0,
-        count: arguments.lines.into(),
+        count: arguments.lines.unwrap_or(LINES).into(),
     };
     let has_colours = has_colours();
     let mut left_out = None;
@@ -39,6 +51,59 @@ pub(crate) fn run(arguments: &Log) -> Result<(), ControlError> {
         wanted.after = answer.newest;
         wanted.count = LINES_MAX;
         std::thread::sleep(INTERVAL);
+    }
+}
+
+/// What was kept of so long ago until now, a line of its own before each day.
+fn kept(
+    arguments: &Log,
+    folder: &Path,
+    since: Duration,
+    has_colours: bool,
+) -> Result<String, ControlError> {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let (why, route) = (text(&arguments.why), text(&arguments.route));
+    let wanted = Wanted { why, route, status: text(&arguments.status) };
+    let from = unix().saturating_sub(since).as_millis() as u64;
+    let all = observe::kept::read(folder, from, &wanted);
+    let mut all = all.map_err(|error| ControlError::Kept(folder.to_owned(), error))?;
+    if let Some(count) = arguments.lines {
+        all.drain(..all.len().saturating_sub(count.into()));
+    }
+    let (mut told, mut before) = (String::new(), None);
+    for one in all.into_iter().map(LogLine::from) {
+        let date = time::OffsetDateTime::from_unix_timestamp((one.unix_ms / 1000) as i64);
+        let day = date.map(time::OffsetDateTime::date).ok();
+        if let Some(day) = day.filter(|_| before != day) {
+            // A string takes whatever is written to it.
+            let _ = writeln!(told, "{day} (UTC)");
+        }
+        before = day;
+        told += &if has_colours { coloured(&one) } else { show(&one) };
+    }
+    Ok(told)
+}
+
+impl From<Kept> for LogLine {
+    fn from(kept: Kept) -> Self {
+        let phases = Phase::ALL.iter().zip(kept.phases).filter(|(_, time)| *time > 0);
+        let phases = phases.map(|(phase, time)| (phase.word().to_owned(), time.into())).collect();
+        let Kept { unix_ms, took_us, bytes, status, method, host, path, .. } = kept;
+        let Kept { verdict, unstored, site, route, .. } = kept;
+        Self {
+            unix_ms,
+            method,
+            host,
+            path,
+            site,
+            route,
+            status,
+            verdict,
+            unstored,
+            bytes,
+            took_us,
+            phases,
+        }
     }
 }
 

@@ -199,7 +199,7 @@ fn past(observing: &Observing, now: u64) -> Past {
             past.requests[at] += point.requests;
             past.hits[at] += point.hits;
             past.errors[at] += point.errors;
-            past.p99_us[at] = past.p99_us[at].max(point.times.percentile(0.99).unwrap_or(0));
+            past.p99_us[at] = past.p99_us[at].max(point.times().percentile(0.99).unwrap_or(0));
         }
     }
     past

@@ -41,9 +41,23 @@ pub(crate) enum HandOverError {
 pub(crate) fn state(folder: &Path, account: &Account) -> Result<(), HandOverError> {
     let failed = |error| HandOverError::System(folder.to_owned(), account.name.clone(), error);
     fs::create_dir_all(folder).map_err(failed)?;
-    let owner = fs::metadata(folder).map_err(failed)?.uid();
-    if owner == account.uid {
+    if !may_be_given(folder, account)? {
         return Ok(());
+    }
+    // Until the folder itself is handed over, nobody but root changes what is in it.
+    let real = fs::canonicalize(folder).map_err(failed)?;
+    hand_over(&real, account, DEPTH_MAX).map_err(failed)
+}
+
+/// Whether a state folder is to be given away, and may be; one that isn't there yet may.
+pub(crate) fn may_be_given(folder: &Path, account: &Account) -> Result<bool, HandOverError> {
+    let failed = |error| HandOverError::System(folder.to_owned(), account.name.clone(), error);
+    let owner = match fs::metadata(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        data => data.map_err(failed)?.uid(),
+    };
+    if owner == account.uid {
+        return Ok(false);
     }
     if owner != 0 {
         return Err(HandOverError::Others(folder.to_owned(), account.name.clone()));
@@ -52,9 +66,7 @@ pub(crate) fn state(folder: &Path, account: &Account) -> Result<(), HandOverErro
     if !is_empty && !folder.join(SIGN).is_file() {
         return Err(HandOverError::Foreign(folder.to_owned()));
     }
-    // Until the folder itself is handed over, nobody but root changes what is in it.
-    let real = fs::canonicalize(folder).map_err(failed)?;
-    hand_over(&real, account, DEPTH_MAX).map_err(failed)
+    Ok(true)
 }
 
 fn hand_over(path: &Path, account: &Account, depth: usize) -> io::Result<()> {

@@ -72,6 +72,8 @@ pub(super) enum Question {
     Start { folder: PathBuf, number: u64, database_socket: Option<PathBuf> },
     /// Let requests finish, and stop it.
     Stop(u64),
+    /// Tell how often it was started again.
+    Restarts(u64),
     /// Read a file.
     Read(PathBuf),
     /// Make the access log.
@@ -84,6 +86,7 @@ pub(super) enum Question {
 pub(super) enum Answer {
     Started(StartedPhp),
     Done,
+    Number(u64),
     Text(String),
     Wrong(String),
 }
@@ -98,6 +101,7 @@ pub(super) struct StartedPhp {
     pub(super) children: usize,
     pub(super) status_path: PathBuf,
     pub(super) opcache_script: Option<PathBuf>,
+    pub(super) slow_log: Option<PathBuf>,
 }
 
 /// Starts a keeper beside this process; where it is asked.
@@ -228,6 +232,7 @@ impl Keeper {
     async fn serve_all(self: std::rc::Rc<Self>, listener: UnixListener) {
         let first = tokio::time::timeout(PATIENCE, listener.accept()).await;
         let Ok(Ok((stream, _))) = first else { return };
+        tokio::task::spawn_local(crate::memory::give_back_code_soon());
         let mut asking = JoinSet::new();
         asking.spawn_local(self.clone().answer_all(stream));
         while !asking.is_empty() {
@@ -274,6 +279,10 @@ impl Keeper {
                 }
                 Answer::Done
             }
+            Question::Restarts(id) => match own.php.get(&id) {
+                Some(fpm) => Answer::Number(fpm.restarts()),
+                None => Answer::Wrong("no such php-fpm was started".to_owned()),
+            },
             Question::Read(path) => {
                 self.read(&path).map_or_else(|error| Answer::Wrong(error.to_string()), Answer::Text)
             }
@@ -313,6 +322,7 @@ impl Keeper {
         let mut options = FpmOptions::new(folder, self.folder.join(name));
         options.children = site.php_children.map(|children| children as usize);
         options.environment = site.environment.clone();
+        options.slow_after = site.php_slow;
         options.database_socket = database_socket;
         options.visitor = Some(self.visitor);
         let fpm = Fpm::start(options).await.map_err(|error| error.to_string())?;
@@ -325,6 +335,7 @@ impl Keeper {
             children: fpm.children(),
             status_path: fpm.status_path().to_owned(),
             opcache_script: fpm.opcache_script().map(Path::to_owned),
+            slow_log: fpm.slow_log().map(Path::to_owned),
         };
         own.php.insert(own.last, fpm);
         Ok(started)

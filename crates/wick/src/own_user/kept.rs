@@ -119,6 +119,15 @@ impl KeptPhp {
         self.started.opcache_script.as_deref()
     }
 
+    /// By what the keeper is asked how often it was started again.
+    pub(crate) fn id(&self) -> u64 {
+        self.started.id
+    }
+
+    pub(crate) fn slow_log(&self) -> Option<&Path> {
+        self.started.slow_log.as_deref()
+    }
+
     /// Lets requests finish, and stops it.
     pub(crate) async fn stop(mut self) {
         self.is_stopped = true;
@@ -134,6 +143,16 @@ impl Drop for KeptPhp {
         if let (false, Some(connection)) = (self.is_stopped, connection()) {
             let _ = ask(connection, &Question::Stop(self.started.id));
         }
+    }
+}
+
+/// How often the keeper started a php-fpm again, by its number; none while nobody can tell.
+pub(crate) async fn restarts(id: u64) -> Option<u64> {
+    let connection = connection()?;
+    let asked = tokio::task::spawn_blocking(move || ask(connection, &Question::Restarts(id))).await;
+    match asked {
+        Ok(Ok(Answer::Number(restarts))) => Some(restarts),
+        _ => None,
     }
 }
 

@@ -19,13 +19,13 @@ use base::complaint::complain;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 pub(crate) use keeper::keep;
-pub(crate) use kept::{KeptPhp, is_kept, make_log, read, start_php};
+pub(crate) use kept::{KeptPhp, is_kept, make_log, read, restarts, start_php};
 
 use crate::arguments::Serve;
 use crate::plan::Plan;
@@ -35,6 +35,8 @@ use keeper::KeeperError;
 
 /// Tells who serves where the keeper listens.
 const VARIABLE: &str = "WICK_KEEPER";
+/// What helps where somebody can't come to something.
+const REMEDY: &str = "let that user come there, or name another with user = …";
 /// The name of our own program, whatever its path.
 const SELF: &str = "/proc/self/exe";
 
@@ -71,9 +73,7 @@ pub(crate) fn enter(plan: &Plan, arguments: &Serve) -> Result<(), OwnUserError> 
         }
         Choice::Prefers(account) => {
             if let Some(why) = obstacle(plan, &account) {
-                complain(format_args!(
-                    "it serves as root: {why}; let that user come there, or name another with user = …"
-                ));
+                complain(format_args!("it serves as root: {why}; {REMEDY}"));
                 return Ok(());
             }
             account
@@ -92,10 +92,45 @@ pub(crate) fn enter(plan: &Plan, arguments: &Serve) -> Result<(), OwnUserError> 
 
 /// Why it is not to serve as somebody whom nobody named.
 fn obstacle(plan: &Plan, account: &Account) -> Option<String> {
-    if let Some(path) = reach::out_of_reach(plan, account) {
-        return Some(format!("{} could not come to {}", account.name, path.display()));
+    if let Some(path) = reach::out_of_reach(plan, account).first() {
+        return Some(could_not_come(account, path));
     }
     hand_over::state(&plan.state, account).err().map(|error| error.to_string())
+}
+
+/// As whom `wick serve` would serve, where root would start it, and what is wrong with that.
+pub(crate) fn foresee(plan: &Plan) -> (Option<String>, Vec<String>) {
+    let account = match choose(plan) {
+        Ok(Choice::Stays(word)) => return (word, Vec::new()),
+        Ok(Choice::Prefers(account)) => match obstacles(plan, &account).first() {
+            None => account,
+            Some(why) => return (Some(format!("root would serve: {why}")), Vec::new()),
+        },
+        Ok(Choice::Becomes(account)) => account,
+        Err(error) => return (None, vec![error.to_string()]),
+    };
+    let mut wrong = obstacles(plan, &account);
+    wrong.extend(reach::sockets_out_of_reach(plan, &account).into_iter().map(|path| {
+        format!(
+            "{} could not call php-fpm at {}: give the socket to a group that this user is in \
+             (listen.group in the pool's file), or name another with user = …",
+            account.name,
+            path.display()
+        )
+    }));
+    (Some(format!("{} would serve; root only starts php-fpm", account.name)), wrong)
+}
+
+/// What keeps somebody from serving, as far as it can be told without changing anything.
+fn obstacles(plan: &Plan, account: &Account) -> Vec<String> {
+    let closed = reach::out_of_reach(plan, account);
+    let closed = closed.iter().map(|path| format!("{}; {REMEDY}", could_not_come(account, path)));
+    let kept = hand_over::may_be_given(&plan.state, account).err();
+    closed.chain(kept.map(|error| error.to_string())).collect()
+}
+
+fn could_not_come(account: &Account, path: &Path) -> String {
+    format!("{} could not come to {}", account.name, path.display())
 }
 
 /// What a person is told of the user whom root has left this to.

@@ -7,15 +7,27 @@ use std::path::{Path, PathBuf};
 use super::account::Account;
 use crate::plan::{Plan, Source};
 
-/// A folder that a plan needs and this user can't come to or read; none if there is no such.
-pub(super) fn out_of_reach(plan: &Plan, account: &Account) -> Option<PathBuf> {
+/// The folders that a plan needs and this user can't come to or read.
+pub(super) fn out_of_reach(plan: &Plan, account: &Account) -> Vec<PathBuf> {
     let folders = plan.sites.iter().filter_map(|site| match &site.source {
         Source::Folder(folder) => Some(folder.as_path()),
         Source::Http(_) => None,
     });
-    let closed = folders.into_iter().find(|folder| !reads(account, folder));
-    let state = || nearest(&plan.state).filter(|there| !comes_to(account, there));
-    closed.map(Path::to_owned).or_else(state)
+    let closed = folders.filter(|folder| !reads(account, folder)).map(Path::to_owned);
+    let state = nearest(&plan.state).filter(|there| !comes_to(account, there));
+    closed.chain(state).collect()
+}
+
+/// The sockets of php-fpm that a plan names and this user can't call. Lists of rights beside
+/// the bits (ACLs) may still let it.
+pub(super) fn sockets_out_of_reach(plan: &Plan, account: &Account) -> Vec<PathBuf> {
+    let named = plan.sites.iter().filter_map(|site| site.php.as_ref()?.strip_prefix("unix:"));
+    named.map(PathBuf::from).filter(|socket| !calls(account, socket)).collect()
+}
+
+fn calls(account: &Account, socket: &Path) -> bool {
+    let Ok(socket) = fs::canonicalize(socket) else { return true };
+    comes_to(account, &socket) && may(account, &socket, 0o2)
 }
 
 /// The path, or what is there of the way to it.
@@ -77,5 +89,23 @@ mod tests {
             assert_eq!(reads, expected, "{above:o} {mode:o} {uid} {gid}");
         }
         assert!(reads(&account(4242, 4242), &folder.path().join("none")));
+    }
+
+    #[test]
+    fn a_socket_is_called_by_who_may_write_to_it() {
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let socket = folder.path().join("php.sock");
+        let _open = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+        let own = fs::metadata(&socket).expect("it is there").gid();
+        for (mode, gid, expected) in
+            [(0o660, 4242, false), (0o660, own, true), (0o666, 4242, true), (0o640, own, false)]
+        {
+            fs::set_permissions(&socket, fs::Permissions::from_mode(mode)).expect("it is ours");
+            let account = Account { name: "it".into(), uid: 4242, gid, groups: vec![gid] };
+            assert_eq!(calls(&account, &socket), expected, "{mode:o} {gid}");
+        }
+        let account = Account { name: "it".into(), uid: 4242, gid: 4242, groups: vec![] };
+        assert!(calls(&account, &folder.path().join("none")), "that is told of elsewhere");
     }
 }

@@ -1,13 +1,15 @@
 //! The admin listener of the built binary: where it is, who may ask, and what it tells of PHP.
 
 use std::fs;
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
+use std::process::{Command, Stdio};
 
 use crate::origin::Origin;
 use crate::wick::{Wick, ask, body, has_php, open_folder, until};
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
     free.local_addr().expect("an address").port()
 }
@@ -44,10 +46,13 @@ fn what_visitors_did_is_told_to_whoever_is_on_this_machine() {
         assert_eq!(body(&ask(address, "GET /")), "hello");
     }
     until("the look after that", || ask(admin, "GET /api/now").contains("\"answers\":3,"));
-    let metrics = ask(admin, "GET /metrics");
+    let metrics = ask(admin, "GET /metrics\nAccept: application/openmetrics-text; version=1.0.0");
     assert!(metrics.contains("wick_answers_total{verdict=\"hit\",reason=\"\"} 2\n"), "{metrics}");
     assert!(metrics.contains("application/openmetrics-text"), "{metrics}");
     assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    let metrics = ask(admin, "GET /metrics");
+    assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
+    promtool_finds_no_fault(body(&metrics));
     for host in ["evil.test", "localhost.evil.test"] {
         let told = ask(admin, &format!("GET /api/now\nHost: {host}"));
         assert!(told.starts_with("HTTP/1.1 421 "), "{told}");
@@ -58,6 +63,26 @@ fn what_visitors_did_is_told_to_whoever_is_on_this_machine() {
     assert_eq!(body(&ask(address, "GET /api/now")), "hello");
     wick.stop();
     assert!(TcpListener::bind(admin).is_ok(), "it is gone");
+}
+
+/// Has Prometheus' own tool look at a page of numbers, where it is installed.
+fn promtool_finds_no_fault(page: &str) {
+    let promtool = std::env::var("PROMTOOL").unwrap_or_else(|_| "promtool".to_owned());
+    let started = Command::new(promtool)
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut promtool) = started else {
+        eprintln!("SKIPPED: promtool is not installed (apt-get install prometheus)");
+        return;
+    };
+    // It may have gone already, with a reason that is read below.
+    let _ = promtool.stdin.take().expect("it is piped").write_all(page.as_bytes());
+    let told = promtool.wait_with_output().expect("it ends");
+    let faults = String::from_utf8_lossy(&told.stderr);
+    assert!(told.status.success(), "{faults}\n{page}");
 }
 
 #[test]

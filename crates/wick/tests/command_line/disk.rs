@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::admin::free_port;
 use crate::origin::Origin;
 use crate::serving::upgrade;
 use crate::wick::{Wick, ask, names, until};
@@ -133,6 +134,22 @@ fn a_stop_keeps_what_was_asked_for_once_and_the_start_says_so() {
         Wick::run(&["check", &url, "--state", &state, "--disk", "64M", "--listen", "127.0.0.1:0"])
             .end();
     assert!(checked.output.contains("disk        64.0 MiB for pages"), "{}", checked.output);
+}
+
+#[test]
+fn what_the_disk_did_is_told_to_whoever_watches() {
+    let stage = Stage::new();
+    let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let settings = stage.state.path().join("wick.toml").display().to_string();
+    fs::write(&settings, format!("admin = \"{admin}\"\ndisk = \"64M\"\n")).expect("ours");
+    let (url, state) = (stage.origin.url(), stage.state());
+    let (wick, address) = Wick::serve(&[&url, "--config", &settings, "--state", &state]);
+    stage.keep(address, "/one");
+    let has = |line: &str| ask(admin, "GET /metrics").lines().any(|one| one == line);
+    until("the page's count", || has("wick_disk_written_total 1") && has("wick_disk_pages 1"));
+    let now = ask(admin, "GET /api/now");
+    assert!(now.contains("\"disk\":{\"pages\":1,") && now.contains("\"damaged\":0"), "{now}");
+    wick.stop();
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! `wick explain`: what a running server says of a request, and what is said without one.
 
+use std::io::Write;
 use std::net::SocketAddr;
 
 use crate::origin::Origin;
-use crate::wick::{Wick, ask, names, open_folder};
+use crate::wick::{Wick, ask, names, open_folder, until};
 
 /// What `wick explain` says of the front page, by a few words of each line.
 fn explain(address: SocketAddr, state: &str, more: &[&str]) -> String {
@@ -54,6 +55,72 @@ fn a_cookie_is_part_of_the_question() {
     assert!(without.contains("\nverdict  hit: "), "{without}");
     let with = explain(address, &kept, &["--cookie", "a=b", "--cookie", "c=d"]);
     assert!(with.contains("\nverdict  pass(cookie): "), "{with}");
+}
+
+/// A board that greets whoever bears its cookie by name.
+fn greeting_board(head: &str, stream: &mut std::net::TcpStream) {
+    let name = |line: &str| Some(line.strip_prefix("cookie: board_session=")?.to_owned());
+    let name = head.lines().find_map(|line| name(&line.replacen("Cookie", "cookie", 1)));
+    let set = match name {
+        Some(_) => String::new(),
+        None => "Set-Cookie: board_session=nobody-0123456789; Path=/\r\n".to_owned(),
+    };
+    let rows = "<li class=topic>The same for all of them</li>".repeat(30);
+    let name = name.unwrap_or_default();
+    let body = format!("<nav id=user>Hello {name}</nav><ul>{rows}</ul>");
+    let _ = write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Type: text/html\r\n{set}\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len(),
+    );
+}
+
+#[test]
+fn where_members_pages_differ_is_told_with_what_would_make_one_of_them() {
+    let state = open_folder();
+    let kept = state.path().display().to_string();
+    let board = Origin::new(greeting_board);
+    let (_wick, address) = Wick::serve(&[&board.url(), "--state", &kept]);
+    ask(address, "GET /");
+    let visit = |name: &str| {
+        let own = format!("GET /\nCookie: board_session={name}-0123456789abcdef");
+        assert!(ask(address, &own).contains(name), "each is greeted by name");
+    };
+    // The first visits show that the page is asked for often.
+    until("two members' copies were compared", || {
+        visit("annabel");
+        visit("bertram");
+        explain(address, &kept, &[]).contains("members")
+    });
+    let told = explain(address, &kept, &[]);
+    for expected in [
+        "members  copies of such a page agree but for 1 spot, ",
+        "spot     in nav#user, ",
+        "put <esi:include src=\"/parts/user\"/> where what differs in nav#user is",
+        "Surrogate-Control: max-age=60, content=\"ESI/1.0\"",
+    ] {
+        assert!(told.contains(expected), "no {expected:?} in\n{told}");
+    }
+    assert!(!told.contains("annabel") && !told.contains("bertram"), "{told}");
+}
+
+#[test]
+fn members_pages_are_not_compared_where_the_owner_does_not_want_it() {
+    let state = open_folder();
+    let kept = state.path().display().to_string();
+    let board = Origin::new(greeting_board);
+    let settings = state.path().join("wick.toml");
+    let text = format!("[[site]]\norigin = \"{}\"\nsuggest_parts = false\n", board.url());
+    std::fs::write(&settings, text).expect("the folder takes files");
+    let settings = settings.display().to_string();
+    let (_wick, address) = Wick::serve(&["--config", &settings, "--state", &kept]);
+    ask(address, "GET /");
+    for name in ["annabel", "bertram"].repeat(6) {
+        ask(address, &format!("GET /\nCookie: board_session={name}-0123456789abcdef"));
+    }
+    let told = explain(address, &kept, &[]);
+    assert!(!told.contains("members"), "{told}");
 }
 
 #[test]

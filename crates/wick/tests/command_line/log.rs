@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use crate::origin::Origin;
-use crate::wick::{Wick, ask, open_folder};
+use crate::wick::{Wick, ask, open_folder, until};
 
-const PAGE: &str =
-    "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\n\r\nhello";
+// It says that its connection ends, or a POST may be lost on one that is just ending.
+const PAGE: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\n\
+                    Connection: close\r\n\r\nhello";
 
 /// The lines that `wick log` shows with these arguments.
 fn lines(state: &str, more: &[&str]) -> Vec<String> {
@@ -50,6 +51,26 @@ fn the_last_answers_are_told_with_why_and_where_their_time_went() {
     ] {
         assert_eq!(lines(&kept, arguments).len(), count, "{arguments:?}");
     }
+}
+
+#[test]
+fn what_was_answered_before_a_crash_is_told_with_nobody_running() {
+    let (_origin, state, wick, address) = served("");
+    let kept = state.path().display().to_string();
+    for path in ["/thread/1?token=hush", "/thread/1?token=hush", "/thread/2"] {
+        ask(address, &format!("GET {path}\nCookie: id=hush"));
+    }
+    until("the end of that second", || lines(&kept, &["--since", "1h"]).len() > 3);
+    wick.signal(rustix::process::Signal::KILL);
+    wick.end();
+    let all = lines(&kept, &["--since", "1h", "--why", "miss"]);
+    assert!(all[0].ends_with(" (UTC)"), "the day: {all:?}");
+    assert_eq!(all.len(), 3, "{all:?}");
+    assert!(all[1].contains("GET ") && all[1].contains("/thread/1  ["), "{all:?}");
+    assert!(all[1].contains("lookup ") && !all.concat().contains("hush"), "{all:?}");
+    assert_eq!(lines(&kept, &["--since", "1h", "--why", "hit"]).len(), 2);
+    assert_eq!(lines(&kept, &["--since", "1h", "--lines", "1"]).len(), 2);
+    assert!(lines(&kept, &["--since", "0s"]).is_empty());
 }
 
 #[test]

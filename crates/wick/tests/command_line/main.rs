@@ -1,9 +1,10 @@
 //! The built binary, as a person meets it: started, asked, told to stop.
 //!
 //! What can't be tried on a machine (no php-fpm, no second user) is said on standard
-//! error and skipped. Start at [`starts`], then [`folder`], [`importing`], [`sites`], [`admin`], [`stopping`], [`explain`], [`log`], [`top`], [`purge`], [`changes`], [`compression`], [`demo`], [`disk`].
+//! error and skipped. Start at [`starts`]; each file has one theme.
 
 mod admin;
+mod app;
 mod changes;
 mod compression;
 #[path = "../../../changes/tests/shared/daemon.rs"]
@@ -13,10 +14,15 @@ mod demo;
 mod disk;
 mod explain;
 mod folder;
+mod history;
 mod importing;
+mod large;
 mod log;
 mod origin;
+mod overruling;
 mod own_user;
+mod parts;
+mod profile;
 mod purge;
 mod reloading;
 mod service;
@@ -25,5 +31,7 @@ mod sites;
 mod starts;
 mod stopping;
 mod top;
+mod traces;
 mod upgrading;
+mod views;
 mod wick;

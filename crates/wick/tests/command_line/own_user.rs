@@ -1,11 +1,13 @@
 //! Started as root, and as whom it goes on: what is left of root, and what still works without.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::admin::free_port;
 use crate::origin::Origin;
 use crate::wick::{Wick, ask, body, has_php, is_root, names, open_folder, processes_with, until};
 
@@ -69,7 +71,11 @@ fn no_thread_is_roots_and_php_fpm_is_healed() {
     let state = open_folder();
     let kept = state.path().join("state").display().to_string();
     let path = site.path().display().to_string();
-    let (wick, address) = Wick::serve(&[&path, "--state", &kept, "--user", "www-data"]);
+    let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let settings = state.path().join("wick.toml").display().to_string();
+    fs::write(&settings, format!("admin = \"{admin}\"\n")).expect("ours");
+    let serve = [&path, "--config", &settings, "--state", &kept, "--user", "www-data"];
+    let (wick, address) = Wick::serve(&serve);
     let own = uid_of("www-data");
     let all = threads(wick.id());
     assert!(all.len() > 1, "{all:?}");
@@ -94,6 +100,12 @@ fn no_thread_is_roots_and_php_fpm_is_healed() {
     kill_process(master, Signal::KILL).expect("it runs");
     until("another php-fpm", || masters().iter().any(|id| *id != first[0]));
     assert_eq!(body(&ask(address, "GET /?2")), "nobody kept");
+    until("the keeper's count", || {
+        let metrics = ask(admin, "GET /metrics");
+        metrics
+            .lines()
+            .any(|line| line.starts_with("wick_php_restarts_total{") && line.ends_with("} 1"))
+    });
     for name in ["", "learned.sqlite3", "control.sock"] {
         assert_eq!(owner(&Path::new(&kept).join(name)), own, "{name}");
     }
@@ -184,4 +196,35 @@ fn root_stays_where_its_owner_wants_it_and_is_told_otherwise() {
         (owner(Path::new(&foreign)), names(Path::new(&foreign))),
         (0, vec!["precious".to_owned()])
     );
+}
+
+#[test]
+fn a_check_tells_what_the_user_could_not_reach() {
+    if !can_become_others() {
+        return;
+    }
+    let site = open_folder();
+    fs::write(site.path().join("index.html"), "page").expect("a file");
+    fs::set_permissions(site.path(), fs::Permissions::from_mode(0o700)).expect("ours");
+    let state = open_folder();
+    let kept = state.path().join("state").display().to_string();
+    let path = site.path().display().to_string();
+    let check = |user: &[&str]| {
+        let all = ["check", &path, "--state", &kept, "--listen", "127.0.0.1:0"];
+        Wick::run(&[&all, user].concat()).end()
+    };
+    let reason = format!("www-data could not come to {path}");
+    let named = check(&["--user", "www-data"]);
+    assert!(!named.status.success() && named.output.contains(&reason), "{}", named.output);
+    if !fs::read_to_string("/etc/passwd").unwrap_or_default().contains("\nwick:") {
+        // Nobody named it, so root would stay, and serve.
+        let unnamed = check(&[]);
+        let expected = format!("user        root would serve: {reason}");
+        assert!(unnamed.output.contains(&expected), "{}", unnamed.output);
+    }
+    fs::set_permissions(site.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+    let open = check(&["--user", "www-data"]);
+    assert!(open.status.success(), "{}", open.output);
+    assert!(open.output.contains("user        www-data would serve"), "{}", open.output);
+    assert!(!Path::new(&kept).exists(), "a check gives nothing away");
 }

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
 
 use crate::origin::Origin;
 use crate::wick::{Wick, ask, body, open_folder};
 
+/// What opens the admin listener.
+pub(crate) const TOKEN: &str = "a-token-of-many-letters";
 /// All requests, and those of them that the origin fails at.
 const REQUESTS: u64 = 300;
 pub(crate) const FAILURES: u64 = 3;
@@ -39,15 +42,22 @@ pub(crate) struct Given {
 
 impl Site {
     pub(crate) fn serve() -> Self {
-        let origin = Origin::new(|head, stream| {
+        let asked = AtomicU64::new(0);
+        let origin = Origin::new(move |head, stream| {
             let path = head.split(' ').nth(1).unwrap_or("/");
             let (status, fields) = match path {
                 path if path.starts_with("/page/") => (200, "Cache-Control: max-age=600"),
                 path if path.starts_with("/fail") => (500, "Cache-Control: no-store"),
                 path if path.starts_with("/board/") => (200, "Set-Cookie: sid=1; Path=/"),
+                // What says nothing may be for anybody, and is found out by personas.
+                "/lobby" | "/ticker" => (200, "X-App: forum"),
                 _ => (200, "Cache-Control: no-store"),
             };
-            let page = "<!doctype html><title>A page</title><p>With some words.".repeat(9);
+            let mut page = "<!doctype html><title>A page</title><p>With some words.".repeat(9);
+            if path == "/ticker" {
+                let turn = asked.fetch_add(1, Ordering::Relaxed);
+                page.push_str(&format!("\n<p>Turn {turn} <script>window.ran = true</script>"));
+            }
             let answer = format!(
                 "HTTP/1.1 {status} Status\r\nContent-Type: text/html\r\n{fields}\r\n\
                  Content-Length: {}\r\nConnection: close\r\n\r\n{page}",
@@ -61,7 +71,8 @@ impl Site {
         drop(free);
         let folder = open_folder();
         let file = folder.path().join("wick.toml");
-        fs::write(&file, format!("admin = \"{admin}\"\n")).expect("the settings are written");
+        let settings = format!("admin = \"{admin}\"\nadmin_token = \"{TOKEN}\"\n");
+        fs::write(&file, settings).expect("the settings are written");
         let file = file.display().to_string();
         let (wick, address) = Wick::serve(&["--config", &file, &origin.url()]);
         Self { wick, address, admin, _origin: origin, _folder: folder }
@@ -84,6 +95,13 @@ impl Site {
         given
     }
 
+    /// Sends a request so often; how many of the answers were hits.
+    pub(crate) fn ask(&self, given: &mut Given, request: &str, times: u64) -> u64 {
+        let before = given.hits;
+        (0..times).for_each(|_| given.count(&ask(self.address, request)));
+        given.hits - before
+    }
+
     pub(crate) fn stop(self) {
         self.wick.stop();
     }
@@ -103,6 +121,8 @@ impl Given {
         // The reasons of passes stand elsewhere.
         let reason = field.split("; ").find_map(|part| part.strip_prefix("fwd="));
         let verdict = match (is_hit, reason) {
+            // A page for strangers is fresh for ten seconds, and served while it is made anew.
+            (true, _) if field.contains("; ttl=-") => return,
             (true, _) => "hit".to_owned(),
             (false, Some("uri-miss")) => "miss(uri-miss)".to_owned(),
             (false, _) => return,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::browser::{Browser, Outcome, Tab};
 
 /// Views of which the README shows a picture.
-const PICTURES: [&str; 3] = ["now", "history", "misses"];
+const PICTURES: [&str; 5] = ["now", "history", "misses", "url", "learned"];
 const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64) Chromium";
 /// Notes what a person would find in the console.
 const NOTING: &str = "
@@ -34,6 +34,11 @@ impl Looker {
     pub(crate) fn new(browser: &Arc<Browser>, admin: &str) -> Outcome<Self> {
         let tab = browser.tab(AGENT)?;
         tab.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": NOTING}))?;
+        // As a browser does once a person has typed them: anna, and the token.
+        let shown = "Basic YW5uYTphLXRva2VuLW9mLW1hbnktbGV0dGVycw==";
+        tab.call("Network.enable", json!({}))?;
+        let fields = json!({"headers": {"Authorization": shown}});
+        tab.call("Network.setExtraHTTPHeaders", fields)?;
         let path = root().join("target/tools/axe.min.js");
         let axe = std::fs::read_to_string(&path).ok();
         if axe.is_none() {
@@ -75,6 +80,17 @@ impl Looker {
         // An address changes without an event: what is said of it changes with it.
         let condition = format!("location.hash === {}", json!(hash));
         self.tab.wait_until(&condition, hash)
+    }
+
+    /// Nothing keeps anybody from using what is shown, in light, in dark and on a phone; then a
+    /// picture of it.
+    pub(crate) fn looks_well(&self, view: &str) -> Outcome<()> {
+        for scheme in ["light", "dark"] {
+            self.scheme(scheme)?;
+            self.find_no_barrier(&format!("{view}, {scheme}"))?;
+        }
+        self.fits_a_phone(view)?;
+        self.picture(view)
     }
 
     pub(crate) fn scheme(&self, scheme: &str) -> Outcome<()> {

@@ -36,7 +36,7 @@ const POSTS: usize = 100;
 const CANDLES: usize = 12;
 /// Edits before it is counted.
 const LEARNING: usize = 60;
-const EDITS: usize = 200;
+const EDITS: usize = 80;
 /// What is read after each edit, a page every [`stranger::EACH`].
 const READS: usize = 20;
 

@@ -3,8 +3,14 @@
 //!
 //! `scripts/setup test` brings them; where one is missing its test says so and checks nothing.
 
+mod attacks;
 mod h2spec;
+mod hints;
+#[allow(dead_code, reason = "other tests need more of it")]
+#[path = "../http3/origin.rs"]
+mod origin;
 mod programs;
+mod raw;
 mod specimen;
 mod stranger;
 #[allow(dead_code, reason = "other tests need more of it")]

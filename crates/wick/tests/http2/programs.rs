@@ -1,5 +1,6 @@
 //! curl, nghttp and h2load.
 
+use crate::origin::Origin;
 use crate::wick::{Wick, open_folder};
 use crate::{output, program, serve_page};
 
@@ -31,6 +32,22 @@ fn curl_is_answered_as_over_http11() {
         let shown = ["-s", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", flag, &url];
         assert_eq!(output(&curl, &shown), "1.1 200");
     }
+    wick.stop();
+}
+
+#[test]
+fn a_large_body_reaches_the_origin_whole() {
+    let Some(curl) = program("curl") else { return };
+    let origin = Origin::begin();
+    let (wick, address) = Wick::serve(&[&origin.url()]);
+    let folder = open_folder();
+    let body: Vec<u8> = (0..1_000_000u32).map(|place| (place / 251) as u8).collect();
+    let sum = body.iter().fold(0u32, |sum, &byte| sum.wrapping_mul(31) + u32::from(byte));
+    let file = folder.path().join("body");
+    std::fs::write(&file, &body).expect("a file");
+    let (data, url) = (format!("@{}", file.display()), format!("http://{address}/"));
+    let said = output(&curl, &["-s", "--http2-prior-knowledge", "--data-binary", &data, &url]);
+    assert_eq!(said, format!("1000000 bytes, {sum}"));
     wick.stop();
 }
 

@@ -36,10 +36,15 @@ struct Served {
 impl Served {
     /// Before this origin; with settings at the top, if any.
     fn new(origin: &str, settings: &str) -> Self {
+        Self::with(origin, settings, "")
+    }
+
+    /// The same with more settings of the site.
+    fn with(origin: &str, settings: &str, more: &str) -> Self {
         let ground = Ground::new();
         let ca = Authority::new(ground.path());
         let pair = ca.pair(ground.path(), "site", &[HOST]);
-        let site = format!("[[site]]\nhosts = [\"{HOST}\"]\norigin = \"{origin}\"\n");
+        let site = format!("[[site]]\nhosts = [\"{HOST}\"]\norigin = \"{origin}\"\n{more}");
         let running = ground.serve_tls(&format!("{settings}{site}{}", pair.settings()));
         Self { ground, ca, running }
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 /// A running origin; its threads end with the test's process.
 pub(crate) struct Origin {
     pub(crate) address: SocketAddr,
-    /// Heard when a request for `/wait` has come.
+    /// Heard when a request for `/wait`, or what begins so, has come.
     pub(crate) came: Receiver<()>,
     /// Lets it be answered.
     pub(crate) go: Sender<()>,
@@ -53,17 +53,22 @@ fn answer_all(stream: TcpStream, waiting: &Waiting) -> Option<()> {
         }
         let target = head.split(' ').nth(1)?.to_owned();
         let body = read_body(&head, &mut input)?;
-        if target == "/wait" {
+        if target.starts_with("/wait") {
             waiting.come.send(()).ok()?;
             waiting.gone.lock().ok()?.recv().ok()?;
         }
         let sum = body.iter().fold(0u32, |sum, &byte| sum.wrapping_mul(31) + u32::from(byte));
         let text = match target.as_str() {
-            "/large" => "x".repeat(300_000),
+            "/large" | "/wait-large" => "x".repeat(300_000),
             _ if body.is_empty() => format!("page {target}"),
             _ => format!("{} bytes, {sum}", body.len()),
         };
-        let fields = "content-type: text/plain\r\ncache-control: max-age=60";
+        let fields = match target.as_str() {
+            "/asked" => {
+                "cache-control: public, no-cache\r\netag: \"1\"\r\nlink: </a>; rel=preload; as=style"
+            }
+            _ => "content-type: text/plain\r\ncache-control: max-age=60",
+        };
         let length = text.len();
         let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\ncontent-length: {length}\r\n\r\n");
         out.write_all(head.as_bytes()).ok()?;

@@ -14,13 +14,13 @@ use crate::serve;
 use crate::wick::{Wick, ask, body};
 
 /// Who signs certificates.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let key = KeyPair::generate().expect("a key");
         let mut own = CertificateParams::default();
         own.distinguished_name.push(DnType::CommonName, name);
@@ -29,10 +29,18 @@ impl Authority {
         Self { issuer: Issuer::new(own, key), pem }
     }
 
-    fn write_to(&self, folder: &Path) -> String {
+    pub(crate) fn write_to(&self, folder: &Path) -> String {
         let path = folder.join("ca.pem");
         std::fs::write(&path, &self.pem).expect("it can be written");
         path.display().to_string()
+    }
+
+    /// A certificate for `name` and its key, in PEM.
+    pub(crate) fn certificate(&self, name: &str) -> (String, String) {
+        let key = KeyPair::generate().expect("a key");
+        let own = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        let certificate = own.signed_by(&key, &self.issuer).expect("a certificate");
+        (certificate.pem(), key.serialize_pem())
     }
 
     /// An https server with a certificate for `name`, on a port of its own.

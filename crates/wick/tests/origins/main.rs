@@ -1,8 +1,9 @@
 //! Sites made by several HTTP servers, by https servers, and by those that speak more than
 //! HTTP: the built binary before real sockets.
 //!
-//! Start at [`several`], then [`https`], [`upgrades`], [`streams`], [`lasting`].
+//! Start at [`several`], then [`https`], [`http2`], [`upgrades`], [`streams`], [`lasting`].
 
+mod http2;
 mod https;
 mod lasting;
 mod servers;

@@ -11,17 +11,17 @@ use crate::wick::{PATIENCE, ask, rest, send, until};
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-const ASKED: &str = "GET /chat HTTP/1.1\nHost: a\nConnection: keep-alive, Upgrade\n\
+pub(crate) const ASKED: &str = "GET /chat HTTP/1.1\nHost: a\nConnection: keep-alive, Upgrade\n\
     Upgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n\n";
 
 /// A server that speaks WebSocket at `/chat`, where it echoes, and plain HTTP elsewhere.
-struct Chat {
-    address: SocketAddr,
+pub(crate) struct Chat {
+    pub(crate) address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Chat {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let heads = Arc::<Mutex<Vec<String>>>::default();
@@ -68,7 +68,7 @@ fn converse(stream: TcpStream, seen: &Mutex<Vec<String>>) {
 }
 
 /// One frame with its first byte; a client's is masked (RFC 6455 §5.3).
-fn frame(first: u8, payload: &[u8], is_masked: bool) -> Vec<u8> {
+pub(crate) fn frame(first: u8, payload: &[u8], is_masked: bool) -> Vec<u8> {
     let mask = if is_masked { [1, 2, 3, 4] } else { [0; 4] };
     let bit = if is_masked { 0x80 } else { 0 };
     let mut bytes = vec![first];
@@ -86,7 +86,7 @@ fn frame(first: u8, payload: &[u8], is_masked: bool) -> Vec<u8> {
     bytes
 }
 
-fn read_frame(reader: &mut impl Read) -> Option<(u8, Vec<u8>)> {
+pub(crate) fn read_frame(reader: &mut impl Read) -> Option<(u8, Vec<u8>)> {
     let mut start = [0; 2];
     reader.read_exact(&mut start).ok()?;
     let mut length = u64::from(start[1] & 0x7f);
@@ -106,7 +106,7 @@ fn read_frame(reader: &mut impl Read) -> Option<(u8, Vec<u8>)> {
 }
 
 /// The head of an answer, byte by byte, so that nothing behind it is taken.
-fn read_head(stream: &mut TcpStream) -> String {
+pub(crate) fn read_head(stream: &mut TcpStream) -> String {
     let (mut text, mut byte) = (String::new(), [0]);
     while !text.ends_with("\r\n\r\n") {
         stream.read_exact(&mut byte).expect("the head comes");

@@ -18,6 +18,7 @@ mod dokuwiki;
 mod forms;
 mod mediawiki;
 mod mediawiki_install;
+mod new_items;
 mod person;
 mod shaarli;
 mod strangers;

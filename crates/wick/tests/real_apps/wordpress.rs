@@ -2,6 +2,7 @@
 //! a cookie that its own page has set.
 
 use crate::apps::{self, PASSWORD, USER};
+use crate::new_items::{self, Items};
 use crate::person::{GuestHands, Hands};
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
@@ -56,5 +57,12 @@ fn guest(guest: &Visitor, post: Page) {
 fn strangers_of_wordpress_are_served_from_memory() {
     let Some(app) = ready(apps::wordpress(&[])) else { return };
     strangers::check(&CASE, &app.folder.root().display().to_string());
+    let items = Items {
+        page: "/",
+        elsewhere: "/candle-number-1/",
+        items: "li.wp-block-post",
+        date: "time",
+    };
+    new_items::are_marked(CASE.name, &app.folder.root(), &items);
     removed(app);
 }

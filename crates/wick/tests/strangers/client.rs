@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 
+use libtest_mimic::{Failed, Trial};
+
 use crate::browser::Outcome;
 
 /// How long an answer may take.
@@ -208,15 +210,43 @@ impl Client {
 
     fn keep_cookies(&mut self, answer: &Answer) {
         for line in answer.fields("set-cookie") {
-            let pair = line.split(';').next().unwrap_or_default();
+            let (pair, attributes) = line.split_once(';').unwrap_or((line, ""));
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             self.jar.retain(|(known, _)| known != name.trim());
-            let lower = line.to_ascii_lowercase();
-            if !lower.contains("max-age=0") && !lower.contains("1970") && value != "deleted" {
+            // The attributes alone: a value drawn by lot may hold any digits.
+            let attributes = attributes.to_ascii_lowercase();
+            let is_removal = attributes.contains("max-age=0") || attributes.contains("1970");
+            if !is_removal && value != "deleted" {
                 self.jar.push((name.trim().to_owned(), value.trim().to_owned()));
             }
         }
     }
+}
+
+/// A test of the client itself.
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![Trial::test("client::what_a_cookie_holds_does_not_end_it", || {
+        what_a_cookie_holds_does_not_end_it().map_err(Failed::from)
+    })]
+}
+
+fn what_a_cookie_holds_does_not_end_it() -> Outcome<()> {
+    let cases = [
+        ("a=b1970c; path=/", true),
+        ("a=max-age=0", true),
+        ("a=b; expires=Thu, 01 Jan 1970 00:00:00 GMT", false),
+        ("a=b; Max-Age=0", false),
+        ("a=deleted; path=/", false),
+    ];
+    for (line, stays) in cases {
+        let mut client = Client::new(1, Ipv4Addr::LOCALHOST, "Alice");
+        let head = format!("HTTP/1.1 200 OK\r\nSet-Cookie: {line}");
+        client.keep_cookies(&Answer { status: 200, head, body: String::new() });
+        if client.jar.is_empty() == stays {
+            return Err(format!("{line}: stays: {stays}"));
+        }
+    }
+    Ok(())
 }
 
 /// What browsers add when the person goes somewhere.

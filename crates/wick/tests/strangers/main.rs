@@ -81,6 +81,7 @@ fn main() -> ExitCode {
     }
     trials.extend(first_visitors::trials(&specimens));
     trials.extend(attacks::trials(&specimens));
+    trials.extend(client::trials());
     trials.extend(leak_hunt::trials(&specimens));
     let conclusion = libtest_mimic::run(&arguments, trials);
     match run.end() {

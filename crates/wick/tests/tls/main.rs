@@ -19,5 +19,6 @@ mod pebble;
 mod protocols;
 mod reload;
 mod running;
+mod stapling;
 mod visitor;
 mod wire;

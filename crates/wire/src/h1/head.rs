@@ -58,6 +58,9 @@ pub enum HeadError {
     /// Not HTTP, or ambiguous: 400.
     #[error("{0}")]
     Malformed(&'static str),
+    /// What HTTP/2 and HTTP/3 call a malformed message: 400, or the end of its stream.
+    #[error("{0}")]
+    Message(&'static str),
     /// The target is too long: 414.
     #[error("the request target is too long")]
     TargetTooLong,
@@ -80,7 +83,7 @@ impl HeadError {
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
-            Self::Malformed(_) => 400,
+            Self::Malformed(_) | Self::Message(_) => 400,
             Self::TargetTooLong => 414,
             Self::Expectation => 417,
             Self::TooLarge => 431,
@@ -191,11 +194,18 @@ fn refusal(error: httparse::Error) -> HeadError {
 }
 
 fn read_host(head: &mut RequestHead) -> Result<(), HeadError> {
-    head.host.clear();
     let mut hosts = head.fields.all(Name::Host);
     match (hosts.next(), hosts.next(), head.version) {
-        (Some(host), None, _) => push_host(&mut head.host, host),
-        (None, _, Version::Http10) => Ok(()),
+        // What stands there is in the form that it is brought to, so the same again is so too.
+        (Some(host), None, _) if !host.is_empty() && head.host.as_bytes() == host => Ok(()),
+        (Some(host), None, _) => {
+            head.host.clear();
+            push_host(&mut head.host, host)
+        }
+        (None, _, Version::Http10) => {
+            head.host.clear();
+            Ok(())
+        }
         (None, _, _) => Err(HeadError::Malformed("the Host field is missing")),
         (Some(_), Some(_), _) => Err(HeadError::Malformed("there is more than one Host field")),
     }
@@ -212,7 +222,7 @@ pub(crate) fn push_host(out: &mut String, host: &[u8]) -> Result<(), HeadError> 
         }
         (&text[..end + 2], &literal[end + 1..])
     } else {
-        let end = text.find(':').unwrap_or(text.len());
+        let end = memchr::memchr(b':', host).unwrap_or(text.len());
         (&text[..end], &text[end..])
     };
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
@@ -239,15 +249,12 @@ pub(crate) fn push_host(out: &mut String, host: &[u8]) -> Result<(), HeadError> 
 /// Reduces the four forms of a target (RFC 9112 §3.2) to path and query.
 fn read_target(target: &str, head: &mut RequestHead) -> Result<(), HeadError> {
     head.target.clear();
-    if target.contains('#') {
+    if memchr::memchr(b'#', target.as_bytes()).is_some() {
         return Err(HeadError::Malformed("the target holds a fragment"));
     }
-    let scheme_end = target.find("://").filter(|&end| {
-        target[..end].eq_ignore_ascii_case("http") || target[..end].eq_ignore_ascii_case("https")
-    });
     let path = if target.starts_with('/') {
         target
-    } else if let Some(end) = scheme_end {
+    } else if let Some(end) = scheme_end(target) {
         let rest = &target[end + 3..];
         let path_start = rest.find(['/', '?']).unwrap_or(rest.len());
         head.host.clear();
@@ -266,6 +273,13 @@ fn read_target(target: &str, head: &mut RequestHead) -> Result<(), HeadError> {
     };
     push_ascii(&mut head.target, path);
     Ok(())
+}
+
+/// Where the scheme of an absolute target ends, if it is one of ours.
+fn scheme_end(target: &str) -> Option<usize> {
+    let end = target.find("://")?;
+    let is_ours = ["http", "https"].iter().any(|own| target[..end].eq_ignore_ascii_case(own));
+    is_ours.then_some(end)
 }
 
 /// Copies a target, writing what is not ASCII as its percent-encoding.

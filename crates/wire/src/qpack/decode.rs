@@ -3,25 +3,8 @@
 //! Bounds: the text of all fields, with 32 bytes for each, is no longer than the caller lets
 //! it be, and it is known to be longer before it is decoded.
 
-use crate::qpack::{huffman, table};
-
-/// What a field costs beside its text (RFC 9114 §4.2.2).
-const FIELD_BYTES: usize = 32;
-/// The shortest code is five bits, so a coded text grows no further than this.
-const CODED_GROWTH: (usize, usize) = (8, 5);
-/// What follows the first byte of a number: more is no number of ours.
-const NUMBER_BYTES_MAX: u32 = 4;
-
-/// A block that is not decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockError<E> {
-    /// It is no block, or refers to a table that there isn't: the connection is out of step.
-    Broken,
-    /// Its fields are more than was announced to be taken.
-    TooLarge,
-    /// Who takes the fields refuses one.
-    Refused(E),
-}
+use crate::hpack::parts::{Block, BlockError, FIELD_BYTES};
+use crate::qpack::table;
 
 /// Reads a block and hands on each field, in order: its name and its value.
 ///
@@ -44,13 +27,13 @@ pub fn decode<E>(
         match first {
             // A field of the static table.
             0b1100_0000.. => {
-                let (name, value) = block.entry(6)?;
+                let (name, value) = entry(&mut block, 6)?;
                 block.spend(name.len() + value.len())?;
                 take(name.as_bytes(), value.as_bytes()).map_err(BlockError::Refused)?;
             }
             // A name of it.
             0b0101_0000..=0b0101_1111 | 0b0111_0000..=0b0111_1111 => {
-                let (name, _) = block.entry(4)?;
+                let (name, _) = entry(&mut block, 4)?;
                 block.spend(name.len())?;
                 let value = block.text(7, &mut value)?;
                 take(name.as_bytes(), value).map_err(BlockError::Refused)?;
@@ -68,70 +51,13 @@ pub fn decode<E>(
     Ok(())
 }
 
-struct Block<'a> {
-    rest: &'a [u8],
-    /// What the fields may still come to.
-    left: usize,
-}
-
-impl<'a> Block<'a> {
-    fn spend<E>(&mut self, bytes: usize) -> Result<(), BlockError<E>> {
-        self.left = self.left.checked_sub(bytes).ok_or(BlockError::TooLarge)?;
-        Ok(())
-    }
-
-    /// A field of the static table, by the number in the last bits of the next byte.
-    fn entry<E>(&mut self, bits: u32) -> Result<(&'static str, &'static str), BlockError<E>> {
-        let number = self.number(bits)?;
-        table::FIELDS.get(number).copied().ok_or(BlockError::Broken)
-    }
-
-    /// A text whose length stands in the last bits of the next byte, and before that whether
-    /// it is coded; then it is decoded into `out`.
-    fn text<'b, E>(&mut self, bits: u32, out: &'b mut Vec<u8>) -> Result<&'b [u8], BlockError<E>>
-    where
-        'a: 'b,
-    {
-        let first = *self.rest.first().ok_or(BlockError::Broken)?;
-        let length = self.number(bits)?;
-        let (text, rest) = self.rest.split_at_checked(length).ok_or(BlockError::Broken)?;
-        self.rest = rest;
-        if first & 1 << bits == 0 {
-            self.spend(length)?;
-            return Ok(text);
-        }
-        let (times, of) = CODED_GROWTH;
-        if length > self.left.saturating_mul(of).saturating_add(of) {
-            return Err(BlockError::TooLarge);
-        }
-        out.clear();
-        out.reserve(length * times / of + 1);
-        huffman::decode(text, out).map_err(|_| BlockError::Broken)?;
-        self.spend(out.len())?;
-        Ok(out)
-    }
-
-    /// A number that begins in the last bits of the next byte (RFC 7541 §5.1).
-    fn number<E>(&mut self, bits: u32) -> Result<usize, BlockError<E>> {
-        let (&first, mut rest) = self.rest.split_first().ok_or(BlockError::Broken)?;
-        let most = (1u32 << bits) - 1;
-        let mut value = u32::from(first) & most;
-        if value == most {
-            for place in 0.. {
-                let (&byte, behind) = rest.split_first().ok_or(BlockError::Broken)?;
-                if place == NUMBER_BYTES_MAX {
-                    return Err(BlockError::Broken);
-                }
-                rest = behind;
-                value += u32::from(byte & 0x7f) << (7 * place);
-                if byte < 0x80 {
-                    break;
-                }
-            }
-        }
-        self.rest = rest;
-        Ok(value as usize)
-    }
+/// A field of the static table, by the number in the last bits of the next byte.
+fn entry<E>(
+    block: &mut Block<'_>,
+    bits: u32,
+) -> Result<(&'static str, &'static str), BlockError<E>> {
+    let number = block.number(bits)?;
+    table::FIELDS.get(number).copied().ok_or(BlockError::Broken)
 }
 
 #[cfg(test)]

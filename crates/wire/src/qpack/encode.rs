@@ -1,85 +1,73 @@
 //! Fields as a block that anybody can read: by the static table, or as they are.
 //!
-//! Texts are not coded: that would save a quarter of a head and cost more than sending it.
+//! Nothing is entered into a table, so a field is the same bytes wherever it stands.
 
+use crate::hpack::parts::{push_number, push_text};
 use crate::qpack::table;
 
-const STATUS: &str = ":status";
+const STATUS: &[u8] = b":status";
+
+/// What a block begins with: nothing of the dynamic table is needed.
+pub const NO_TABLE: [u8; 2] = [0, 0];
 
 /// Appends a block with these fields.
 pub fn encode<'a>(fields: impl Iterator<Item = (&'a str, &'a [u8])>, out: &mut Vec<u8>) {
-    // Nothing of the dynamic table is needed.
-    out.extend_from_slice(&[0, 0]);
+    out.extend_from_slice(&NO_TABLE);
     for (name, value) in fields {
-        let Some(first) = first_entry(name) else {
-            number(out, 0b0010_0000, 3, name.len());
-            out.extend_from_slice(name.as_bytes());
-            text(out, value);
-            continue;
-        };
-        // All of one name stand together, but for statuses.
-        let is_status = name == STATUS;
-        let near = table::FIELDS[first..].iter().take_while(|entry| is_status || entry.0 == name);
-        let mut known = near.map(|(other, known)| (*other, known.as_bytes()));
-        match known.position(|known| known == (name, value)) {
-            Some(place) => number(out, 0b1100_0000, 6, first + place),
-            None => {
-                number(out, 0b0101_0000, 4, first);
-                text(out, value);
-            }
+        push_field(out, name.as_bytes(), value);
+    }
+}
+
+/// Appends a field, whose name is in lower case.
+pub fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    let Some(first) = first_entry(name) else {
+        push_number(out, 0b0010_0000, 3, name.len());
+        out.extend_from_slice(name);
+        push_text(out, value);
+        return;
+    };
+    // All of one name stand together, but for statuses.
+    let is_status = name == STATUS;
+    let near = table::FIELDS[first..].iter();
+    let near = near.take_while(|entry| is_status || entry.0.as_bytes() == name);
+    let mut known = near.map(|(other, known)| (other.as_bytes(), known.as_bytes()));
+    match known.position(|known| known == (name, value)) {
+        Some(place) => push_number(out, 0b1100_0000, 6, first + place),
+        None => {
+            push_number(out, 0b0101_0000, 4, first);
+            push_text(out, value);
         }
     }
 }
 
 /// Where the static table begins to name what answers bear.
-fn first_entry(name: &str) -> Option<usize> {
+fn first_entry(name: &[u8]) -> Option<usize> {
     Some(match name {
         STATUS => 24,
-        "age" => 2,
-        "content-disposition" => 3,
-        "content-length" => 4,
-        "date" => 6,
-        "etag" => 7,
-        "last-modified" => 10,
-        "link" => 11,
-        "location" => 12,
-        "set-cookie" => 14,
-        "accept-ranges" => 32,
-        "access-control-allow-origin" => 35,
-        "cache-control" => 36,
-        "content-encoding" => 42,
-        "content-type" => 44,
-        "strict-transport-security" => 56,
-        "vary" => 59,
-        "x-content-type-options" => 61,
-        "x-xss-protection" => 62,
-        "alt-svc" => 83,
-        "content-security-policy" => 85,
-        "server" => 92,
-        "x-frame-options" => 97,
+        b"age" => 2,
+        b"content-disposition" => 3,
+        b"content-length" => 4,
+        b"date" => 6,
+        b"etag" => 7,
+        b"last-modified" => 10,
+        b"link" => 11,
+        b"location" => 12,
+        b"set-cookie" => 14,
+        b"accept-ranges" => 32,
+        b"access-control-allow-origin" => 35,
+        b"cache-control" => 36,
+        b"content-encoding" => 42,
+        b"content-type" => 44,
+        b"strict-transport-security" => 56,
+        b"vary" => 59,
+        b"x-content-type-options" => 61,
+        b"x-xss-protection" => 62,
+        b"alt-svc" => 83,
+        b"content-security-policy" => 85,
+        b"server" => 92,
+        b"x-frame-options" => 97,
         _ => return None,
     })
-}
-
-fn text(out: &mut Vec<u8>, text: &[u8]) {
-    number(out, 0, 7, text.len());
-    out.extend_from_slice(text);
-}
-
-/// A number in the last bits of a byte of which the others are given, and what follows it.
-fn number(out: &mut Vec<u8>, first: u8, bits: u32, value: usize) {
-    let most = (1usize << bits) - 1;
-    if value < most {
-        out.push(first | value as u8);
-        return;
-    }
-    out.push(first | most as u8);
-    let mut left = value - most;
-    while left >= 0x80 {
-        out.push(left as u8 | 0x80);
-        left >>= 7;
-    }
-    out.push(left as u8);
 }
 
 #[cfg(test)]
@@ -90,7 +78,7 @@ mod tests {
     #[test]
     fn every_entry_is_named_as_the_table_names_it() {
         for (place, (name, _)) in table::FIELDS.iter().enumerate() {
-            if let Some(first) = first_entry(name) {
+            if let Some(first) = first_entry(name.as_bytes()) {
                 assert_eq!(table::FIELDS[first].0, *name);
                 assert!(place >= first, "{name}");
             }

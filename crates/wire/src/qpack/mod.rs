@@ -7,8 +7,8 @@
 
 mod decode;
 mod encode;
-mod huffman;
 mod table;
 
-pub use decode::{BlockError, decode};
-pub use encode::encode;
+pub use crate::hpack::BlockError;
+pub use decode::decode;
+pub use encode::{NO_TABLE, encode, push_field};

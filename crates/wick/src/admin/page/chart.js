@@ -2,18 +2,18 @@
 // that is drawn with the pointer to look closer. The same numbers stand in a table below.
 
 import { draw, make } from "./dom.js";
-import { atAxis, atFull } from "./format.js";
+import { atAxis, atFull, bytes } from "./format.js";
 
 const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [170, 64, 8, 18, 24];
 const PIXELS_BETWEEN_TIMES = 90;
 const [MINUTE, HOUR, DAY] = [60, 3600, 86400];
 const ROUND_SECONDS = [10, 20, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 60 * DAY];
 
-/** The next round number, so that lines of the grid have short names. */
+/** The next round number whose half is round as well, so that lines of the grid have short names. */
 function roundUp(value) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((round) => round >= value * 0.999);
+  return [1, 2, 5, 10].map((step) => step * power).find((round) => round >= value * 0.999);
 }
 
 /** At most so many times of this stretch that are round by the clock of who looks. */
@@ -36,15 +36,19 @@ export function chart({ title, lines, points, from, to, step, marks = [], show, 
   const inner = width - LEFT - RIGHT;
   const x = (time) => LEFT + ((time - from) / (to - from)) * inner;
   const values = lines.flatMap((line) => points.map(line.value)).filter(Number.isFinite);
-  const top = roundUp(Math.max(0, ...values));
+  const most = Math.max(0, ...values);
+  // Bytes are told in powers of 1024, and round in those.
+  const unit = show === bytes && most > 0 ? 1024 ** Math.floor(Math.log(most) / Math.log(1024)) : 1;
+  const top = roundUp(most / unit) * unit;
   const y = (value) => TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM);
   const svg = draw("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" });
   for (const part of [0, 0.5, 1]) {
     const at = y(top * part);
-    svg.append(
-      draw("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: at, y2: at }),
-      draw("text", { class: "axis", x: LEFT - 6, y: at + 4, "text-anchor": "end" }, show(top * part)));
+    svg.append(draw("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: at, y2: at }));
+    // Without a value there is no scale.
+    if (values.length > 0) svg.append(draw("text", { class: "axis", x: LEFT - 6, y: at + 4, "text-anchor": "end" }, show(top * part)));
   }
+  if (values.length === 0) svg.append(draw("text", { class: "axis", x: LEFT + inner / 2, y: HEIGHT / 2 - 8, "text-anchor": "middle" }, "nothing was counted"));
   for (const time of roundTimes(from, to, Math.max(1, Math.floor(inner / PIXELS_BETWEEN_TIMES)))) {
     svg.append(
       draw("line", { class: "grid", x1: x(time), x2: x(time), y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }),

@@ -22,10 +22,22 @@ export function table(caption, columns, rows, heads) {
   const row = (one) =>
     make("tr", {}, columns.map((column, at) =>
       make(at === 0 ? "th" : "td", { scope: at === 0 ? "row" : null, class: column.number && "number" }, column.cell(one))));
-  // What is too wide for a phone is moved sideways, by keys too.
-  return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption },
-    make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows.map(row))));
+  return wide(caption, make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows.map(row))));
 }
+
+/** The same, but on a phone each row becomes a list: what stands last is to be reached there. */
+export function stacked(caption, columns, rows) {
+  // Roles are said, for what is no table to the eye would be none to a screen reader.
+  const cell = (one) => (column, at) =>
+    make(at === 0 ? "th" : "td", { role: at === 0 ? "rowheader" : "cell", "data-head": column.head, class: column.number && "number" }, make("div", {}, column.cell(one)));
+  const heads = columns.map((column) => make("th", { role: "columnheader", class: column.number && "number" }, column.head));
+  return wide(caption, make("table", { class: "stacked", role: "table" }, make("caption", {}, caption),
+    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, heads)),
+    make("tbody", { role: "rowgroup" }, rows.map((one) => make("tr", { role: "row" }, columns.map(cell(one)))))));
+}
+
+/** What is too wide for a phone is moved sideways, by keys too. */
+const wide = (label, ...children) => make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label }, ...children);
 
 /** A line to write somewhere, with a button that copies it. */
 export function toCopy(text) {
@@ -49,6 +61,14 @@ export async function ask(path, wanted = {}) {
   const given = Object.entries(wanted).filter(([, value]) => value !== "" && value !== undefined && value !== null);
   const query = new URLSearchParams(given).toString();
   const answer = await fetch(query ? `${path}?${query}` : path);
+  const told = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(told.wrong ?? `${path} answered ${answer.status}`);
+  return told;
+}
+
+/** Has something done. A page of another site can't send this. */
+export async function send(path, order) {
+  const answer = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(order) });
   const told = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(told.wrong ?? `${path} answered ${answer.status}`);
   return told;

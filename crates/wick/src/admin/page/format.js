@@ -3,13 +3,19 @@
 const whole = new Intl.NumberFormat("en-GB");
 const tenth = new Intl.NumberFormat("en-GB", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
+const digits = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 2 });
+
 export const NONE = "–";
 const known = (value) => value !== null && value !== undefined && Number.isFinite(value);
 
 export const count = (value) => (known(value) ? whole.format(Math.round(value)) : NONE);
 
 /** A rate or the like, where small ones need a digit more. */
-export const amount = (value) => (!known(value) ? NONE : Math.abs(value) < 10 && !Number.isInteger(value) ? tenth.format(value) : whole.format(Math.round(value)));
+export function amount(value) {
+  if (!known(value)) return NONE;
+  if (Number.isInteger(value) || Math.abs(value) >= 10) return whole.format(Math.round(value));
+  return (Math.abs(value) < 1 ? digits : tenth).format(value);
+}
 
 export const percent = (share) => (known(share) ? `${tenth.format(share * 100)} %` : NONE);
 

@@ -72,8 +72,21 @@ export function history(root, wanted) {
     make("p", {}, stretch, total),
     make("p", { id: "keys", class: "hint" }, "Draw over a chart to look closer. With the charts focused: + and − zoom, ← and → move, End goes to now."),
     charts);
+  // What was drawn for another width, as before a phone was turned, is drawn anew.
+  let drawn = charts.clientWidth;
+  const turned = new ResizeObserver(() => {
+    if (Math.abs(charts.clientWidth - drawn) < 2) return;
+    drawn = charts.clientWidth;
+    load();
+  });
+  turned.observe(charts);
   load();
-  return { end: () => clearTimeout(timer) };
+  return {
+    end: () => {
+      clearTimeout(timer);
+      turned.disconnect();
+    },
+  };
 }
 
 /** Points may be longer than was asked for; all of one answer are as long. */
@@ -88,15 +101,17 @@ function show(points, from, to, width, zoom) {
   const marks = points.flatMap((point) => point.marks.map((kind) => ({ kind, time: point.time })));
   const rate = (of) => (point) => of(point) / Math.max(1, point.covered);
   const one = (title, lines, shown) => chart({ title, lines, points, from, to, step, marks, show: shown, zoom, width });
+  const times = (what) => [
+    { name: "99 %", kind: "rest", value: (point) => point[`${what}_p99_us`] ?? NaN },
+    { name: "half", kind: "hits", value: (point) => point[`${what}_p50_us`] ?? NaN },
+  ];
   return [
     one("Requests a second", [
       { name: "all", kind: "rest", value: rate((point) => point.requests) },
       { name: "from memory", kind: "hits", value: rate((point) => point.hits) },
     ], amount),
-    one("Time to answer", [
-      { name: "99 %", kind: "rest", value: (point) => point.p99_us ?? NaN },
-      { name: "half", kind: "hits", value: (point) => point.p50_us ?? NaN },
-    ], time),
+    one("Time to answer, pages (HTML)", times("html"), time),
+    one("Time to answer, all else", times("other"), time),
     one("Places busy at origins", [{ name: "on average", kind: "rest", value: rate((point) => point.origin_us / 1e6) }], amount),
     one("Server errors a second", [{ name: "5xx", kind: "errors", value: rate((point) => point.errors) }], amount),
     one("Memory", [{ name: "of this process", kind: "hits", value: (point) => point.memory_bytes || NaN }], bytes),
@@ -105,11 +120,18 @@ function show(points, from, to, width, zoom) {
   ];
 }
 
+const KINDS = { start: "start", reload: "reload", purge: "purge", sweep: "sweep", alert: "alert", clock: "the clock was set back", overrule: "overruled" };
+const dot = (kind) => make("span", { class: `dot ${kind}`, "aria-hidden": "true" });
+
+/** What the lines across the charts are, how many of each, and when. */
 function happened(marks) {
   const told = marks.slice(-50).reverse();
-  const line = (mark) => make("li", {}, make("span", { class: `dot ${mark.kind}`, "aria-hidden": "true" }), ` ${atFull(mark.time * 1000)}: ${mark.kind}`);
-  return make("details", {}, make("summary", {}, `Marks: ${count(marks.length)}`),
-    told.length > 0 ? make("ul", { class: "marks" }, told.map(line)) : make("p", {}, "No start, reload, purge or sweep in this stretch."));
+  const kinds = Object.keys(KINDS).map((kind) => [kind, marks.filter((mark) => mark.kind === kind).length]).filter(([, number]) => number > 0);
+  const line = (mark) => make("li", {}, dot(mark.kind), ` ${atFull(mark.time * 1000)}: ${KINDS[mark.kind] ?? mark.kind}`);
+  return make("div", {},
+    kinds.length > 0 && make("p", { class: "kinds" }, kinds.map(([kind, number]) => make("span", { "data-mark": kind }, dot(kind), ` ${KINDS[kind]}: ${count(number)}`))),
+    make("details", {}, make("summary", {}, `Marks: ${count(marks.length)}`),
+      told.length > 0 ? make("ul", { class: "marks" }, told.map(line)) : make("p", {}, "No start, reload, purge, sweep or alert in this stretch.")));
 }
 
 function numbers(points, step) {
@@ -119,8 +141,10 @@ function numbers(points, step) {
     { head: "From", cell: (point) => atFull(point.time * 1000) },
     { head: "Requests", number: true, cell: (point) => count(point.requests) },
     { head: "From memory", number: true, cell: (point) => percent(point.requests ? point.hits / point.requests : null) },
-    { head: "Half within", number: true, cell: (point) => time(point.p50_us) },
-    { head: "99 % within", number: true, cell: (point) => time(point.p99_us) },
+    { head: "Pages: half within", number: true, cell: (point) => time(point.html_p50_us) },
+    { head: "99 % within", number: true, cell: (point) => time(point.html_p99_us) },
+    { head: "All else: half within", number: true, cell: (point) => time(point.other_p50_us) },
+    { head: "99 % within", number: true, cell: (point) => time(point.other_p99_us) },
     { head: "5xx", number: true, cell: (point) => count(point.errors) },
     { head: "Memory", number: true, cell: (point) => bytes(point.memory_bytes) },
     { head: "Marks", cell: (point) => point.marks.join(", ") },

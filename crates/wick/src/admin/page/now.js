@@ -13,13 +13,15 @@ export function now(root) {
   const tiles = make("dl", { class: "tiles" });
   const lately = make("div", {});
   const reasons = make("section", { "aria-labelledby": "why" });
-  root.append(make("h2", {}, "Now"), alerts, tiles, lately, reasons);
+  const modules = make("section", { "aria-labelledby": "modules" });
+  root.append(make("h2", {}, "Now"), alerts, tiles, lately, reasons, modules);
   const look = (looks) => {
     const last = looks.at(-1);
     alerts.replaceChildren(...last.alerts.map((alert) => make("p", { class: "bad" }, make("strong", {}, `${alert.kind} ${alert.subject ?? ""}: `), `${alert.what}. ${alert.fix}`)));
     tiles.replaceChildren(...all(looks).map(tile));
     lately.replaceChildren(traffic(looks, root.clientWidth));
     show(reasons, last);
+    parts(modules, last.modules);
   };
   return { look };
 }
@@ -45,13 +47,34 @@ function all(looks) {
     { id: "hits", name: "Requests from memory", value: percent(share(since("hits"), since("requests")) ?? share(seen.hits, seen.requests)), note: `${count(seen.hits)} of ${count(seen.requests)} since the start` },
     { id: "bytes", name: "Bytes from memory", value: percent(share(since("hit_bytes"), since("bytes")) ?? share(seen.hit_bytes, seen.bytes)), note: `${bytes(seen.hit_bytes)} of ${bytes(seen.bytes)} since the start` },
     workers(last),
-    { id: "times", name: "Time to answer, half of all", value: time(seen.p50_us), note: `99 % within ${time(seen.p99_us)}, in the last ten seconds` },
+    took("html", "Pages (HTML), half within", seen.html_p50_us, seen.html_p99_us),
+    took("other", "All else, half within", seen.other_p50_us, seen.other_p99_us),
     { id: "errors", name: "Server errors (5xx)", value: count(since("errors")), note: `in the last ten seconds; ${count(seen.errors)} since the start`, bad: since("errors") > 0 },
     { id: "memory", name: "Memory of this process", value: bytes(held), note: `of ${bytes(cache.memory_bytes)} allowed; ${count(cache.pages)} pages in ${bytes(cache.used_bytes)}`, part: share(held, cache.memory_bytes), bad: held > cache.memory_bytes },
     { id: "processor", name: "Processor", value: percent(busy), note: `${machine.cores.length} cores; load ${amount(machine.load)}`, part: busy },
     { id: "pressure", name: "Pressure", value: percent(pressure), note: `processor ${percent(machine.pressure_processor_ratio)}, memory ${percent(machine.pressure_memory_ratio)}, disk ${percent(machine.pressure_disk_ratio)} of the time somebody waits` },
+    ...tracker(last, before, seconds),
     { id: "machine", name: "Memory of the machine", value: bytes(machine.memory_available_bytes), note: `free of ${bytes(machine.memory_total_bytes)}; swap ${bytes(machine.swap_used_bytes)}` },
   ];
+}
+
+/** The BitTorrent tracker, where there is one. */
+function tracker(last, before, seconds) {
+  const told = last.tracker;
+  if (!told) return [];
+  const since = told.announces - (before.tracker?.announces ?? 0);
+  const refused = Object.entries(told.refused).map(([why, number]) => `${count(number)} ${why}`).join(", ");
+  return [
+    { id: "peers", name: "Peers of the tracker", value: count(told.peers), note: `${count(told.seeders)} seed, of ${count(told.torrents)} torrents` },
+    { id: "announces", name: "Announces a second", value: seconds > 0 ? amount(since / seconds) : "…", note: refused ? `refused: ${refused}` : `${count(told.announces)} since the start, none refused` },
+    ...(told.books ? [{ id: "behind", name: "Batches behind", value: count(told.batches_behind), note: `${count(told.credits_pending)} credits wait; ${told.books.why || "the database takes them"}`, bad: told.batches_behind > 1 }] : []),
+  ];
+}
+
+/** How long answers of one sort took lately. */
+function took(id, name, half, most) {
+  const note = Number.isFinite(half) ? `99 % within ${time(most)}, in the last ten seconds` : "none in the last ten seconds";
+  return { id, name, value: time(half), note };
 }
 
 /** Places at origins: php-fpm's children where it is one. */
@@ -87,4 +110,19 @@ function show(place, last) {
     { head: "Share", number: true, cell: ([, number]) => percent(number / last.answers) },
   ];
   refill(place, [make("h3", { id: "why" }, "Why, since the start"), table("Answers by verdict, since the start", columns, rows)]);
+}
+
+const STATES = { on: "on", off: "off", trouble: "trouble" };
+
+/** The parts of Wick that may be on or off. */
+function parts(place, modules) {
+  const figure = ([name, number]) => (name.endsWith("bytes")
+    ? `${name.replace(/_?bytes$/, "").replaceAll("_", " ")} ${bytes(number)}`
+    : `${name.replaceAll("_", " ")} ${count(number)}`).trim();
+  const columns = [
+    { head: "Module", cell: (one) => one.name },
+    { head: "State", cell: (one) => make("span", { class: `state ${one.state}`, "data-module": one.name }, STATES[one.state] ?? one.state) },
+    { head: "Figures, since the start", cell: (one) => [one.note, Object.entries(one.figures).map(figure).join(", ")].filter(Boolean).join("; ") },
+  ];
+  refill(place, [make("h3", { id: "modules" }, "Modules"), table("Parts of Wick that may be on or off", columns, modules)]);
 }

@@ -51,7 +51,8 @@ function certificates(last) {
 }
 
 const counters = (last) => make("section", { "aria-label": "All of Wick" }, make("h3", {}, "All of Wick"),
-  details("Counts: cache", "cache", last.cache.counts), details("Counts: all", "all", last.counters));
+  details("Counts: cache", "cache", last.cache.counts),
+  last.disk && details("Counts: disk", "disk", { pages: last.disk.pages, ...last.disk.counts }), details("Counts: all", "all", last.counters));
 
 function details(title, name, counts) {
   const words = (text) => text.replaceAll("_", " ");

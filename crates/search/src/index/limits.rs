@@ -1,0 +1,31 @@
+//! What an index may take, and what it has.
+
+use std::time::Duration;
+
+/// What an index may take.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// How long after it was put a document is found at the latest.
+    pub commit_after: Duration,
+    /// How much memory the writer may fill before it writes; no less than 15 MB.
+    pub writer_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { commit_after: Duration::from_millis(800), writer_bytes: 15_000_000 }
+    }
+}
+
+/// What an index has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Documents that can be found.
+    pub documents: u64,
+    /// Parts that its files are in.
+    pub segments: usize,
+    /// What its files take.
+    pub disk_bytes: u64,
+    /// Fields that were too long and were cut.
+    pub cut_fields: u64,
+}

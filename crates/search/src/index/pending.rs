@@ -1,0 +1,56 @@
+//! What was put and can't be seen yet, for whoever asks for a document by its id.
+//!
+//! Invariant: it holds [`PENDING_BYTES_MAX`] at most; then it forgets everything, and says
+//! so until the next commit.
+
+use std::collections::HashMap;
+
+use crate::Document;
+
+const PENDING_BYTES_MAX: usize = 1 << 20;
+
+#[derive(Default)]
+pub(super) struct Pending {
+    documents: HashMap<u64, Option<Document>>,
+    bytes: usize,
+    has_forgotten: bool,
+}
+
+impl Pending {
+    pub(super) fn put(&mut self, document: Document) {
+        let size = document.size() + 64;
+        self.note(document.id, Some(document), size);
+    }
+
+    pub(super) fn remove(&mut self, id: u64) {
+        self.note(id, None, 64);
+    }
+
+    /// `Some(None)` is known to be removed.
+    #[expect(clippy::option_option, reason = "not known is not the same as not there")]
+    pub(super) fn find(&self, id: u64) -> Option<Option<Document>> {
+        self.documents.get(&id).cloned()
+    }
+
+    pub(super) fn has_forgotten(&self) -> bool {
+        self.has_forgotten
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn into_documents(self) -> impl Iterator<Item = (u64, Option<Document>)> {
+        self.documents.into_iter()
+    }
+
+    fn note(&mut self, id: u64, document: Option<Document>, size: usize) {
+        self.bytes += size;
+        if self.has_forgotten || self.bytes > PENDING_BYTES_MAX {
+            self.documents = HashMap::new();
+            self.has_forgotten = true;
+            return;
+        }
+        self.documents.insert(id, document);
+    }
+}

@@ -1,0 +1,306 @@
+//! Words with a condition on where they stand: in a row, near each other, in order.
+//!
+//! Each slot is the union of its terms' postings; the slots are intersected, and where all
+//! are in one document their positions decide. Invariant: a slot's positions are sorted.
+
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::postings::{Postings, SegmentPostings};
+use tantivy::query::{Bm25Weight, EmptyScorer, EnableScoring, Explanation, Query, Scorer, Weight};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError, Term};
+
+use super::compile::Slot;
+use crate::text::END_MARK;
+
+/// What is asked of the places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// At the slots' offsets.
+    Row,
+    /// Fewer words than this in between, in any order.
+    Near(u32),
+    /// One behind the other.
+    Before,
+}
+
+/// Groups of slots of one field. The slots of a group stand in a row.
+#[derive(Debug, Clone)]
+pub(crate) struct Spans {
+    field: Field,
+    groups: Vec<Vec<Slot>>,
+    order: Order,
+    pub(crate) within: Option<u32>,
+    pub(crate) is_first: bool,
+    pub(crate) is_last: bool,
+}
+
+impl Spans {
+    pub(crate) fn new(field: Field, groups: Vec<Vec<Slot>>, order: Order) -> Self {
+        Self { field, groups, order, within: None, is_first: false, is_last: false }
+    }
+}
+
+impl Query for Spans {
+    fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
+        let mut spans = self.clone();
+        if spans.is_last
+            && let Some(group) = spans.groups.last_mut()
+        {
+            let behind = group.last().map_or(0, |slot| slot.offset) + 1;
+            let terms = vec![super::compile::Weighed { text: END_MARK.to_owned(), boost: 0.0 }];
+            group.push(Slot { offset: behind, terms });
+        }
+        let first = |slot: &Slot| slot.terms.first().map(|term| self.term(&term.text));
+        let terms: Vec<Term> = self.groups.iter().flatten().filter_map(first).collect();
+        let bm25 = match scoring {
+            EnableScoring::Enabled { statistics_provider, .. } if !terms.is_empty() => {
+                Some(Bm25Weight::for_terms(statistics_provider, &terms)?)
+            }
+            _ => None,
+        };
+        Ok(Box::new(SpansWeight { spans, bm25 }))
+    }
+}
+
+impl Spans {
+    fn term(&self, text: &str) -> Term {
+        Term::from_field_text(self.field, text)
+    }
+}
+
+struct SpansWeight {
+    spans: Spans,
+    bm25: Option<Bm25Weight>,
+}
+
+impl Weight for SpansWeight {
+    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        let terms = reader.inverted_index(self.spans.field)?;
+        let mut slots = Vec::new();
+        for slot in self.spans.groups.iter().flatten() {
+            let mut postings = Vec::new();
+            for term in &slot.terms {
+                let term = self.spans.term(&term.text);
+                postings
+                    .extend(terms.read_postings(&term, IndexRecordOption::WithFreqsAndPositions)?);
+            }
+            if postings.is_empty() {
+                return Ok(Box::new(EmptyScorer));
+            }
+            slots.push(Union { postings, positions: Vec::new() });
+        }
+        if slots.is_empty() {
+            return Ok(Box::new(EmptyScorer));
+        }
+        let norms = match &self.bm25 {
+            Some(_) => Some(reader.get_fieldnorms_reader(self.spans.field)?),
+            None => None,
+        };
+        let bm25 = self.bm25.as_ref().map(|bm25| bm25.boost_by(boost));
+        let spans = self.spans.clone();
+        let mut scorer = SpansScorer { spans, slots, bm25, norms, doc: 0, count: 0 };
+        let first = scorer.slots.iter().map(Union::doc).max().unwrap_or(TERMINATED);
+        scorer.go_to(first);
+        Ok(Box::new(scorer))
+    }
+
+    fn explain(&self, _: &SegmentReader, _: DocId) -> tantivy::Result<Explanation> {
+        Err(TantivyError::SystemError("spans explain nothing".to_owned()))
+    }
+}
+
+struct Union {
+    postings: Vec<SegmentPostings>,
+    positions: Vec<u32>,
+}
+
+impl Union {
+    fn doc(&self) -> DocId {
+        self.postings.iter().map(DocSet::doc).min().unwrap_or(TERMINATED)
+    }
+
+    fn seek(&mut self, target: DocId) -> DocId {
+        for one in &mut self.postings {
+            if one.doc() < target {
+                one.seek(target);
+            }
+        }
+        self.doc()
+    }
+
+    fn read(&mut self, doc: DocId) {
+        self.positions.clear();
+        let mut sources = 0;
+        for one in &mut self.postings {
+            if one.doc() == doc {
+                one.append_positions_with_offset(0, &mut self.positions);
+                sources += 1;
+            }
+        }
+        if sources > 1 {
+            self.positions.sort_unstable();
+            self.positions.dedup();
+        }
+    }
+}
+
+struct SpansScorer {
+    spans: Spans,
+    /// Of all groups, one behind the other.
+    slots: Vec<Union>,
+    bm25: Option<Bm25Weight>,
+    norms: Option<FieldNormReader>,
+    doc: DocId,
+    count: u32,
+}
+
+impl SpansScorer {
+    /// Goes to the first document from here on that fits.
+    fn go_to(&mut self, mut target: DocId) {
+        loop {
+            if target >= TERMINATED {
+                self.doc = TERMINATED;
+                return;
+            }
+            let mut highest = target;
+            for slot in &mut self.slots {
+                highest = highest.max(slot.seek(highest));
+                if highest >= TERMINATED {
+                    self.doc = TERMINATED;
+                    return;
+                }
+            }
+            if highest > target {
+                target = highest;
+                continue;
+            }
+            self.slots.iter_mut().for_each(|slot| slot.read(target));
+            self.count = self.fits();
+            if self.count > 0 {
+                self.doc = target;
+                return;
+            }
+            target += 1;
+        }
+    }
+
+    /// How often it fits here.
+    fn fits(&self) -> u32 {
+        let mut slots = self.slots.iter();
+        let groups: Vec<Vec<(u32, u32)>> = (self.spans.groups.iter())
+            .map(|group| {
+                let unions: Vec<&Union> = slots.by_ref().take(group.len()).collect();
+                occurrences(group, &unions)
+            })
+            .collect();
+        let is_fit = |from: u32, to: u32| {
+            // The end mark is no word.
+            let to = if self.spans.is_last { to.saturating_sub(1) } else { to };
+            self.spans.within.is_none_or(|within| to < within)
+                && (!self.spans.is_first || from == 0)
+        };
+        match self.spans.order {
+            Order::Row => {
+                let count = groups.iter().flatten().filter(|(from, to)| is_fit(*from, *to)).count();
+                u32::try_from(count).unwrap_or(u32::MAX)
+            }
+            Order::Near(distance) => near(&groups, distance, &is_fit),
+            Order::Before => before(&groups, &is_fit),
+        }
+    }
+}
+
+/// Where the slots of a group stand in a row: first and last place.
+fn occurrences(group: &[Slot], unions: &[&Union]) -> Vec<(u32, u32)> {
+    let (Some(first), Some(last), Some(union)) = (group.first(), group.last(), unions.first())
+    else {
+        return Vec::new();
+    };
+    let length = last.offset - first.offset;
+    let rest: Vec<_> = group.iter().zip(unions).skip(1).collect();
+    (union.positions.iter())
+        .filter(|from| {
+            rest.iter().all(|(slot, union)| {
+                let wanted = from.saturating_add(slot.offset - first.offset);
+                union.positions.binary_search(&wanted).is_ok()
+            })
+        })
+        .map(|from| (*from, from.saturating_add(length)))
+        .collect()
+}
+
+fn near(groups: &[Vec<(u32, u32)>], distance: u32, is_fit: &dyn Fn(u32, u32) -> bool) -> u32 {
+    let mut at = vec![0; groups.len()];
+    let mut count = 0;
+    loop {
+        let mut chosen = Vec::with_capacity(groups.len());
+        for (group, place) in groups.iter().zip(&at) {
+            let Some(one) = group.get(*place) else { return count };
+            chosen.push(*one);
+        }
+        let from = chosen.iter().map(|(from, _)| *from).min().unwrap_or(0);
+        let to = chosen.iter().map(|(_, to)| *to).max().unwrap_or(0);
+        let words: u32 = chosen.iter().map(|(from, to)| to - from + 1).sum();
+        if (to - from + 1).saturating_sub(words) < distance.max(1) && is_fit(from, to) {
+            count += 1;
+        }
+        // Only the one that stands first can make the span shorter.
+        let Some(first) = (0..chosen.len()).min_by_key(|place| chosen[*place].0) else {
+            return count;
+        };
+        at[first] += 1;
+    }
+}
+
+fn before(groups: &[Vec<(u32, u32)>], is_fit: &dyn Fn(u32, u32) -> bool) -> u32 {
+    let mut begin = None;
+    let mut behind = 0;
+    for group in groups {
+        let Some((from, to)) = group.iter().find(|(from, _)| *from >= behind) else { return 0 };
+        begin.get_or_insert(*from);
+        behind = to.saturating_add(1);
+    }
+    u32::from(is_fit(begin.unwrap_or(0), behind.saturating_sub(1)))
+}
+
+impl DocSet for SpansScorer {
+    fn advance(&mut self) -> DocId {
+        if self.doc < TERMINATED {
+            self.go_to(self.doc + 1);
+        }
+        self.doc
+    }
+
+    fn seek(&mut self, target: DocId) -> DocId {
+        if self.doc < target {
+            self.go_to(target);
+        }
+        self.doc
+    }
+
+    fn doc(&self) -> DocId {
+        self.doc
+    }
+
+    fn size_hint(&self) -> u32 {
+        let sizes = self
+            .slots
+            .iter()
+            .map(|slot| slot.postings.iter().map(DocSet::size_hint).fold(0, u32::saturating_add));
+        sizes.min().unwrap_or(0)
+    }
+
+    fn cost(&self) -> u64 {
+        // Positions are dear.
+        u64::from(self.size_hint()) * 10
+    }
+}
+
+impl Scorer for SpansScorer {
+    fn score(&mut self) -> Score {
+        match (&self.bm25, &self.norms) {
+            (Some(bm25), Some(norms)) => bm25.score(norms.fieldnorm_id(self.doc), self.count),
+            _ => 1.0,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The indexes that clients of Sphinx's protocols see, by their names.
+//!
+//! Invariants: 1. names are of small letters, digits and `_`, so that they are names of folders.
+//! 2. a table that a client made is there again after a restart: its statement is kept beside it.
+
+mod made;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use super::conf::IndexConf;
+use super::table::Kind;
+use crate::text::Morphemes;
+use crate::{AttributeKind, Index, Limits, Shape};
+
+/// Each has a writer's memory.
+const TABLES_MAX: usize = 64;
+
+/// One index, as clients see it.
+#[derive(Clone)]
+pub struct Held {
+    /// What they call it.
+    pub name: String,
+    /// Its documents.
+    pub index: Index,
+    /// Whether clients may put and remove documents.
+    pub is_realtime: bool,
+    /// Types of its attributes, in the shape's order.
+    pub kinds: Vec<Kind>,
+    /// Letters that are as if they weren't there.
+    pub ignored: String,
+    /// Tags are taken out of texts.
+    pub strips_html: bool,
+}
+
+/// All indexes. Cheap to share.
+pub struct Catalogue {
+    indexes: RwLock<BTreeMap<String, Arc<Held>>>,
+    /// Names that stand for several.
+    groups: RwLock<BTreeMap<String, Vec<String>>>,
+    folder: PathBuf,
+    limits: Limits,
+    morphemes: Option<Arc<dyn Morphemes>>,
+}
+
+impl Held {
+    /// An index of `shape`, as its attributes' kinds show it.
+    #[must_use]
+    pub fn new(name: &str, index: Index, is_realtime: bool) -> Self {
+        let kinds = index.shape().attributes.iter().map(|one| kind_of(one.kind)).collect();
+        Self {
+            name: name.to_owned(),
+            index,
+            is_realtime,
+            kinds,
+            ignored: String::new(),
+            strips_html: false,
+        }
+    }
+
+    /// A text as it is indexed or searched for.
+    #[must_use]
+    pub fn cleaned(&self, text: &str) -> String {
+        if self.ignored.is_empty() {
+            return text.to_owned();
+        }
+        text.chars().filter(|letter| !self.ignored.contains(*letter)).collect()
+    }
+
+    /// A document's text as it is indexed.
+    #[must_use]
+    pub fn prepared(&self, text: &str) -> String {
+        let cleaned = self.cleaned(text);
+        if self.strips_html { super::html::stripped(&cleaned) } else { cleaned }
+    }
+}
+
+impl Catalogue {
+    /// What clients make is kept in `folder`.
+    #[must_use]
+    pub fn new(folder: PathBuf, limits: Limits, morphemes: Option<Arc<dyn Morphemes>>) -> Self {
+        let indexes = RwLock::default();
+        Self { indexes, groups: RwLock::default(), folder, limits, morphemes }
+    }
+
+    /// Adds an index, in the place of one of the same name.
+    pub fn hold(&self, held: Held) {
+        self.indexes.write().insert(held.name.to_lowercase(), Arc::new(held));
+    }
+
+    /// Adds a name that stands for several.
+    pub fn group(&self, name: &str, members: &[String]) {
+        self.groups.write().insert(name.to_lowercase(), members.to_vec());
+    }
+
+    /// An index by its name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Arc<Held>> {
+        self.indexes.read().get(&name.to_lowercase()).cloned()
+    }
+
+    /// All of them, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Held>> {
+        self.indexes.read().values().cloned().collect()
+    }
+
+    /// The indexes that a name stands for: `*` is all.
+    #[must_use]
+    pub fn resolve(&self, name: &str) -> Option<Vec<Arc<Held>>> {
+        if name == "*" {
+            return Some(self.all());
+        }
+        if let Some(members) = self.groups.read().get(&name.to_lowercase()) {
+            return members.iter().map(|member| self.find(member)).collect();
+        }
+        Some(vec![self.find(name)?])
+    }
+}
+
+/// The shape that a real-time index of a `sphinx.conf` has, with its attributes' types. Of a
+/// plain one the rows of its sources say which fields there are.
+#[must_use]
+pub fn shape_of(conf: &IndexConf, fields: &[String], attributes: &[(String, Kind)]) -> Shape {
+    let mut shape = Shape::new(&conf.name);
+    for name in fields {
+        shape = shape.field(name, 1.0);
+    }
+    for field in &mut shape.fields {
+        field.is_stored = false;
+        field.min_prefix = conf.min_prefix;
+    }
+    for (name, kind) in attributes {
+        shape = shape.attribute(name, attribute_kind(*kind));
+    }
+    shape.has_stems = conf.has_stems;
+    shape.has_folding = conf.has_folding;
+    shape.word_characters.clone_from(&conf.word_characters);
+    shape
+}
+
+pub(crate) fn attribute_kind(kind: Kind) -> AttributeKind {
+    match kind {
+        Kind::Uint => AttributeKind::Uint,
+        Kind::Timestamp => AttributeKind::Timestamp,
+        Kind::Bool => AttributeKind::Bool,
+        Kind::Bigint => AttributeKind::Bigint,
+        Kind::Float => AttributeKind::Float,
+        Kind::Text => AttributeKind::Text,
+        Kind::Multi | Kind::MultiBigint => AttributeKind::Multi,
+    }
+}
+
+fn kind_of(kind: AttributeKind) -> Kind {
+    match kind {
+        AttributeKind::Uint => Kind::Uint,
+        AttributeKind::Timestamp => Kind::Timestamp,
+        AttributeKind::Bool => Kind::Bool,
+        AttributeKind::Bigint => Kind::Bigint,
+        AttributeKind::Float => Kind::Float,
+        AttributeKind::Text => Kind::Text,
+        AttributeKind::Multi => Kind::Multi,
+    }
+}

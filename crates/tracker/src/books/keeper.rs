@@ -1,0 +1,88 @@
+//! What the books are kept for: whoever has the swarms.
+
+use base::Now;
+
+use crate::Tracker;
+use crate::credit::Batch;
+use crate::rights::{Torrent, TorrentId, User, UserId};
+use crate::rules::XbtKey;
+use crate::wanted::Missed;
+
+/// Takes what sites have, gives what is to be written.
+pub trait Keeper: Send + Sync + 'static {
+    /// The number of the last batch that stands in the database. Told once, before any batch is
+    /// taken: what is counted anew goes on from there, and what was under way is known to have
+    /// been written, or not.
+    fn resume(&self, last_number: u64);
+    /// The next batch, or the one that was taken and is not written yet; none if there is
+    /// nothing to write before the next round.
+    fn take_batch(&self, now: Now) -> Option<Batch>;
+    /// It stands in the database.
+    fn written(&self, number: u64);
+    /// Everything comes anew; what doesn't come until [`Keeper::finish_loading`] is gone.
+    fn begin_loading(&self);
+    /// Everything came.
+    fn finish_loading(&self);
+    /// A torrent that is new, or changed, or neither.
+    fn put_torrent(&self, torrent: &Torrent);
+    /// One that is gone.
+    fn remove_torrent(&self, id: TorrentId);
+    /// A user who is new, or changed, or neither.
+    fn put_user(&self, user: &User);
+    /// One who is gone.
+    fn remove_user(&self, id: UserId);
+    /// The key of passkeys that are computed, as the site has it.
+    fn set_passkey_key(&self, private_key: &str);
+    /// What clients came with and nobody knows, where that is kept.
+    fn missed(&self) -> Option<&Missed> {
+        None
+    }
+}
+
+impl Keeper for Tracker {
+    fn resume(&self, last_number: u64) {
+        Self::resume(self, last_number);
+    }
+
+    fn take_batch(&self, now: Now) -> Option<Batch> {
+        Self::take_batch(self, now)
+    }
+
+    fn written(&self, number: u64) {
+        Self::written(self, number);
+    }
+
+    fn begin_loading(&self) {
+        Self::begin_loading(self);
+    }
+
+    fn finish_loading(&self) {
+        Self::finish_loading(self);
+    }
+
+    fn put_torrent(&self, torrent: &Torrent) {
+        Self::put_torrent(self, torrent);
+    }
+
+    fn remove_torrent(&self, id: TorrentId) {
+        Self::remove_torrent(self, id);
+    }
+
+    fn put_user(&self, user: &User) {
+        Self::put_user(self, user);
+    }
+
+    fn remove_user(&self, id: UserId) {
+        Self::remove_user(self, id);
+    }
+
+    fn missed(&self) -> Option<&Missed> {
+        Some(&self.missed)
+    }
+
+    fn set_passkey_key(&self, private_key: &str) {
+        let mut rules = Self::rules(self).as_ref().clone();
+        rules.xbt_key = Some(XbtKey { private_key: private_key.to_owned() });
+        self.set_rules(rules);
+    }
+}

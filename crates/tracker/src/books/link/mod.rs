@@ -1,0 +1,181 @@
+//! A connection to the site's database, whichever it is, and what its troubles mean.
+//!
+//! In: statements. Out: rows, or a [`Trouble`] that says what can be done.
+//! Invariants: 1. an answer that doesn't come within [`SILENCE_MAX`] ends the connection.
+//! 2. a trouble holds the server's words or ours, never an address or a password.
+
+mod mysql;
+mod postgres;
+mod sqlite;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use changes::{Address, Door};
+
+use super::contract::Dialect;
+
+/// So long an answer is waited for.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// A server's words are cut here.
+const WORDS_MAX: usize = 300;
+
+/// Where a site's database is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// MariaDB or MySQL.
+    MySql(Address),
+    /// PostgreSQL.
+    Postgres(Address),
+    /// A file; for our own tables it is made if it isn't there.
+    Sqlite(PathBuf),
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// The database is away, or went. What was asked last may have been done.
+    #[error("the database is away: {0}")]
+    Away(String),
+    /// Others were in the way: a deadlock, or a lock that was waited for too long.
+    #[error("others are in the way: {0}")]
+    Busy(String),
+    /// A row can't be written, for what stands in it or in other tables.
+    #[error("a row is refused: {0}")]
+    Row(String),
+    /// Nobody is let in by this name and password, or there is no such database.
+    #[error("the database lets nobody in like this: {0}; correct `database` of [tracker]")]
+    Login(String),
+    /// The user may not do what a contract asks for.
+    #[error("the database's user lacks a right: {0}")]
+    Right(String),
+    /// A table isn't there, or may not be seen.
+    #[error("the database has no table `{0}`, or its user may not see it")]
+    Table(String),
+    /// The owner must do something else.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Trouble {
+    /// Whether the owner must do something, and not only wait.
+    pub(crate) fn is_owners(&self) -> bool {
+        !matches!(self, Self::Away(_) | Self::Busy(_))
+    }
+}
+
+/// A row's values, as bytes.
+#[derive(Hash)]
+pub(crate) struct Row(Vec<Option<Vec<u8>>>);
+
+impl Row {
+    pub(crate) fn bytes(&self, at: usize) -> Option<&[u8]> {
+        self.0.get(at)?.as_deref()
+    }
+
+    pub(crate) fn text(&self, at: usize) -> Option<&str> {
+        std::str::from_utf8(self.bytes(at)?).ok()
+    }
+
+    /// A number, also of a column that says true and false; no number is nothing.
+    pub(crate) fn number(&self, at: usize) -> Option<u64> {
+        match self.text(at)? {
+            "t" => Some(1),
+            "f" => Some(0),
+            // Some expressions answer with decimals or below zero.
+            text => text
+                .split('.')
+                .next()?
+                .parse::<i128>()
+                .ok()
+                .map(|number| u64::try_from(number.max(0)).unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+/// A connection. Dropping it ends it, and what it had begun.
+pub(crate) enum Link {
+    MySql(mysql::Link),
+    Postgres(postgres::Link),
+    Sqlite(sqlite::Link),
+}
+
+impl Place {
+    /// What is spoken there.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::MySql(_) => Dialect::MySql,
+            Self::Postgres(_) => Dialect::Postgres,
+            Self::Sqlite(_) => Dialect::Sqlite,
+        }
+    }
+
+    /// The database's name, where it has one.
+    pub(crate) fn database(&self) -> &str {
+        match self {
+            Self::MySql(address) | Self::Postgres(address) => &address.database,
+            Self::Sqlite(_) => "",
+        }
+    }
+
+    /// Connects; `makes_file` where a file that isn't there is to be made.
+    pub(crate) async fn connect(&self, makes_file: bool) -> Result<Link, Trouble> {
+        let connected = async {
+            Ok(match self {
+                Self::MySql(address) => Link::MySql(mysql::Link::connect(address).await?),
+                Self::Postgres(address) => Link::Postgres(postgres::Link::connect(address).await?),
+                Self::Sqlite(path) => {
+                    Link::Sqlite(sqlite::Link::open(path.clone(), makes_file).await?)
+                }
+            })
+        };
+        within(connected).await.map_err(|trouble| match trouble {
+            Trouble::Away(why) => Trouble::Away(format!("{why}, at {}", self.door())),
+            Trouble::Refused(why) => Trouble::Refused(format!("{}: {why}", self.door())),
+            other => other,
+        })
+    }
+
+    /// Where one knocks, for people.
+    pub(crate) fn door(&self) -> String {
+        match self {
+            Self::MySql(address) | Self::Postgres(address) => match &address.door {
+                Door::Socket(path) => path.display().to_string(),
+                Door::Tcp(host, port) => format!("{host}:{port}"),
+            },
+            Self::Sqlite(path) => path.display().to_string(),
+        }
+    }
+}
+
+impl Link {
+    /// Runs a statement; how many rows it changed.
+    pub(crate) async fn run(&mut self, statement: &str) -> Result<u64, Trouble> {
+        match self {
+            Self::MySql(link) => within(link.run(statement)).await,
+            Self::Postgres(link) => within(link.run(statement)).await,
+            Self::Sqlite(link) => within(link.run(statement.to_owned())).await,
+        }
+    }
+
+    /// The rows of an answer.
+    pub(crate) async fn ask(&mut self, question: &str) -> Result<Vec<Row>, Trouble> {
+        match self {
+            Self::MySql(link) => within(link.ask(question)).await,
+            Self::Postgres(link) => within(link.ask(question)).await,
+            Self::Sqlite(link) => within(link.ask(question.to_owned())).await,
+        }
+    }
+}
+
+async fn within<T>(asked: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+    let late = || Trouble::Away(format!("it didn't answer in {} s", SILENCE_MAX.as_secs()));
+    tokio::time::timeout(SILENCE_MAX, asked).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// A server's words, with its number, at a bearable length.
+fn words(code: &str, message: &str) -> String {
+    let end = (0..=WORDS_MAX.min(message.len())).rev().find(|&end| message.is_char_boundary(end));
+    format!("{} ({code})", &message[..end.unwrap_or(0)])
+}

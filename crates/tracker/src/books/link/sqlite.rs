@@ -1,0 +1,94 @@
+//! A file of SQLite. It is asked on threads that may wait.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rusqlite::ffi::ErrorCode;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Error, OpenFlags};
+use tokio::task::spawn_blocking;
+
+use super::{Row, Trouble, words};
+
+const BUSY_MAX: Duration = Duration::from_secs(5);
+
+/// What a full commit costs is paid once a minute, and is what a power cut leaves.
+const MANNERS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
+    PRAGMA foreign_keys = ON;";
+
+pub(crate) struct Link(Arc<Mutex<Connection>>);
+
+impl Link {
+    pub(super) async fn open(path: PathBuf, makes_file: bool) -> Result<Self, Trouble> {
+        blocking(move || {
+            let mut flags = OpenFlags::default();
+            flags.set(OpenFlags::SQLITE_OPEN_CREATE, makes_file);
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.busy_timeout(BUSY_MAX)?;
+            connection.execute_batch(MANNERS)?;
+            Ok(Self(Arc::new(Mutex::new(connection))))
+        })
+        .await
+    }
+
+    pub(super) async fn run(&mut self, statement: String) -> Result<u64, Trouble> {
+        let connection = self.0.clone();
+        blocking(move || {
+            let connection = connection.lock();
+            connection.execute_batch(&statement)?;
+            Ok(connection.changes())
+        })
+        .await
+    }
+
+    pub(super) async fn ask(&mut self, question: String) -> Result<Vec<Row>, Trouble> {
+        let connection = self.0.clone();
+        blocking(move || {
+            let connection = connection.lock();
+            let mut asked = connection.prepare(&question)?;
+            let columns = asked.column_count();
+            let mut answer = asked.query([])?;
+            let mut rows = Vec::new();
+            while let Some(row) = answer.next()? {
+                let value = |at| Ok(bytes(row.get_ref(at)?));
+                rows.push(Row((0..columns).map(value).collect::<Result<_, Error>>()?));
+            }
+            Ok(rows)
+        })
+        .await
+    }
+}
+
+fn bytes(value: ValueRef<'_>) -> Option<Vec<u8>> {
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string().into_bytes()),
+        ValueRef::Real(number) => Some(number.to_string().into_bytes()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.to_vec()),
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Trouble> {
+    match spawn_blocking(work).await {
+        Ok(done) => done.map_err(|error| trouble(&error)),
+        Err(_) => Err(Trouble::Away("its thread ended".to_owned())),
+    }
+}
+
+fn trouble(error: &Error) -> Trouble {
+    let code = error.sqlite_error_code();
+    let words = words("SQLite", &error.to_string());
+    match code {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Trouble::Busy(words),
+        Some(ErrorCode::ConstraintViolation) => Trouble::Row(words),
+        Some(ErrorCode::CannotOpen) => Trouble::Away(words),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Trouble::Refused(format!(
+            "{words}; the user that serves must be able to write the file and its folder"
+        )),
+        _ => Trouble::Refused(words),
+    }
+}

@@ -1,0 +1,422 @@
+//! The loader: torrents and users come in from the site's database, and go on coming.
+//!
+//! In: two tables. Out: calls of a [`Keeper`].
+//! Law: all rows once, in slices by their numbers; then, as long as it lasts, in each step what
+//! is past the last number (which costs the database a look at the end of a key), one slice of
+//! each table, so that all of both is looked at again within [`LOOK_TICKS`] steps, and the rows
+//! of passkeys and torrents that clients came with and nobody knows: these may be new in a place
+//! that no slice comes to soon. In a table of [`SLICE_ROWS_MIN`] rows each step looks at all of
+//! it.
+//! Invariants: 1. no question asks for more than [`SLICE_ROWS_MAX`] rows. 2. a row is put only
+//! if it is new or changed: what is kept of each is its number and a hash of it. 3. nothing is
+//! removed because a question failed, nor because a slice was empty at a table's beginning and
+//! the table is empty as a whole unless it was so twice. 4. what others make us ask takes an
+//! eleventh of the database's time at most.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::complaint::complain;
+use base::{Clock, Shutdown};
+use wire::tracker::Passkey;
+
+use super::contract::{Contract, Field};
+use super::keeper::Keeper;
+use super::link::{Link, Place, Row, Trouble};
+use super::registry::Found;
+use super::session::{Session, advised};
+use super::shape::Asked;
+use super::status::{Shared, Side};
+use super::value::{Value, quoted};
+use crate::rights::{TorrentId, UserId};
+use crate::wanted::Wanted;
+
+/// Between steps.
+const EVERY: Duration = Duration::from_secs(1);
+/// Steps in which all of both tables is looked at again.
+const LOOK_TICKS: usize = 60;
+/// Rows of a slice: no fewer, for a question has a price of its own…
+const SLICE_ROWS_MIN: usize = 4_000;
+/// …and no more, for an answer lies in memory.
+const SLICE_ROWS_MAX: usize = 20_000;
+const PAUSE_MAX: Duration = Duration::from_secs(15);
+
+/// After what strangers or pushes made us ask comes a rest so many times as long.
+const REST: u64 = 10;
+
+/// Who reads.
+pub struct Loader {
+    place: Place,
+    contract: Contract,
+    clock: Clock,
+    status: Shared,
+    keeper: Arc<dyn Keeper>,
+    session: Option<Session>,
+    torrents: Table,
+    users: Table,
+    is_loaded: bool,
+    /// Somebody knows that something changed.
+    wants_look: bool,
+    /// Ticks before which nobody makes us ask.
+    rests_until_ms: u64,
+    hashes: RandomState,
+}
+
+/// What is known of a table.
+#[derive(Default)]
+struct Table {
+    /// A hash of each row, by its number, in its order.
+    rows: BTreeMap<u32, u32>,
+    /// The last number that was seen.
+    last: u32,
+    /// Where the next slice begins.
+    at: u32,
+    /// The slice at the table's beginning held nothing at all.
+    was_empty: bool,
+    /// Rows that can't be read: in this look so far, and in all of the look before.
+    unreadable: u64,
+    unreadable_before: u64,
+}
+
+/// Which table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Torrents,
+    Users,
+}
+
+/// Numbers of rows that are there, and how many can't be read.
+struct Taken {
+    ids: Vec<u32>,
+    unreadable: u64,
+}
+
+impl Loader {
+    /// One that reads for `keeper`.
+    #[must_use]
+    pub fn new(
+        place: Place,
+        contract: Contract,
+        clock: Clock,
+        status: Shared,
+        keeper: Arc<dyn Keeper>,
+    ) -> Self {
+        Self {
+            place,
+            contract,
+            clock,
+            status,
+            keeper,
+            session: None,
+            torrents: Table::default(),
+            users: Table::default(),
+            is_loaded: false,
+            wants_look: false,
+            rests_until_ms: 0,
+            hashes: RandomState::new(),
+        }
+    }
+
+    /// Reads until it is told to stop. A wake, such as a change that was heard of, makes it
+    /// look at everything soon.
+    pub async fn run(mut self, shutdown: Shutdown, wake: Arc<tokio::sync::Notify>) {
+        let mut pause = EVERY;
+        loop {
+            let rest = match self.step().await {
+                Ok(()) => {
+                    pause = EVERY;
+                    EVERY
+                }
+                Err(_) => {
+                    pause = (pause * 2).min(PAUSE_MAX);
+                    pause.mul_f64(rand::random_range(0.75..1.25))
+                }
+            };
+            let sleep = tokio::time::sleep(rest);
+            tokio::pin!(sleep);
+            loop {
+                tokio::select! {
+                    () = shutdown.begun() => return,
+                    () = &mut sleep => break,
+                    () = wake.notified() => self.wants_look = true,
+                }
+            }
+        }
+    }
+
+    /// Whether everything came once.
+    #[must_use]
+    pub fn is_loaded(&self) -> bool {
+        self.is_loaded
+    }
+
+    /// One step: everything the first time; then what is new, a slice of each table, and what
+    /// was missed.
+    ///
+    /// # Errors
+    /// If the database couldn't be asked; the status says so too.
+    pub async fn step(&mut self) -> Result<(), Trouble> {
+        let stepped = match self.is_loaded {
+            false => self.look().await,
+            true => self.step_on().await,
+        };
+        match stepped {
+            Ok(()) => {
+                self.status.is_well(Side::Reading);
+                Ok(())
+            }
+            Err(trouble) => {
+                self.session = None;
+                let trouble = advised(trouble, &self.place, &self.contract);
+                let now = u32::try_from(self.clock.now().unix_seconds()).unwrap_or(u32::MAX);
+                self.status.fails(Side::Reading, &trouble, now);
+                Err(trouble)
+            }
+        }
+    }
+
+    /// Looks at all of both tables.
+    async fn look(&mut self) -> Result<(), Trouble> {
+        if !self.is_loaded {
+            self.keeper.begin_loading();
+        }
+        for which in [Which::Users, Which::Torrents] {
+            self.table(which).at = 0;
+            while !self.slice(which, SLICE_ROWS_MAX).await? {}
+        }
+        if !self.is_loaded {
+            self.keeper.finish_loading();
+            self.is_loaded = true;
+        }
+        Ok(())
+    }
+
+    async fn step_on(&mut self) -> Result<(), Trouble> {
+        for which in [Which::Users, Which::Torrents] {
+            self.news(which).await?;
+            let rows = self.table(which).rows.len() / LOOK_TICKS;
+            self.slice(which, rows.clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX)).await?;
+        }
+        let begun_ms = self.clock.now().ticks_ms;
+        if begun_ms < self.rests_until_ms {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.wants_look) {
+            self.look().await?;
+        }
+        self.ask_for_missed().await?;
+        let ended_ms = self.clock.now().ticks_ms;
+        self.rests_until_ms = ended_ms + REST * (ended_ms - begun_ms);
+        Ok(())
+    }
+
+    fn table(&mut self, which: Which) -> &mut Table {
+        match which {
+            Which::Torrents => &mut self.torrents,
+            Which::Users => &mut self.users,
+        }
+    }
+
+    /// An answer's rows; none where there is nothing to ask.
+    async fn ask(
+        &mut self,
+        which: Which,
+        question: impl FnOnce(&Asked) -> Option<String>,
+    ) -> Result<Vec<Row>, Trouble> {
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => {
+                let mut session = Session::open(&self.place, &self.contract).await?;
+                self.read_passkey_key(&mut session.link).await?;
+                session
+            }
+        };
+        let rows = match question(asked(&session, which)) {
+            Some(question) => session.link.ask(&question).await?,
+            None => Vec::new(),
+        };
+        self.session = Some(session);
+        Ok(rows)
+    }
+
+    /// Without the key only passkeys that stand in a column count.
+    async fn read_passkey_key(&self, link: &mut Link) -> Result<(), Trouble> {
+        let Some(key) = &self.contract.computed_passkeys else { return Ok(()) };
+        let name = |name: &str| quoted(name, self.place.dialect());
+        let question = format!(
+            "SELECT {} FROM {} WHERE {} = '{}'",
+            name(&key.value),
+            name(&key.table),
+            name(&key.name),
+            key.is.replace(['\'', '\\'], "")
+        );
+        let rows = link.ask(&question).await?;
+        if let Some(private_key) = rows.first().and_then(|row| row.text(0)) {
+            self.keeper.set_passkey_key(private_key);
+        }
+        Ok(())
+    }
+
+    /// What is past the last number.
+    async fn news(&mut self, which: Which) -> Result<(), Trouble> {
+        loop {
+            let last = self.table(which).last;
+            let rows = self.ask(which, |asked| Some(asked.after(last, SLICE_ROWS_MAX))).await?;
+            self.take(which, &rows);
+            self.pass(which, &rows);
+            let is_end = rows.len() < SLICE_ROWS_MAX || self.table(which).last == last;
+            if is_end {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The rows of what clients came with and nobody knows.
+    async fn ask_for_missed(&mut self) -> Result<(), Trouble> {
+        let Some(missed) = self.keeper.missed() else { return Ok(()) };
+        let Wanted { passkeys, torrents } = missed.take();
+        let dialect = self.place.dialect();
+        let text =
+            |passkey: &Passkey| Value::Text(String::from_utf8_lossy(passkey.expose()).into_owned());
+        let passkeys: Vec<Value> = passkeys.iter().map(text).collect();
+        let hashes: Vec<Value> =
+            torrents.iter().map(|hash| Value::Bytes(hash.0.to_vec())).collect();
+        for (which, field, values) in
+            [(Which::Users, Field::Passkey, passkeys), (Which::Torrents, Field::InfoHash, hashes)]
+        {
+            let rows = self.ask(which, |asked| asked.with(field, &values, dialect)).await?;
+            self.take(which, &rows);
+        }
+        Ok(())
+    }
+
+    /// The next rows of a table; true at its end.
+    async fn slice(&mut self, which: Which, many: usize) -> Result<bool, Trouble> {
+        let from = self.table(which).at;
+        let rows = self.ask(which, |asked| Some(asked.after(from, many))).await?;
+        let is_end = rows.len() < many;
+        let taken = self.take(which, &rows);
+        // The last row may be one that is as good as deleted.
+        let last = self.pass(which, &rows);
+        let until = last.filter(|_| !is_end).unwrap_or(u32::MAX);
+        let table = self.table(which);
+        // A table that is being filled anew is empty for a moment; all that it held is not
+        // thrown away for that.
+        let is_empty = from == 0 && rows.is_empty() && !table.rows.is_empty();
+        if is_empty && !std::mem::replace(&mut table.was_empty, true) {
+            return Ok(true);
+        }
+        table.was_empty = is_empty;
+        table.at = if is_end { 0 } else { until };
+        table.unreadable += taken.unreadable;
+        if is_end {
+            table.unreadable_before = std::mem::take(&mut table.unreadable);
+        }
+        self.remove_missing(which, from, until, &taken.ids);
+        if is_end && which == Which::Torrents {
+            self.tell();
+        }
+        Ok(is_end)
+    }
+
+    /// How it stands after a look.
+    fn tell(&self) {
+        let (torrents, users) = (self.torrents.rows.len() as u64, self.users.rows.len() as u64);
+        let unreadable = self.torrents.unreadable_before + self.users.unreadable_before;
+        let mut before = 0;
+        self.status.change(|status| {
+            (status.torrents, status.users) = (torrents, users);
+            before = std::mem::replace(&mut status.rows_unreadable, unreadable);
+            status.looks += 1;
+        });
+        if before == 0 && unreadable > 0 {
+            complain(format_args!(
+                "tracker: {unreadable} torrents or users of the database can't be read and are left \
+                 out: a torrent needs a hash of 20 bytes, and both need numbers up to {}",
+                u32::MAX
+            ));
+        }
+    }
+
+    /// Goes past rows in the order of their numbers; the last of these.
+    fn pass(&mut self, which: Which, rows: &[Row]) -> Option<u32> {
+        let asked = asked(self.session.as_ref()?, which);
+        let last = rows.iter().rev().find_map(|row| asked.id(row))?;
+        let table = self.table(which);
+        table.last = table.last.max(last);
+        Some(last)
+    }
+
+    /// Puts what is new or changed.
+    fn take(&mut self, which: Which, rows: &[Row]) -> Taken {
+        let mut taken = Taken { ids: Vec::with_capacity(rows.len()), unreadable: 0 };
+        let Some(session) = &self.session else { return taken };
+        let asked = asked(session, which);
+        let known = match which {
+            Which::Torrents => &mut self.torrents.rows,
+            Which::Users => &mut self.users.rows,
+        };
+        for row in rows {
+            let Some(id) = asked.id(row) else {
+                taken.unreadable += 1;
+                continue;
+            };
+            let hash = row_hash(&self.hashes, row);
+            if known.get(&id) == Some(&hash) {
+                taken.ids.push(id);
+                continue;
+            }
+            let keeper = &self.keeper;
+            let found = match which {
+                Which::Torrents => asked.torrent(row).map(|torrent| keeper.put_torrent(&torrent)),
+                Which::Users => asked.user(row).map(|user| keeper.put_user(&user)),
+            };
+            match found {
+                Found::There(()) => {
+                    known.insert(id, hash);
+                    taken.ids.push(id);
+                }
+                Found::Gone => {}
+                Found::Unreadable => taken.unreadable += 1,
+            }
+        }
+        taken
+    }
+
+    /// What stood between two numbers and isn't among those that do now is gone.
+    fn remove_missing(&mut self, which: Which, after: u32, until: u32, ids: &[u32]) {
+        use std::ops::Bound::{Excluded, Included};
+        let known = &mut self.table(which).rows;
+        let range = (Excluded(after), Included(until));
+        let is_there = |id: &u32| ids.binary_search(id).is_ok();
+        let gone: Vec<u32> = match after < until {
+            true => known.range(range).map(|(id, _)| *id).filter(|id| !is_there(id)).collect(),
+            false => Vec::new(),
+        };
+        for id in &gone {
+            known.remove(id);
+        }
+        for id in gone {
+            match which {
+                Which::Torrents => self.keeper.remove_torrent(TorrentId(id)),
+                Which::Users => self.keeper.remove_user(UserId(id)),
+            }
+        }
+    }
+}
+
+fn asked(session: &Session, which: Which) -> &Asked {
+    match which {
+        Which::Torrents => &session.shape.torrents,
+        Which::Users => &session.shape.users,
+    }
+}
+
+/// Of two contents of a row one in four thousand million pairs is taken for the same, in each
+/// process another.
+fn row_hash(hashes: &RandomState, row: &Row) -> u32 {
+    let hash = hashes.hash_one(row);
+    (hash ^ hash >> 32) as u32
+}

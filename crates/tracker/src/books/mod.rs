@@ -1,0 +1,41 @@
+//! The books: how torrents and users come in from the site's database, and credits go out to
+//! it, each exactly once.
+//!
+//! 1. A [`Contract`] says which tables and columns of a site mean what. Six come with us
+//!    (`contracts/`); the owner may name a file, and other names for tables and columns.
+//! 2. The [`Writer`] writes [`Batch`](crate::Batch)es, in one transaction each, with their
+//!    number.
+//! 3. The [`Loader`] reads all torrents and users, and then what is new, changed or gone.
+//! 4. [`Status`] says how it goes.
+//!
+//! Both work for a [`Keeper`], which has the swarms. Neither stops for any trouble of the
+//! database's: they say so, and try again.
+
+mod contract;
+mod figure;
+mod importer;
+mod keeper;
+mod link;
+mod loader;
+mod push;
+mod registry;
+mod run;
+mod schema;
+mod session;
+mod shape;
+mod statement;
+mod status;
+mod value;
+mod writer;
+
+pub use contract::{Contract, ContractError, Dialect, KNOWN};
+pub use importer::Importer;
+pub use keeper::Keeper;
+pub use link::{Place, Trouble};
+pub use loader::Loader;
+pub use push::{Push, PushError, Pushes};
+pub use run::Books;
+pub use schema::{BATCHES, batches_table, grants, own_tables};
+pub use session::check;
+pub use status::{Shared, State, Status};
+pub use writer::{Step, Writer};

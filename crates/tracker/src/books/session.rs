@@ -1,0 +1,82 @@
+//! A session with a database: a connection, and what it has of a contract.
+//!
+//! Where our own tables are missing they are made, if the user may. What the owner must do is
+//! said as statements that can be run as they stand, by whoever may make tables and give rights.
+
+use super::contract::{Contract, Dialect};
+use super::link::{Link, Place, Trouble};
+use super::schema::{batches_table, grants, own_tables};
+use super::shape::Shape;
+
+/// A connection, and what its database has.
+pub(crate) struct Session {
+    pub(crate) link: Link,
+    pub(crate) shape: Shape,
+}
+
+impl Session {
+    pub(crate) async fn open(place: &Place, contract: &Contract) -> Result<Self, Trouble> {
+        let mut link = place.connect(contract.is_ours()).await?;
+        let shape = match Shape::find(&mut link, place, contract).await {
+            Err(Trouble::Table(_)) if contract.is_ours() => {
+                make_own(&mut link, place.dialect()).await?;
+                Shape::find(&mut link, place, contract).await
+            }
+            found => found,
+        };
+        Ok(Self { link, shape: shape? })
+    }
+}
+
+/// Looks whether a place has what a contract asks for, and changes nothing there.
+///
+/// # Errors
+/// What is wrong, with what the owner can do about it.
+pub async fn check(place: &Place, contract: &Contract) -> Result<(), Trouble> {
+    let looked = async {
+        let mut link = place.connect(false).await?;
+        let shape = match Shape::find(&mut link, place, contract).await {
+            // They are made at the start.
+            Err(Trouble::Table(_)) if contract.is_ours() => return Ok(()),
+            found => found?,
+        };
+        for asked in [&shape.torrents, &shape.users] {
+            link.ask(&asked.after(0, 1)).await?;
+        }
+        Ok(())
+    };
+    looked.await.map_err(|trouble| advised(trouble, place, contract))
+}
+
+async fn make_own(link: &mut Link, dialect: Dialect) -> Result<(), Trouble> {
+    for table in own_tables(dialect) {
+        link.run(&table).await?;
+    }
+    Ok(())
+}
+
+/// The same trouble, with what the owner can do about it.
+pub(crate) fn advised(trouble: Trouble, place: &Place, contract: &Contract) -> Trouble {
+    let statements = || {
+        let own = if contract.is_ours() { own_tables(place.dialect()) } else { Vec::new() };
+        let tables = own.into_iter().chain([batches_table(place.dialect())]);
+        let tables: String = tables.map(|table| format!("{table}; ")).collect();
+        tables + &grants(contract, place).join(" ")
+    };
+    match trouble {
+        Trouble::Right(why) => {
+            Trouble::Right(format!("{why}. As the database's owner run: {}", statements()))
+        }
+        Trouble::Table(table) if place.dialect() == Dialect::Sqlite => Trouble::Refused(format!(
+            "the file {} has no table `{table}`: name the site's own file, or the contract that \
+             its tables keep",
+            place.door()
+        )),
+        Trouble::Table(_) => Trouble::Refused(format!(
+            "{trouble}. If the site calls it otherwise, a contract of your own says so by [names]; \
+             if it is there, run as the database's owner: {}",
+            statements()
+        )),
+        other => other,
+    }
+}

@@ -1,0 +1,286 @@
+//! What a database really has of a contract's tables: columns, their room, and whether its
+//! tables keep transactions.
+//!
+//! In: a contract and a connection. Out: a [`Shape`], with a column only where it is there.
+//! Law: a column with `?` behind its name may be missing; any other is a [`Trouble::Refused`]
+//! that names it.
+
+use std::collections::BTreeMap;
+
+use super::contract::{Contract, Dialect, Each, Expression, Field, Given, Manner, Only, Reading};
+use super::contract::{Times, Write};
+use super::link::{Link, Place, Trouble};
+use super::value::quoted;
+
+/// A contract as it is kept here.
+pub(crate) struct Shape {
+    pub(crate) dialect: Dialect,
+    pub(crate) torrents: Asked,
+    pub(crate) users: Asked,
+    pub(crate) writes: Vec<Written>,
+    pub(crate) looks_up: bool,
+    /// Tables that keep no transactions.
+    pub(crate) loose: Vec<String>,
+    /// Bytes that a statement may have.
+    pub(crate) statement_bytes_max: usize,
+}
+
+/// What is read of a table: its expressions, the number first.
+pub(crate) struct Asked {
+    /// The table, quoted.
+    pub(crate) table: String,
+    /// The column of numbers, quoted.
+    pub(crate) id: String,
+    pub(crate) fields: Vec<(Field, String)>,
+}
+
+/// What is written to a table.
+pub(crate) struct Written {
+    /// The table, quoted.
+    pub(crate) table: String,
+    pub(crate) each: Each,
+    pub(crate) manner: Manner,
+    pub(crate) only: Option<Only>,
+    pub(crate) columns: Vec<Column>,
+    /// Whether a statement is done wholly or not at all.
+    pub(crate) is_whole: bool,
+}
+
+pub(crate) struct Column {
+    /// Quoted.
+    pub(crate) name: String,
+    pub(crate) given: Given,
+    pub(crate) part: Part,
+    /// The largest number that it holds.
+    pub(crate) max: u64,
+    /// How it holds times.
+    pub(crate) times: Times,
+}
+
+/// What becomes of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Key,
+    Add,
+    Set,
+    Once,
+    First,
+}
+
+/// Columns of a table by their name in small letters.
+type Columns = BTreeMap<String, Kind>;
+
+/// What a column holds.
+#[derive(Clone, Copy)]
+struct Kind {
+    max: u64,
+    /// None where its type doesn't say.
+    times: Option<Times>,
+}
+
+/// Statements are no longer than this, whatever the server takes: one holds its locks while it
+/// runs.
+const STATEMENT_BYTES_MAX: usize = 1 << 20;
+
+impl Shape {
+    pub(crate) async fn find(
+        link: &mut Link,
+        place: &Place,
+        contract: &Contract,
+    ) -> Result<Self, Trouble> {
+        let dialect = place.dialect();
+        if !contract.servers.contains(&dialect) {
+            return Err(Trouble::Refused(format!("this contract can't be kept in {dialect}")));
+        }
+        let mut tables = Tables { link, place, known: BTreeMap::new(), loose: Vec::new() };
+        let torrents = tables.asked(&contract.torrents).await?;
+        let users = tables.asked(&contract.users).await?;
+        let mut writes = Vec::new();
+        for write in &contract.writes {
+            writes.push(tables.written(write, contract.times).await?);
+        }
+        let loose = tables.loose;
+        let packet = match dialect {
+            Dialect::MySql => link.ask("SELECT @@max_allowed_packet").await?,
+            Dialect::Postgres | Dialect::Sqlite => Vec::new(),
+        };
+        let packet = packet.first().and_then(|row| row.number(0)).unwrap_or(u64::MAX) / 2;
+        Ok(Self {
+            dialect,
+            torrents,
+            users,
+            writes,
+            looks_up: contract.looks_up(),
+            loose,
+            statement_bytes_max: usize::try_from(packet)
+                .unwrap_or(usize::MAX)
+                .min(STATEMENT_BYTES_MAX),
+        })
+    }
+}
+
+struct Tables<'a> {
+    link: &'a mut Link,
+    place: &'a Place,
+    known: BTreeMap<String, Columns>,
+    loose: Vec<String>,
+}
+
+impl Tables<'_> {
+    async fn columns(&mut self, table: &str) -> Result<Columns, Trouble> {
+        if let Some(known) = self.known.get(table) {
+            return Ok(known.clone());
+        }
+        let database = self.place.database();
+        let (schema, name) = table.split_once('.').unwrap_or((database, table));
+        let literal = |text: &str| text.replace(['\'', '\\'], "");
+        let (schema, name) = (literal(schema), literal(name));
+        let question = match self.place.dialect() {
+            Dialect::MySql => format!(
+                "SELECT LOWER(COLUMN_NAME), LOWER(COLUMN_TYPE), LOWER(ENGINE) \
+                 FROM information_schema.COLUMNS JOIN information_schema.TABLES \
+                 USING (TABLE_SCHEMA, TABLE_NAME) \
+                 WHERE TABLE_SCHEMA = '{schema}' AND TABLE_NAME = '{name}'"
+            ),
+            Dialect::Postgres => format!(
+                "SELECT lower(column_name), data_type, 'whole' FROM information_schema.columns \
+                 WHERE table_name = '{name}' AND table_schema = ANY (current_schemas(false))"
+            ),
+            Dialect::Sqlite => {
+                format!("SELECT lower(name), lower(type), 'whole' FROM pragma_table_info('{name}')")
+            }
+        };
+        let rows = self.link.ask(&question).await?;
+        if rows.is_empty() {
+            return Err(Trouble::Table(table.to_owned()));
+        }
+        if matches!(rows[0].text(2), Some("myisam" | "aria" | "memory" | "csv")) {
+            self.loose.push(table.to_owned());
+        }
+        let dialect = self.place.dialect();
+        let column = |row: &super::link::Row| {
+            Some((row.text(0)?.to_owned(), kind(row.text(1).unwrap_or_default(), dialect)))
+        };
+        let columns: Columns = rows.iter().filter_map(column).collect();
+        self.known.insert(table.to_owned(), columns.clone());
+        Ok(columns)
+    }
+
+    async fn asked(&mut self, reading: &Reading) -> Result<Asked, Trouble> {
+        let dialect = self.place.dialect();
+        let columns = self.columns(&reading.table).await?;
+        let has = |name: &str| columns.contains_key(&name.to_lowercase());
+        let mut fields = Vec::new();
+        for (field, expression) in &reading.read {
+            let sql = match expression {
+                Expression::Column(name) => {
+                    let Some(name) = present(name, &reading.table, &columns)? else { continue };
+                    quoted(name, dialect)
+                }
+                Expression::Sql { sql, needs } if needs.iter().all(|name| has(name)) => sql.clone(),
+                Expression::Sql { .. } => continue,
+            };
+            fields.push((*field, sql));
+        }
+        if !has(&reading.id) {
+            return Err(missing(&reading.table, &reading.id));
+        }
+        let (table, id) = (quoted(&reading.table, dialect), quoted(&reading.id, dialect));
+        Ok(Asked { table, id, fields })
+    }
+
+    async fn written(&mut self, write: &Write, times: Times) -> Result<Written, Trouble> {
+        let dialect = self.place.dialect();
+        let known = self.columns(&write.table).await?;
+        let mut columns = Vec::new();
+        for (part, given) in [
+            (Part::Key, &write.key),
+            (Part::Add, &write.add),
+            (Part::Set, &write.set),
+            (Part::Once, &write.once),
+            (Part::First, &write.first),
+        ] {
+            for (name, given) in given {
+                let Some(name) = present(name, &write.table, &known)? else { continue };
+                let Some(kind) = known.get(&name.to_lowercase()) else { continue };
+                // A sum that doesn't fit is not cut: the server says so.
+                let max = if part == Part::Add { u64::MAX } else { kind.max };
+                let times = kind.times.unwrap_or(times);
+                columns.push(Column {
+                    name: quoted(name, dialect),
+                    given: *given,
+                    part,
+                    max,
+                    times,
+                });
+            }
+        }
+        Ok(Written {
+            table: quoted(&write.table, dialect),
+            each: write.each,
+            manner: write.manner,
+            only: write.only,
+            columns,
+            is_whole: !self.loose.contains(&write.table),
+        })
+    }
+}
+
+/// The name of a column that is there; none of one that may be missing.
+fn present<'a>(name: &'a str, table: &str, columns: &Columns) -> Result<Option<&'a str>, Trouble> {
+    let bare = name.trim_end_matches('?');
+    match columns.contains_key(&bare.to_lowercase()) {
+        true => Ok(Some(bare)),
+        false if bare != name => Ok(None),
+        false => Err(missing(table, bare)),
+    }
+}
+
+fn missing(table: &str, column: &str) -> Trouble {
+    Trouble::Refused(format!(
+        "the table `{table}` has no column `{column}`: if the site calls it otherwise, a contract of \
+         your own says so by [names]; if not, it keeps another contract"
+    ))
+}
+
+/// What a column of this type holds. SQLite's whole numbers have 64 bits, whatever they are
+/// called.
+fn kind(name: &str, dialect: Dialect) -> Kind {
+    let word = name.split(['(', ' ']).next().unwrap_or_default();
+    let bits = match word {
+        "tinyint" => 8,
+        "smallint" => 16,
+        "mediumint" => 24,
+        "int" | "integer" => 32,
+        "datetime" | "timestamp" => return Kind { max: u64::MAX, times: Some(Times::Utc) },
+        "bigint" => return Kind { max: u64::MAX, times: Some(Times::Unix) },
+        _ => return Kind { max: u64::MAX, times: None },
+    };
+    let max = match dialect {
+        Dialect::Sqlite => u64::MAX,
+        _ if name.contains("unsigned") => (1 << bits) - 1,
+        _ => (1 << (bits - 1)) - 1,
+    };
+    Kind { max, times: Some(Times::Unix) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_holds_what_its_type_says() {
+        for (name, expected) in [
+            ("int(10) unsigned", 4_294_967_295),
+            ("int(11)", 2_147_483_647),
+            ("mediumint(8) unsigned", 16_777_215),
+            ("tinyint(1)", 127),
+            ("smallint unsigned", 65_535),
+            ("integer", 2_147_483_647),
+            ("bigint(20) unsigned", u64::MAX),
+            ("varchar(20)", u64::MAX),
+        ] {
+            assert_eq!(kind(name, Dialect::MySql).max, expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Statements: many rows of a batch in one, in the words of each database.
+//!
+//! In: lines and the columns that a table has. Out: texts of a bounded length.
+//! Law: what MariaDB and MySQL both know. `VALUES(column)` is old in MySQL 8, and its
+//! successor isn't known to MariaDB; `VALUES` as a table has another form in each.
+//! Invariants: 1. rows come in the order of their keys, so that two who write wait for each
+//! other and not in a ring. 2. a figure that is nothing leaves its column as it is.
+
+use super::contract::{Dialect, Given, Manner};
+use super::figure::Line;
+use super::shape::{Part, Written};
+use super::value::Value;
+
+/// A `SELECT` a row; SQLite joins no more than 500.
+const UPDATE_ROWS_MAX: usize = 256;
+const INSERT_ROWS_MAX: usize = 2_000;
+
+/// A row's values as they are written.
+pub(crate) struct Tuple(String);
+
+/// How many rows a statement has at most.
+pub(crate) fn rows_max(written: &Written, manner: Manner) -> usize {
+    match manner {
+        // What isn't done wholly or not at all is done one by one.
+        _ if !written.is_whole => 1,
+        Manner::Update => UPDATE_ROWS_MAX,
+        Manner::Upsert | Manner::Insert => INSERT_ROWS_MAX,
+    }
+}
+
+impl Tuple {
+    /// The values of a line; none if it lacks what names its row.
+    pub(crate) fn of(
+        line: &Line<'_>,
+        written: &Written,
+        manner: Manner,
+        dialect: Dialect,
+    ) -> Option<Self> {
+        let mut text = String::with_capacity(16 * written.columns.len());
+        let is_update = manner == Manner::Update;
+        text.push_str(if is_update { "SELECT " } else { "(" });
+        for (at, column) in written.columns.iter().enumerate() {
+            if at > 0 {
+                text.push(',');
+            }
+            let value = match column.given {
+                Given::Number(number) => Value::Number(number.into()),
+                Given::Figure(figure) => figure.of(line),
+            };
+            if column.part == Part::Key && value == Value::Nothing {
+                return None;
+            }
+            value.write(dialect, column.times, column.max, &mut text);
+            if is_update {
+                text.push_str(" AS v");
+                text.push_str(&at.to_string());
+            }
+        }
+        if !is_update {
+            text.push(')');
+        }
+        Some(Self(text))
+    }
+}
+
+/// Ends of the statements that `tuples` are cut into.
+pub(crate) fn cuts(tuples: &[Tuple], rows_max: usize, bytes_max: usize) -> Vec<usize> {
+    let (mut ends, mut bytes, mut rows) = (Vec::new(), 0, 0);
+    for (at, tuple) in tuples.iter().enumerate() {
+        // What joins them is shorter than this.
+        let more = tuple.0.len() + " UNION ALL ".len();
+        if rows > 0 && (rows == rows_max || bytes + more > bytes_max) {
+            ends.push(at);
+            (bytes, rows) = (0, 0);
+        }
+        (bytes, rows) = (bytes + more, rows + 1);
+    }
+    ends.push(tuples.len());
+    ends
+}
+
+/// The statement that writes them.
+pub(crate) fn statement(
+    written: &Written,
+    manner: Manner,
+    tuples: &[Tuple],
+    dialect: Dialect,
+) -> String {
+    match (manner, dialect) {
+        (Manner::Update, Dialect::MySql) => update_joined(written, tuples),
+        (Manner::Update, _) => update_from(written, tuples),
+        (_, Dialect::MySql) => insert_on_duplicate(written, tuples),
+        _ => insert_on_conflict(written, tuples),
+    }
+}
+
+fn joined(tuples: &[Tuple], between: &str) -> String {
+    let texts: Vec<&str> = tuples.iter().map(|tuple| tuple.0.as_str()).collect();
+    texts.join(between)
+}
+
+/// What becomes of the columns of a row that is there; `held` and `given` write a column as it
+/// stands and as it comes.
+fn assignments(
+    written: &Written,
+    target: impl Fn(&str) -> String,
+    held: impl Fn(&str) -> String,
+    given: impl Fn(usize, &str) -> String,
+) -> Vec<String> {
+    let mut parts = Vec::new();
+    for (at, column) in written.columns.iter().enumerate() {
+        let (held, given) = (held(&column.name), given(at, &column.name));
+        let value = match column.part {
+            Part::Key | Part::First => continue,
+            Part::Add => format!("{held} + {given}"),
+            Part::Set => format!("COALESCE({given}, {held})"),
+            Part::Once => format!("COALESCE({held}, {given})"),
+        };
+        parts.push(format!("{} = {value}", target(&column.name)));
+    }
+    parts
+}
+
+fn keys(written: &Written) -> impl Iterator<Item = (usize, &str)> {
+    let columns = written.columns.iter().enumerate();
+    columns
+        .filter(|(_, column)| column.part == Part::Key)
+        .map(|(at, column)| (at, column.name.as_str()))
+}
+
+/// Where the rows are joined first, in their order, the table's are found by their keys.
+fn update_joined(written: &Written, tuples: &[Tuple]) -> String {
+    let on: Vec<String> =
+        keys(written).map(|(at, name)| format!("held.{name} = given.v{at}")).collect();
+    let held = |name: &str| format!("held.{name}");
+    let set = assignments(written, held, held, |at, _| format!("given.v{at}"));
+    format!(
+        "UPDATE ({}) AS given STRAIGHT_JOIN {} AS held ON {} SET {}",
+        joined(tuples, " UNION ALL "),
+        written.table,
+        on.join(" AND "),
+        set.join(", ")
+    )
+}
+
+fn update_from(written: &Written, tuples: &[Tuple]) -> String {
+    let on: Vec<String> =
+        keys(written).map(|(at, name)| format!("held.{name} = given.v{at}")).collect();
+    let held = |name: &str| format!("held.{name}");
+    let set = assignments(written, str::to_owned, held, |at, _| format!("given.v{at}"));
+    format!(
+        "UPDATE {} AS held SET {} FROM ({}) AS given WHERE {}",
+        written.table,
+        set.join(", "),
+        joined(tuples, " UNION ALL "),
+        on.join(" AND ")
+    )
+}
+
+fn names(written: &Written) -> String {
+    let names: Vec<&str> = written.columns.iter().map(|column| column.name.as_str()).collect();
+    names.join(", ")
+}
+
+fn insert_on_duplicate(written: &Written, tuples: &[Tuple]) -> String {
+    let values = |_: usize, name: &str| format!("VALUES({name})");
+    let mut set = assignments(written, str::to_owned, str::to_owned, values);
+    if set.is_empty() || written.manner == Manner::Insert {
+        set = keys(written).take(1).map(|(_, name)| format!("{name} = {name}")).collect();
+    }
+    format!(
+        "INSERT INTO {} ({}) VALUES {} ON DUPLICATE KEY UPDATE {}",
+        written.table,
+        names(written),
+        joined(tuples, ","),
+        set.join(", ")
+    )
+}
+
+fn insert_on_conflict(written: &Written, tuples: &[Tuple]) -> String {
+    let held = |name: &str| format!("held.{name}");
+    let set = assignments(written, str::to_owned, held, |_, name| format!("excluded.{name}"));
+    let conflict = if set.is_empty() || written.manner == Manner::Insert {
+        "DO NOTHING".to_owned()
+    } else {
+        let keys: Vec<&str> = keys(written).map(|(_, name)| name).collect();
+        format!("({}) DO UPDATE SET {}", keys.join(", "), set.join(", "))
+    };
+    format!(
+        "INSERT INTO {} AS held ({}) VALUES {} ON CONFLICT {conflict}",
+        written.table,
+        names(written),
+        joined(tuples, ",")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::books::contract::{Each, Times};
+    use crate::books::figure::Figure;
+    use crate::books::shape::Column;
+
+    fn written(manner: Manner) -> Written {
+        let column = |name: &str, figure, part| Column {
+            name: name.to_owned(),
+            given: Given::Figure(figure),
+            part,
+            max: u64::MAX,
+            times: Times::Unix,
+        };
+        Written {
+            table: "users".to_owned(),
+            each: Each::User,
+            manner,
+            only: None,
+            columns: vec![
+                column("id", Figure::User, Part::Key),
+                column("up", Figure::Uploaded, Part::Add),
+                column("down", Figure::Downloaded, Part::Set),
+            ],
+            is_whole: true,
+        }
+    }
+
+    fn check(manner: Manner, dialect: Dialect, expected: &str) {
+        let written = written(manner);
+        let lines = [(1, 10, 20), (2, 30, 40)];
+        let tuple = |(user, uploaded, downloaded)| {
+            Tuple::of(&Line::User { user, uploaded, downloaded }, &written, manner, dialect)
+        };
+        let tuples: Vec<Tuple> = lines.into_iter().filter_map(tuple).collect();
+        assert_eq!(statement(&written, manner, &tuples, dialect), expected);
+    }
+
+    #[test]
+    fn rows_are_written_together_in_the_words_of_each_database() {
+        check(
+            Manner::Upsert,
+            Dialect::MySql,
+            "INSERT INTO users (id, up, down) VALUES (1,10,20),(2,30,40) ON DUPLICATE KEY UPDATE \
+             up = up + VALUES(up), down = COALESCE(VALUES(down), down)",
+        );
+        check(
+            Manner::Upsert,
+            Dialect::Postgres,
+            "INSERT INTO users AS held (id, up, down) VALUES (1,10,20),(2,30,40) ON CONFLICT (id) \
+             DO UPDATE SET up = held.up + excluded.up, down = COALESCE(excluded.down, held.down)",
+        );
+        check(
+            Manner::Insert,
+            Dialect::MySql,
+            "INSERT INTO users (id, up, down) VALUES (1,10,20),(2,30,40) ON DUPLICATE KEY UPDATE \
+             id = id",
+        );
+        check(
+            Manner::Update,
+            Dialect::MySql,
+            "UPDATE (SELECT 1 AS v0,10 AS v1,20 AS v2 UNION ALL SELECT 2 AS v0,30 AS v1,40 AS v2) \
+             AS given STRAIGHT_JOIN users AS held ON held.id = given.v0 SET held.up = held.up + \
+             given.v1, held.down = COALESCE(given.v2, held.down)",
+        );
+        check(
+            Manner::Update,
+            Dialect::Sqlite,
+            "UPDATE users AS held SET up = held.up + given.v1, down = COALESCE(given.v2, held.down) \
+             FROM (SELECT 1 AS v0,10 AS v1,20 AS v2 UNION ALL SELECT 2 AS v0,30 AS v1,40 AS v2) \
+             AS given WHERE held.id = given.v0",
+        );
+    }
+
+    #[test]
+    fn statements_are_cut_by_rows_and_by_bytes() {
+        let tuples: Vec<Tuple> = (0..5).map(|_| Tuple("x".repeat(89))).collect();
+        assert_eq!(cuts(&tuples, 2, 10_000), [2, 4, 5]);
+        assert_eq!(cuts(&tuples, 100, 300), [3, 5]);
+        assert_eq!(cuts(&tuples, 100, 10), [1, 2, 3, 4, 5], "a row is never cut");
+    }
+}

@@ -1,0 +1,94 @@
+//! Credits: what announces add up to, for the site's database.
+//!
+//! Invariants: 1. of one user and torrent a batch has one entry, in which all their sessions
+//! are added up. 2. whoever writes a batch writes its number in the same transaction, and
+//! writes no batch whose number is there already; so a batch counts once, whoever died.
+
+use std::net::SocketAddr;
+
+use wire::tracker::PeerId;
+
+use crate::rights::{TorrentId, UserId};
+
+/// What one user did with one torrent since the batch before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credit {
+    /// Who.
+    pub user: UserId,
+    /// With what.
+    pub torrent: TorrentId,
+    /// Bytes to add, as they are worth.
+    pub uploaded: u64,
+    /// The same of those taken.
+    pub downloaded: u64,
+    /// Bytes to add, as the clients told them.
+    pub told_uploaded: u64,
+    /// The same of those taken.
+    pub told_downloaded: u64,
+    /// Times completed, to add.
+    pub completed: u32,
+    /// Seconds seeded, to add.
+    pub seeded_seconds: u32,
+    /// Announces, to add.
+    pub announces: u32,
+    /// What stands now: bytes that the most complete session lacks. None if nothing was told
+    /// since the batch before (the session timed out): what was written then still holds.
+    pub left: Option<u64>,
+    /// Whether a session of theirs is there.
+    pub is_active: bool,
+    /// Unix seconds of the last announce.
+    pub announced: u32,
+    /// The session that announced last.
+    pub last: LastSession,
+}
+
+/// The session of a user that announced last, for sites that show peers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastSession {
+    /// What the client calls itself.
+    pub peer_id: PeerId,
+    /// Where it is, by IPv4 and by IPv6.
+    pub v4: Option<SocketAddr>,
+    /// The same for IPv6.
+    pub v6: Option<SocketAddr>,
+    /// Its own cumulative counters.
+    pub uploaded: u64,
+    /// The same for bytes taken.
+    pub downloaded: u64,
+    /// Bytes a second since the announce before.
+    pub upload_rate: u32,
+    /// The same for bytes taken.
+    pub download_rate: u32,
+    /// Whether it said that it goes.
+    pub has_stopped: bool,
+    /// Whether others can connect to it; none if nobody tried.
+    pub is_connectable: Option<bool>,
+}
+
+/// What stands of a torrent whose swarm changed since the batch before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Which.
+    pub torrent: TorrentId,
+    /// Peers that have all.
+    pub seeders: u32,
+    /// Peers that don't.
+    pub leechers: u32,
+    /// Times completed, to add.
+    pub completed: u32,
+    /// Times completed, in all.
+    pub completed_total: u32,
+    /// Unix seconds of the last announce.
+    pub announced: u32,
+}
+
+/// What is written in one transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Counts up by one from batch to batch, over restarts too.
+    pub number: u64,
+    /// Sorted by user and torrent, which keeps locks in one order.
+    pub credits: Vec<Credit>,
+    /// Sorted by torrent.
+    pub torrents: Vec<Standing>,
+}

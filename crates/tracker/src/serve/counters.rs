@@ -1,0 +1,42 @@
+//! What the service counts.
+
+use base::{Counter, counters};
+
+counters! {
+    /// Counters of a tracker's service. Those of its limits say when one is reached.
+    #[derive(Debug, Default)]
+    pub struct ServeCounters {
+        /// Announces over HTTP that were answered with peers.
+        pub http_announces: Counter,
+        /// Announces over UDP that were answered with peers.
+        pub udp_announces: Counter,
+        /// Scrapes that were answered.
+        pub scrapes: Counter,
+        /// Announces and scrapes that the rules refuse.
+        pub refused: Counter,
+        /// Announces and scrapes that can't be read.
+        pub malformed: Counter,
+        /// What a site pushed: torrents, users, changes.
+        pub pushes: Counter,
+        /// Requests over HTTP that are none of these.
+        pub others: Counter,
+        /// Connection ids that were given out over UDP.
+        pub udp_connects: Counter,
+        /// Datagrams that ask nothing.
+        pub udp_noise: Counter,
+        /// Datagrams with a connection id that is not good, or not any more.
+        pub udp_unproved: Counter,
+        /// Answers over UDP that the system did not take.
+        pub udp_unsent: Counter,
+        /// Connections that were accepted.
+        pub connections: Counter,
+        /// Connections that were closed at once, as there were too many.
+        pub connections_refused: Counter,
+        /// Connections that were closed as nothing came in time.
+        pub connections_late: Counter,
+        /// Times that connections could not be accepted, for want of descriptors or memory.
+        pub accept_failures: Counter,
+        /// Times that the local log could not be written before answers left.
+        pub journal_failures: Counter,
+    }
+}

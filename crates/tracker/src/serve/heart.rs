@@ -1,0 +1,38 @@
+//! The store as the service sees it.
+
+use std::io;
+use std::net::IpAddr;
+
+use base::Now;
+use wire::tracker::{Announce, Counts, InfoHash, Passkey, Peers, Told};
+
+use super::Heart;
+use crate::refusal::Refusal;
+use crate::rules::Mode;
+use crate::tracker::Tracker;
+
+impl Heart for Tracker {
+    fn announce(
+        &self,
+        announce: &Announce,
+        from: IpAddr,
+        now: Now,
+        peers: &mut Peers,
+    ) -> Result<Told, Refusal> {
+        Tracker::announce(self, announce, from, now, peers)
+    }
+
+    fn scrape(&self, hash: &InfoHash) -> Option<Counts> {
+        Tracker::scrape(self, hash)
+    }
+
+    fn may_scrape(&self, passkey: Option<&Passkey>, hash: &InfoHash) -> bool {
+        let rules = self.rules();
+        let known = |passkey| self.users.by_passkey(passkey, hash, rules.xbt_key.as_ref());
+        rules.mode == Mode::Open || passkey.and_then(known).is_some()
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.flush_journal()
+    }
+}

@@ -1,0 +1,66 @@
+//! The tracker's books: the database from which torrents and users come, and which is credited.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tracker::Tracker;
+use tracker::books::{self, Pushes, State};
+
+use super::BooksPlan;
+use super::asking::at;
+
+/// A database that is kept.
+pub(crate) struct Books(books::Books);
+
+impl Books {
+    /// Begins to read it and to credit it.
+    pub(crate) fn begin(
+        plan: &BooksPlan,
+        tracker: &Arc<Tracker>,
+        folder: &Path,
+    ) -> Result<Self, String> {
+        let (place, contract) = (plan.place(folder)?, plan.contract()?);
+        let begun = books::Books::begin(place, contract, plan.flush, tracker.clone());
+        begun.map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Takes a site's pushes, if the settings say what they bear.
+    pub(crate) fn pushes(&self, plan: &BooksPlan, tracker: &Arc<Tracker>) -> Option<Pushes> {
+        let secret = plan.push_secret.as_ref()?;
+        Some(self.0.pushes(secret.0.clone(), tracker.clone()))
+    }
+
+    /// How it stands, for programs.
+    pub(crate) fn told(&self) -> Value {
+        serde_json::to_value(self.0.status()).unwrap_or_default()
+    }
+
+    /// The same for people.
+    pub(crate) fn sentence(&self) -> String {
+        let status = self.0.status();
+        let (users, torrents) = (status.users, status.torrents);
+        let mut said = match status.state {
+            State::Starting => "not reached yet".to_owned(),
+            State::Good => format!("well; {users} users, {torrents} torrents"),
+            State::Waiting | State::Refused => {
+                format!("not well since {}: {}", at(status.since), status.why)
+            }
+        };
+        if status.rows_unreadable > 0 {
+            said += &format!("; {} rows can't be read", status.rows_unreadable);
+        }
+        if status.rows_refused > 0 {
+            said += &format!("; {} rows refused, {}", status.rows_refused, status.last_refused);
+        }
+        if !status.loose_tables.is_empty() {
+            said += &format!("; without transactions: {}", status.loose_tables.join(", "));
+        }
+        said
+    }
+
+    /// Writes what there is, and ends. Waits.
+    pub(crate) fn end(&self) {
+        self.0.end();
+    }
+}

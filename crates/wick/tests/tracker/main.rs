@@ -1,0 +1,14 @@
+//! The tracker of a running Wick: alone and through a site, asked, reloaded, upgraded, and with
+//! real BitTorrent clients.
+
+#[path = "../command_line/wick.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod wick;
+
+mod books;
+mod clients;
+mod private;
+mod secrets;
+mod served;
+mod serving;
+mod upgrading;

@@ -1,0 +1,67 @@
+//! A new Wick in the place of the one before: no announce is lost, and no peer.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::served::{Served, UdpClient, get, query};
+use crate::wick::until;
+
+#[test]
+fn an_upgrade_loses_no_announce_and_no_peer() {
+    let served = Served::begin("", "");
+    let address = served.address;
+    // Its connection id must be good with the next one too.
+    let before = UdpClient::connect(address);
+    before.announce(1, b"");
+    let (is_over, clients) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(2)));
+    let announcing: Vec<_> = (0..3)
+        .map(|number| {
+            let (is_over, clients) = (is_over.clone(), clients.clone());
+            std::thread::spawn(move || {
+                let datagrams = (number == 0).then(|| UdpClient::connect(address));
+                while !is_over.load(Ordering::Relaxed) {
+                    let client = clients.fetch_add(1, Ordering::Relaxed);
+                    if let Some(datagrams) = &datagrams {
+                        // Sent once: if it were lost there would be no answer.
+                        assert!(datagrams.announce(client, b"").starts_with(&[0, 0, 0, 1]));
+                        continue;
+                    }
+                    let told = get(address, &format!("/announce?{}", query(client, 0, "")));
+                    assert!(told.contains("8:completei"), "{told}");
+                }
+            })
+        })
+        .collect();
+    let told = served.ask(&["upgrade"]);
+    assert!(told.contains("serves in the place of"), "{told}");
+    let next: i32 = told
+        .split("process ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next())
+        .and_then(|number| number.parse().ok())
+        .expect("the number of the process");
+    let next = Next(Pid::from_raw(next).expect("a process"));
+    before.announce(clients.fetch_add(1, Ordering::Relaxed), b"");
+    is_over.store(true, Ordering::Relaxed);
+    for thread in announcing {
+        thread.join().expect("each announce is answered");
+    }
+    let count = clients.load(Ordering::Relaxed) - 1;
+    let told = served.ask(&["tracker", "status"]);
+    assert!(told.contains(&format!("peers      {count} (")), "{count} announced: {told}");
+    drop(next);
+    until("the next one to end", || TcpStream::connect(address).is_err());
+}
+
+/// The process that took over; it ends with the test.
+struct Next(Pid);
+
+impl Drop for Next {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = kill_process(self.0, Signal::TERM);
+    }
+}
