@@ -216,7 +216,8 @@ fn zoomed(looker: &Looker, given: &Given) -> Outcome<()> {
     looker.tab.ask("document.querySelector('.charts').focus(), 'done'")?;
     looker.key("-")?;
     looker.is_at("#history?seconds=3600")?;
-    looker.tab.wait_for(".charts figure svg path")?;
+    // What is drawn for this stretch: a chart of the one before goes away under the hand.
+    looker.tab.wait_for_text("1 h until now: ")?;
     looker.draw(".charts figure svg", 0.5, 0.75)?;
     looker.tab.wait_until(
         "/seconds=\\d+&to=\\d+$/.test(location.hash) && !location.hash.includes('=3600')",

@@ -54,8 +54,12 @@ export function history(root, wanted) {
     // As many points as there are pixels for, and no more.
     const asked = ask("/api/history", { from, to: until, points: Math.min(600, Math.round(width)) });
     await asked.catch(() => {});
-    // Another stretch was wanted meanwhile.
+    // Another stretch was wanted meanwhile, or a hand has begun to draw.
     if (own !== turn) return;
+    if (charts.querySelector(".drawn")) {
+      timer = setTimeout(load, 1000);
+      return;
+    }
     await into(charts, asked, (points) => {
       const text = `${length(seconds)} until ${to ? atFull(to * 1000) : "now"}`;
       // It is read out when it changes, the number beside it isn't.
