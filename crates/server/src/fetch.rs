@@ -313,8 +313,7 @@ pub(crate) struct Fetch {
 }
 
 fn may_serve_on_error(journey: &Journey, page: &Page) -> bool {
-    // What was found before a write may be what the write made wrong.
-    journey.is_untouched()
+    is_there_still(journey, page)
         && page.as_stored().is_some_and(|stored| {
             let ticks_ms = journey.now().ticks_ms;
             policy::may_serve_on_error(
@@ -324,6 +323,16 @@ fn may_serve_on_error(journey: &Journey, page: &Page) -> bool {
                 &journey.site.rules(),
             )
         })
+}
+
+/// Whether a page that was found is still in the store: what a write or a purge has taken away
+/// meanwhile stands in for nobody. Who asked after that may have joined the flight of somebody
+/// who looked before.
+fn is_there_still(journey: &Journey, page: &Page) -> bool {
+    let key = Key { hash: pipeline::hash(&journey.key), text: &journey.key };
+    let ticks_ms = journey.now().ticks_ms;
+    journey.server.store.has(&key, |stored| std::ptr::eq(stored, page))
+        && journey.site.generations.standing(&page.marks, &key, ticks_ms) != Standing::Gone
 }
 
 fn serve_on_error(journey: &Journey, lead: Lead<Landing>, page: Arc<Page>, status: u16) -> Reply {
@@ -645,3 +654,7 @@ impl Drop for Claim {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "behind_tests.rs"]
+mod behind_tests;

@@ -54,8 +54,6 @@ pub(crate) struct Journey {
     pub(crate) peers: Peers,
     /// Who asks, as far as pages for strangers are concerned.
     pub(crate) reader: Reader,
-    /// The site's count of writes and purges before the store was looked at.
-    fence: u64,
     length: Length,
     /// Whether a visitor waits for it.
     is_attended: bool,
@@ -86,7 +84,7 @@ impl Journey {
     ) -> Self {
         let (phases, trace) = taken_along.unzip();
         let body = Mutex::new(body);
-        let (site, reader, fence) = (errand.site.clone(), errand.reader, errand.fence);
+        let (site, reader) = (errand.site.clone(), errand.reader);
         Self {
             server,
             site,
@@ -94,7 +92,6 @@ impl Journey {
             key,
             peers,
             reader,
-            fence,
             length,
             is_attended: true,
             body,
@@ -114,11 +111,6 @@ impl Journey {
     /// person, so what they teach about a URL is kept apart from what strangers may expect.
     pub(crate) fn bears_credentials(&self) -> bool {
         bears_credentials(&self.head.fields)
-    }
-
-    /// Whether nothing of the site was written or purged since the store was looked at.
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.site.generations.fence() == self.fence
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -144,7 +136,6 @@ impl Journey {
             key: key.to_vec(),
             peers,
             reader: Reader::of(site, &head.fields, &head.host),
-            fence: site.generations.fence(),
             length: Length::None,
             is_attended: false,
             body: Mutex::default(),

@@ -61,8 +61,6 @@ pub(crate) struct Errand {
     pub(crate) hash: u64,
     pub(crate) task: Task,
     pub(crate) reader: Reader,
-    /// The site's count of writes and purges before the store was looked at.
-    pub(crate) fence: u64,
 }
 
 /// Why the origin is asked.
@@ -121,15 +119,13 @@ pub(crate) fn set_off(
     peers: Peers,
     within: Option<&Arc<Within>>,
 ) -> Turn {
-    // Before the look, or what is found may be what a write is about to remove.
-    let fence = site.generations.fence();
     let reader = read_visitor(site, head);
     key_text.clear();
     let rules = site.rules();
     let ignored = &rules.key_ignores_query;
     policy::write_key_without(key_text, peers.scheme, &head.host, &head.target, ignored);
     let hash = hash(key_text);
-    let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task, reader, fence });
+    let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task, reader });
     match planned(site, head, has_body) {
         Plan::Lookup => {}
         Plan::Pass(reason) => return onward(Task::Pass(reason)),

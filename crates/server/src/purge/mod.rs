@@ -85,7 +85,6 @@ pub(crate) fn receive(
             hash: 0,
             task: Task::Purge,
             reader,
-            fence: site.generations.fence(),
         }));
     }
     Some(Turn::Arrived(answer(server, site, head, b"")))
