@@ -24,7 +24,7 @@ use bytes::Bytes;
 use markup::{Renderer, Scratch, Text};
 use parking_lot::Mutex;
 use policy::purge::{Mode, Purge, Scope, What, split_address};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use store::{Key, Reservation, Resident, Store, allocated_bytes};
 
@@ -158,15 +158,16 @@ impl Server {
             self.counters.app_refused.bump();
             return Help::wrong(401, "the key isn't that of a site: show what WICK_KEY says");
         };
-        let told = match path {
+        let told = |answer: Value| answer.to_string();
+        let answer = match path {
             "/1/render" => read(body).and_then(|asked| self.render(&site, &asked)),
-            "/1/objects" => read(body).and_then(|asked| self.objects(&site, &asked)),
-            "/1/purge" => read(body).and_then(|asked| self.purge_for(&site, &asked)),
+            "/1/objects" => read(body).and_then(|asked| self.objects(&site, &asked)).map(told),
+            "/1/purge" => read(body).and_then(|asked| self.purge_for(&site, &asked)).map(told),
             _ => return Help::wrong(404, "there are /1/render, /1/objects and /1/purge"),
         };
         self.app.weigh(&self.store);
-        match told {
-            Ok(answer) => Help { status: 200, body: answer.to_string() },
+        match answer {
+            Ok(body) => Help { status: 200, body },
             Err(why) => Help::wrong(400, &why),
         }
     }
@@ -177,18 +178,20 @@ impl Server {
         (self.app.things.len(), self.app.things.used())
     }
 
-    fn render(&self, site: &Site, asked: &Render<'_>) -> Result<Value, String> {
+    /// `{"html":[…]}`, each text's straight from where it is kept.
+    fn render(&self, site: &Site, asked: &Render<'_>) -> Result<String, String> {
         let Render { dialect, texts } = asked;
         if texts.len() > TEXTS_MAX {
             return Err(format!("{} texts are too many: send {TEXTS_MAX} at a time", texts.len()));
         }
         let renderer = self.app.renderers.of(dialect, site.markup.as_ref())?;
         let mut scratch = Scratch::default();
-        let html = texts.iter().map(|text| {
-            let html = self.rendered(&renderer, &mut scratch, Text::Read(text));
-            Value::from(String::from_utf8_lossy(&html))
-        });
-        Ok(json!({ "html": html.collect::<Vec<_>>() }))
+        let html = texts
+            .iter()
+            .map(|text| Html(self.rendered(&renderer, &mut scratch, Text::Read(text))))
+            .collect();
+        let answer = Rendered { html };
+        serde_json::to_string(&answer).map_err(|error| format!("it can't be told: {error}"))
     }
 
     /// A text's HTML, as it was kept or is made now.
@@ -277,6 +280,21 @@ fn place(site: &Site, name: &str, version: &str, key: &str) -> Vec<u8> {
 
 fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(body).map_err(|error| format!("the request can't be read: {error}"))
+}
+
+/// What was rendered.
+#[derive(Serialize)]
+struct Rendered {
+    html: Vec<Html>,
+}
+
+/// HTML that is told as a text.
+struct Html(Bytes);
+
+impl Serialize for Html {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&String::from_utf8_lossy(&self.0))
+    }
 }
 
 impl Help {
