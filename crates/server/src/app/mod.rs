@@ -279,7 +279,12 @@ fn place(site: &Site, name: &str, version: &str, key: &str) -> Vec<u8> {
 }
 
 fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, String> {
-    serde_json::from_slice(body).map_err(|error| format!("the request can't be read: {error}"))
+    // The reader of JSON would look at each text by itself, and not by whole strides.
+    let read = match simdutf8::basic::from_utf8(body) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(body),
+    };
+    read.map_err(|error| format!("the request can't be read: {error}"))
 }
 
 /// What was rendered.
@@ -293,7 +298,10 @@ struct Html(Bytes);
 
 impl Serialize for Html {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&String::from_utf8_lossy(&self.0))
+        match simdutf8::basic::from_utf8(&self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => serializer.serialize_str(&String::from_utf8_lossy(&self.0)),
+        }
     }
 }
 
