@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use base::complaint::complain;
@@ -52,7 +53,7 @@ impl Default for Books {
 struct Waiting {
     number: u64,
     /// None if it is on disk alone.
-    batch: Option<Batch>,
+    batch: Option<Arc<Batch>>,
     is_on_disk: bool,
 }
 
@@ -119,7 +120,7 @@ impl Tracker {
     /// The next batch: the same again until it was written. None when all shards had their
     /// turn; then is the time to pause.
     #[must_use]
-    pub fn take_batch(&self, _now: base::Now) -> Option<Batch> {
+    pub fn take_batch(&self, _now: base::Now) -> Option<Arc<Batch>> {
         let mut books = self.batches.books.lock();
         if books.waiting.is_empty() && !self.seal(&mut books) {
             return None;
@@ -141,7 +142,7 @@ impl Tracker {
                     "tracker: batch {number} is damaged on disk; some of its credits are lost"
                 ));
             }
-            front.batch = Some(batch);
+            front.batch = Some(batch.into());
         }
         front.batch.clone()
     }
@@ -181,9 +182,8 @@ impl Tracker {
         let mut batch = Batch::default();
         while books.cursor < SHARDS && batch.credits.len() < CREDITS {
             let mut shard = self.shards[books.cursor].lock();
-            let credits = shard.pending.take();
-            add_difference(&self.pending, credits.len(), 0);
-            batch.credits.extend(credits);
+            let count = shard.pending.drain(&mut batch.credits);
+            add_difference(&self.pending, count, 0);
             if is_private {
                 shard.torrents.take_standings(&mut batch.torrents);
             } else {
@@ -201,7 +201,7 @@ impl Tracker {
         books.last += 1;
         batch.number = books.last;
         let number = batch.number;
-        books.waiting.push_back(Waiting { number, batch: Some(batch), is_on_disk: false });
+        books.waiting.push_back(Waiting { number, batch: Some(batch.into()), is_on_disk: false });
         true
     }
 

@@ -43,6 +43,13 @@ impl Index {
         }
     }
 
+    /// Forgets all entries and keeps their room.
+    pub(crate) fn clear(&mut self) {
+        self.slots.fill(0);
+        self.len = 0;
+        self.old = None;
+    }
+
     /// Adds an entry. `hash_of` tells the hash of the row at a place.
     pub(crate) fn insert(&mut self, hash: u32, place: u32, hash_of: impl Fn(u32) -> u32) {
         self.make_room(&hash_of);

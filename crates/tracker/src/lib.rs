@@ -10,6 +10,7 @@ mod batches;
 pub mod books;
 mod clients;
 pub mod credit;
+mod denied;
 mod dice;
 mod expiry;
 mod index;
@@ -35,6 +36,7 @@ mod wanted;
 
 pub use clients::Clients;
 pub use credit::{Batch, Credit};
+pub use denied::Denied;
 pub use journal::Loaded;
 pub use ledger::{Entry, Rule};
 pub use refusal::Refusal;

@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use base::Now;
 use base::complaint::complain;
 use parking_lot::Mutex;
@@ -19,6 +19,7 @@ use wire::tracker::{Announce, Counts, Event, InfoHash, Peers, Told};
 
 use crate::address;
 use crate::batches::Batches;
+use crate::denied::Denied;
 use crate::expiry::{ROUND_SECONDS, STEP};
 use crate::journal::log::{self, Journal, create};
 use crate::journal::spool::Spool;
@@ -68,6 +69,8 @@ pub struct Tracker {
     generation: AtomicU8,
     /// For whoever can ask the site.
     pub(crate) missed: Missed,
+    /// Whom the site's own tables turn away; none as long as they turn nobody away.
+    denied: ArcSwapOption<Denied>,
 }
 
 /// The state folder.
@@ -108,6 +111,7 @@ impl Tracker {
             checkpointing: Mutex::default(),
             generation: AtomicU8::new(0),
             missed: Missed::default(),
+            denied: ArcSwapOption::empty(),
         }
     }
 
@@ -236,7 +240,7 @@ impl Tracker {
     ) -> Result<Counts, Refusal> {
         let has_stopped = announce.event == Event::Stopped;
         let user = self.who(announce, rules)?;
-        self.may_be(announce, rules)?;
+        self.may_be(announce, from, rules)?;
         let addresses = match address::of(announce, from, rules) {
             Err(refusal) if !has_stopped => return Err(refusal),
             found => found.unwrap_or_default(),
@@ -291,12 +295,20 @@ impl Tracker {
     }
 
     /// Whether such a client, and such a torrent, may be at all.
-    fn may_be(&self, announce: &Announce, rules: &Rules) -> Result<(), Refusal> {
+    fn may_be(&self, announce: &Announce, from: IpAddr, rules: &Rules) -> Result<(), Refusal> {
         if announce.event == Event::Stopped {
             return Ok(());
         }
         if !rules.clients.allow(&announce.peer_id) {
             return Err(Refusal::Client);
+        }
+        if let Some(denied) = &*self.denied.load() {
+            if denied.denies_client(&announce.peer_id) {
+                return Err(Refusal::Client);
+            }
+            if denied.denies_address(from) {
+                return Err(Refusal::Address);
+            }
         }
         let hash = &announce.info_hash;
         if rules.mode == Mode::Open
@@ -321,6 +333,12 @@ impl Tracker {
         rules.mode = self.rules.load().mode;
         self.pace.set(&rules);
         self.rules.store(rules.into());
+    }
+
+    /// Turns away whom the site's own tables turn away, beside the rules.
+    pub fn set_denied(&self, denied: Denied) {
+        let is_any = denied != Denied::default();
+        self.denied.store(is_any.then(|| denied.into()));
     }
 
     /// The rules that hold.
@@ -443,6 +461,8 @@ fn lock(folder: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(folder)?;
+    #[cfg(unix)]
+    keep_to_owner(folder)?;
     let lock = create(&folder.join("lock"))?;
     lock.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => io::Error::new(
@@ -452,6 +472,23 @@ fn lock(folder: &Path) -> io::Result<File> {
         TryLockError::Error(error) => error,
     })?;
     Ok(lock)
+}
+
+/// A folder that was there before may be open to others: peers and addresses are nobody else's.
+#[cfg(unix)]
+fn keep_to_owner(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(folder)?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    if let Err(error) = fs::set_permissions(folder, fs::Permissions::from_mode(0o700)) {
+        complain(format_args!(
+            "tracker: {} is open to other users ({error}); its owner can close it: chmod 700",
+            folder.display()
+        ));
+    }
+    Ok(())
 }
 
 /// The check of a session that there was none of, where its announce came from.

@@ -24,7 +24,7 @@ fn credits(tracker: &Tracker, at: u32) -> Vec<Credit> {
     while rounds < 2 {
         match tracker.take_batch(now(at)) {
             Some(batch) => {
-                credits.extend(batch.credits);
+                credits.extend_from_slice(&batch.credits);
                 tracker.written(batch.number);
             }
             None => rounds += 1,

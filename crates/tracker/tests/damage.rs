@@ -101,6 +101,17 @@ fn a_folder_is_one_process_s() {
     assert!(refused.to_string().contains("another process"), "{refused}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_was_open_to_others_is_closed() {
+    use std::os::unix::fs::PermissionsExt;
+    let state = folder();
+    fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let (_tracker, _) = Tracker::open(state.path(), private(), now(START)).unwrap();
+    let mode = fs::metadata(state.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
 #[test]
 fn the_ledger_says_why() {
     let (state, _) = journal();

@@ -2,7 +2,7 @@
 
 mod world;
 
-use tracker::{Refusal, Rules, Torrent, TorrentId, Tracker, User, UserId};
+use tracker::{Denied, Refusal, Rules, Torrent, TorrentId, Tracker, User, UserId};
 use wire::tracker::{Announce, Event};
 use world::{START, announce, info_hash, now, open, peer_id, private, tell, torrent, user};
 
@@ -189,7 +189,7 @@ fn who_can_be_reached_is_found_out_where_the_rules_want_it() {
             turns += 1;
         }
         assert_eq!(reach(1), checks_ports.then_some(true));
-        let credits = tracker.take_batch(now(START)).unwrap().credits;
+        let credits = &tracker.take_batch(now(START)).unwrap().credits;
         assert_eq!(credits[0].last.is_connectable, checks_ports.then_some(true));
         let again = Announce { event: Event::Update, ..told.clone() };
         tracker.announce(&again, from, now(START + 1800), &mut peers).unwrap();
@@ -215,6 +215,24 @@ fn lists_say_which_torrents_and_clients_come() {
     assert_eq!(named(b"-WK0002-"), Some(Refusal::Client));
     assert_eq!(named(b"-TR2940-"), Some(Refusal::Client));
     assert_eq!(refusal(&tracker, &announce(2, 0, 1), START), Some(Refusal::UnknownTorrent));
+}
+
+#[test]
+fn whom_the_site_turns_away_is_refused_until_it_does_no_more() {
+    let tracker = site([user(1)]);
+    let known = announce(1, 1, 1);
+    let bad_client = Denied::new(Vec::new(), vec![known.peer_id.0[..8].to_vec()]);
+    let bad_address = Denied::new(vec![(0, u32::MAX)], Vec::new());
+    for (denied, expected) in [
+        (bad_client, Some(Refusal::Client)),
+        (bad_address, Some(Refusal::Address)),
+        (Denied::default(), None),
+    ] {
+        tracker.set_denied(denied);
+        assert_eq!(refusal(&tracker, &known, START), expected);
+        let stopped = Announce { event: Event::Stopped, ..known.clone() };
+        assert_eq!(refusal(&tracker, &stopped, START), None, "who stops is never sent away");
+    }
 }
 
 #[test]

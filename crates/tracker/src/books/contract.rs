@@ -34,6 +34,10 @@ pub struct Contract {
     pub times: Times,
     /// Where the key of passkeys that are computed stands.
     pub computed_passkeys: Option<PasskeyKey>,
+    /// Whom the site turns away by address, where it says so.
+    pub denied_addresses: Option<DeniedAddresses>,
+    /// And by what a client calls itself.
+    pub denied_clients: Option<DeniedClients>,
     /// Where torrents come from.
     pub torrents: Reading,
     /// Where users come from.
@@ -85,6 +89,28 @@ pub struct PasskeyKey {
     pub value: String,
     /// The name of the key's row.
     pub is: String,
+}
+
+/// A table of ranges of IPv4 addresses, as numbers. It may be missing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeniedAddresses {
+    /// Which.
+    pub table: String,
+    /// Its column of a range's first address.
+    pub first: String,
+    /// Its column of a range's last.
+    pub last: String,
+}
+
+/// A table of how peer ids begin. It may be missing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeniedClients {
+    /// Which.
+    pub table: String,
+    /// Its column of beginnings.
+    pub start: String,
 }
 
 /// What is read of a table.
@@ -303,8 +329,11 @@ impl Contract {
             let readings = [&mut self.torrents.table, &mut self.users.table];
             let writes = self.writes.iter_mut().map(|write| &mut write.table);
             let keys = self.computed_passkeys.iter_mut().map(|key| &mut key.table);
+            let addresses = self.denied_addresses.iter_mut().map(|denied| &mut denied.table);
+            let clients = self.denied_clients.iter_mut().map(|denied| &mut denied.table);
+            let tables = readings.into_iter().chain(writes).chain(keys).chain(addresses);
             let mut found = false;
-            for table in readings.into_iter().chain(writes).chain(keys).filter(|one| *one == old) {
+            for table in tables.chain(clients).filter(|one| *one == old) {
                 table.clone_from(new);
                 found = true;
             }
@@ -323,6 +352,14 @@ impl Contract {
             if reading.table == table {
                 found |= reading.rename(column, new);
             }
+        }
+        let addresses = self.denied_addresses.iter_mut().filter(|denied| denied.table == table);
+        let clients = self.denied_clients.iter_mut().filter(|denied| denied.table == table);
+        let addresses = addresses.flat_map(|denied| [&mut denied.first, &mut denied.last]);
+        let denied = addresses.chain(clients.map(|denied| &mut denied.start));
+        for own in denied.filter(|own| *own == column) {
+            new.clone_into(own);
+            found = true;
         }
         for write in self.writes.iter_mut().filter(|write| write.table == table) {
             let parts = [&mut write.key, &mut write.add, &mut write.set];

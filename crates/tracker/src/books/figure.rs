@@ -71,6 +71,10 @@ pub enum Figure {
     Ipv6Number,
     /// The port.
     Port,
+    /// 1 if a port check reached it; 0 if it didn't, or none was made.
+    IsConnectable,
+    /// 0 if a port check didn't reach it; 1 if it did, or none was made.
+    MayBeConnectable,
     /// Bytes that the client says it sent in all.
     ClientUploaded,
     /// The same of bytes taken.
@@ -185,6 +189,8 @@ impl Figure {
                 _ => Value::Nothing,
             },
             Self::Port => number(port(credit).into()),
+            Self::IsConnectable => number((last.is_connectable == Some(true)).into()),
+            Self::MayBeConnectable => number((last.is_connectable != Some(false)).into()),
             Self::ClientUploaded => Value::Number(last.uploaded),
             Self::ClientDownloaded => Value::Number(last.downloaded),
             Self::UploadRate => number(last.upload_rate),

@@ -1,9 +1,12 @@
 //! What the books are kept for: whoever has the swarms.
 
+use std::sync::Arc;
+
 use base::Now;
 
 use crate::Tracker;
 use crate::credit::Batch;
+use crate::denied::Denied;
 use crate::rights::{Torrent, TorrentId, User, UserId};
 use crate::rules::XbtKey;
 use crate::wanted::Missed;
@@ -16,7 +19,7 @@ pub trait Keeper: Send + Sync + 'static {
     fn resume(&self, last_number: u64);
     /// The next batch, or the one that was taken and is not written yet; none if there is
     /// nothing to write before the next round.
-    fn take_batch(&self, now: Now) -> Option<Batch>;
+    fn take_batch(&self, now: Now) -> Option<Arc<Batch>>;
     /// It stands in the database.
     fn written(&self, number: u64);
     /// Everything comes anew; what doesn't come until [`Keeper::finish_loading`] is gone.
@@ -33,6 +36,8 @@ pub trait Keeper: Send + Sync + 'static {
     fn remove_user(&self, id: UserId);
     /// The key of passkeys that are computed, as the site has it.
     fn set_passkey_key(&self, private_key: &str);
+    /// Whom the site turns away from now on.
+    fn set_denied(&self, _denied: Denied) {}
     /// What clients came with and nobody knows, where that is kept.
     fn missed(&self) -> Option<&Missed> {
         None
@@ -44,7 +49,7 @@ impl Keeper for Tracker {
         Self::resume(self, last_number);
     }
 
-    fn take_batch(&self, now: Now) -> Option<Batch> {
+    fn take_batch(&self, now: Now) -> Option<Arc<Batch>> {
         Self::take_batch(self, now)
     }
 
@@ -74,6 +79,10 @@ impl Keeper for Tracker {
 
     fn remove_user(&self, id: UserId) {
         Self::remove_user(self, id);
+    }
+
+    fn set_denied(&self, denied: Denied) {
+        Self::set_denied(self, denied);
     }
 
     fn missed(&self) -> Option<&Missed> {

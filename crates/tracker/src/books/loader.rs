@@ -23,6 +23,7 @@ use base::{Clock, Shutdown};
 use wire::tracker::Passkey;
 
 use super::contract::{Contract, Field};
+use super::denials;
 use super::keeper::Keeper;
 use super::link::{Link, Place, Row, Trouble};
 use super::registry::Found;
@@ -57,6 +58,8 @@ pub struct Loader {
     torrents: Table,
     users: Table,
     is_loaded: bool,
+    /// Steps until the tables of whom the site turns away are read again.
+    denials_in: usize,
     /// Somebody knows that something changed.
     wants_look: bool,
     /// Ticks before which nobody makes us ask.
@@ -113,6 +116,7 @@ impl Loader {
             torrents: Table::default(),
             users: Table::default(),
             is_loaded: false,
+            denials_in: 0,
             wants_look: false,
             rests_until_ms: 0,
             hashes: RandomState::new(),
@@ -182,6 +186,7 @@ impl Loader {
         if !self.is_loaded {
             self.keeper.begin_loading();
         }
+        self.read_denied().await?;
         for which in [Which::Users, Which::Torrents] {
             self.table(which).at = 0;
             while !self.slice(which, SLICE_ROWS_MAX).await? {}
@@ -194,6 +199,10 @@ impl Loader {
     }
 
     async fn step_on(&mut self) -> Result<(), Trouble> {
+        self.denials_in = self.denials_in.saturating_sub(1);
+        if self.denials_in == 0 {
+            self.read_denied().await?;
+        }
         for which in [Which::Users, Which::Torrents] {
             self.news(which).await?;
             let rows = self.table(which).rows.len() / LOOK_TICKS;
@@ -225,20 +234,42 @@ impl Loader {
         which: Which,
         question: impl FnOnce(&Asked) -> Option<String>,
     ) -> Result<Vec<Row>, Trouble> {
-        let mut session = match self.session.take() {
-            Some(session) => session,
-            None => {
-                let mut session = Session::open(&self.place, &self.contract).await?;
-                self.read_passkey_key(&mut session.link).await?;
-                session
-            }
-        };
+        let mut session = self.session().await?;
         let rows = match question(asked(&session, which)) {
             Some(question) => session.link.ask(&question).await?,
             None => Vec::new(),
         };
         self.session = Some(session);
         Ok(rows)
+    }
+
+    /// The session there is, or a new one; whoever takes it puts it back if all went well.
+    async fn session(&mut self) -> Result<Session, Trouble> {
+        if let Some(session) = self.session.take() {
+            return Ok(session);
+        }
+        let mut session = Session::open(&self.place, &self.contract).await?;
+        self.read_passkey_key(&mut session.link).await?;
+        Ok(session)
+    }
+
+    /// Whom the site turns away.
+    async fn read_denied(&mut self) -> Result<(), Trouble> {
+        self.denials_in = LOOK_TICKS;
+        let mut session = self.session().await?;
+        let Session { link, shape } = &mut session;
+        let read = match &shape.denials {
+            Some(denials) => Some(denials::read(link, denials).await?),
+            None => None,
+        };
+        self.session = Some(session);
+        let Some(denied) = read else { return Ok(()) };
+        let (addresses, clients) = denied.counts();
+        self.status.change(|status| {
+            (status.denied_addresses, status.denied_clients) = (addresses as u64, clients as u64);
+        });
+        self.keeper.set_denied(denied);
+        Ok(())
     }
 
     /// Without the key only passkeys that stand in a column count.

@@ -12,6 +12,7 @@
 //! database's: they say so, and try again.
 
 mod contract;
+mod denials;
 mod figure;
 mod importer;
 mod keeper;

@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use super::contract::{Contract, Dialect, Each, Expression, Field, Given, Manner, Only, Reading};
-use super::contract::{Times, Write};
+use super::contract::{DeniedAddresses, DeniedClients, Times, Write};
+use super::denials::DENIED_MAX;
 use super::link::{Link, Place, Trouble};
 use super::value::quoted;
 
@@ -19,6 +20,8 @@ pub(crate) struct Shape {
     pub(crate) users: Asked,
     pub(crate) writes: Vec<Written>,
     pub(crate) looks_up: bool,
+    /// None for a contract that knows of none.
+    pub(crate) denials: Option<Denials>,
     /// Tables that keep no transactions.
     pub(crate) loose: Vec<String>,
     /// Bytes that a statement may have.
@@ -32,6 +35,14 @@ pub(crate) struct Asked {
     /// The column of numbers, quoted.
     pub(crate) id: String,
     pub(crate) fields: Vec<(Field, String)>,
+}
+
+/// The questions for whom a site turns away, where it has a table that says so.
+pub(crate) struct Denials {
+    /// For the first and the last address of ranges.
+    pub(crate) addresses: Option<String>,
+    /// For how peer ids begin.
+    pub(crate) clients: Option<String>,
 }
 
 /// What is written to a table.
@@ -99,7 +110,8 @@ impl Shape {
         for write in &contract.writes {
             writes.push(tables.written(write, contract.times).await?);
         }
-        let loose = tables.loose;
+        let loose = tables.loose.clone();
+        let denials = tables.denials(contract).await?;
         let packet = match dialect {
             Dialect::MySql => link.ask("SELECT @@max_allowed_packet").await?,
             Dialect::Postgres | Dialect::Sqlite => Vec::new(),
@@ -111,6 +123,7 @@ impl Shape {
             users,
             writes,
             looks_up: contract.looks_up(),
+            denials,
             loose,
             statement_bytes_max: usize::try_from(packet)
                 .unwrap_or(usize::MAX)
@@ -187,6 +200,46 @@ impl Tables<'_> {
         }
         let (table, id) = (quoted(&reading.table, dialect), quoted(&reading.id, dialect));
         Ok(Asked { table, id, fields })
+    }
+
+    /// What is only read may keep no transactions.
+    async fn denials(&mut self, contract: &Contract) -> Result<Option<Denials>, Trouble> {
+        let Contract { denied_addresses, denied_clients, .. } = contract;
+        if denied_addresses.is_none() && denied_clients.is_none() {
+            return Ok(None);
+        }
+        let mut denials = Denials { addresses: None, clients: None };
+        if let Some(DeniedAddresses { table, first, last }) = denied_addresses {
+            let bits = |name: String| format!("{name} & 4294967295");
+            denials.addresses = self.question(table, &[first, last], bits).await?;
+        }
+        if let Some(DeniedClients { table, start }) = denied_clients {
+            denials.clients = self.question(table, &[start], |name| name).await?;
+        }
+        Ok(Some(denials))
+    }
+
+    /// For columns of a table that may be missing; none where it is.
+    async fn question(
+        &mut self,
+        table: &str,
+        columns: &[&String],
+        asked: impl Fn(String) -> String,
+    ) -> Result<Option<String>, Trouble> {
+        let known = match self.columns(table).await {
+            Err(Trouble::Table(_)) => return Ok(None),
+            known => known?,
+        };
+        let dialect = self.place.dialect();
+        let mut wanted = Vec::new();
+        for name in columns {
+            if !known.contains_key(&name.to_lowercase()) {
+                return Err(missing(table, name));
+            }
+            wanted.push(asked(quoted(name, dialect)));
+        }
+        let (wanted, table) = (wanted.join(", "), quoted(table, dialect));
+        Ok(Some(format!("SELECT {wanted} FROM {table} LIMIT {DENIED_MAX}")))
     }
 
     async fn written(&mut self, write: &Write, times: Times) -> Result<Written, Trouble> {

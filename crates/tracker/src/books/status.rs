@@ -46,6 +46,10 @@ pub struct Status {
     pub users: u64,
     /// Rows that can't be read: a hash that is none, a number that is too large.
     pub rows_unreadable: u64,
+    /// Ranges of addresses, and beginnings of clients' names, that the site turns away.
+    pub denied_addresses: u64,
+    /// Beginnings.
+    pub denied_clients: u64,
     /// How often all of both tables was looked at.
     pub looks: u64,
 }

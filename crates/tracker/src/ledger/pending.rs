@@ -14,6 +14,9 @@ use crate::rights::{TorrentId, UserId, Worth};
 use crate::session::Session;
 use crate::users::reserve;
 
+/// Credits whose room is kept though fewer came.
+const ROOM_KEPT: usize = 16;
+
 /// The credits of one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -90,10 +93,18 @@ impl Pending {
         });
     }
 
-    /// All of them, and nothing is left.
-    pub(crate) fn take(&mut self) -> Vec<Credit> {
-        self.places = Index::default();
-        std::mem::take(&mut self.credits)
+    /// Moves all of them behind others; how many there were. Room for as many stays, since as many
+    /// will come before the next batch.
+    pub(crate) fn drain(&mut self, into: &mut Vec<Credit>) -> usize {
+        let count = self.credits.len();
+        self.places.clear();
+        if self.credits.capacity() > 2 * count + ROOM_KEPT {
+            into.append(&mut std::mem::take(&mut self.credits));
+            self.places = Index::default();
+        } else {
+            into.append(&mut self.credits);
+        }
+        count
     }
 
     fn find(&mut self, user: u32, torrent: u32) -> Option<&mut Credit> {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use base::Now;
 use rand::rngs::StdRng;
@@ -182,13 +182,13 @@ impl Keeper for Ledger {
         inner.last = last_number;
     }
 
-    fn take_batch(&self, now: Now) -> Option<Batch> {
+    fn take_batch(&self, now: Now) -> Option<Arc<Batch>> {
         let mut inner = self.0.lock().expect("no panic");
         if inner.under_way.is_none() && inner.has_news {
             inner.has_news = false;
             inner.under_way = Some(inner.roll(u32::try_from(now.unix_seconds()).expect("a time")));
         }
-        inner.under_way.clone()
+        inner.under_way.clone().map(Arc::new)
     }
 
     fn written(&self, number: u64) {

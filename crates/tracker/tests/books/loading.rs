@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use base::{Clock, Now};
 use changes::{Address, Door, Secret};
 use tracker::books::{Contract, Dialect, Keeper, Loader, Place, Shared, own_tables};
-use tracker::{Batch, Mode, Refusal, Rules, Torrent, TorrentId, Tracker, User, UserId};
+use tracker::{Batch, Denied, Mode, Refusal, Rules, Torrent, TorrentId, Tracker, User, UserId};
 use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
 
 use crate::mariadb;
@@ -25,6 +25,7 @@ struct Inner {
     puts: usize,
     is_loaded: bool,
     passkey_key: String,
+    denied: Denied,
 }
 
 impl Held {
@@ -49,7 +50,7 @@ impl Held {
 impl Keeper for Held {
     fn resume(&self, _: u64) {}
 
-    fn take_batch(&self, _: Now) -> Option<Batch> {
+    fn take_batch(&self, _: Now) -> Option<Arc<Batch>> {
         None
     }
 
@@ -81,6 +82,10 @@ impl Keeper for Held {
 
     fn remove_user(&self, id: UserId) {
         self.with(|held| held.users.remove(&id.0));
+    }
+
+    fn set_denied(&self, denied: Denied) {
+        self.with(|held| held.denied = denied);
     }
 
     fn set_passkey_key(&self, private_key: &str) {
@@ -294,6 +299,37 @@ async fn columns_that_a_site_may_lack_count_where_they_are() {
         assert_eq!((limits(6), limits(7)), ((true, 0, 0, 0), (false, 3600, 3, 2)));
         assert_eq!((held.users[&7].passkey_version, held.passkey_key.as_str()), (4, "k3y"));
     });
+}
+
+#[tokio::test]
+async fn whom_an_xbt_site_turns_away_is_turned_away() {
+    let Some(server) = mariadb::Server::start(&[]) else { return };
+    // Sites have addresses as numbers with and without sign: 200.1.2.0 to 200.1.2.255, and 9.9.9.9.
+    let hosts = "CREATE TABLE xbt_deny_from_hosts (begin INT NOT NULL, end INT NOT NULL); \
+         INSERT INTO xbt_deny_from_hosts VALUES (-939458048, -939457793), (151587081, 151587081);";
+    let clients = "CREATE TABLE xbt_deny_from_clients (peer_id CHAR(20) NOT NULL); \
+         INSERT INTO xbt_deny_from_clients VALUES ('-BAD');";
+    for (site, change, expected) in [
+        (&XBT, format!("{hosts} {clients}"), (true, true)),
+        (
+            &XBT2019,
+            hosts
+                .replace("INT ", "INT UNSIGNED ")
+                .replace("-939458048, -939457793", "3355509248, 3355509503"),
+            (true, false),
+        ),
+        (&WICK, String::new(), (false, false)),
+    ] {
+        let held = loaded(&server, site, &change).await;
+        held.with(|held| {
+            let is_denied = |from: &str| held.denied.denies_address(from.parse().expect(from));
+            assert_eq!((is_denied("200.1.2.77"), is_denied("9.9.9.9")), (expected.0, expected.0));
+            assert!(!is_denied("200.1.3.0") && !is_denied("9.9.9.8"), "{}", site.contract);
+            let is_bad = held.denied.denies_client(&PeerId(*b"-BAD123-abcdefghijkl"));
+            let is_good = !held.denied.denies_client(&PeerId(*b"-TR4050-abcdefghijkl"));
+            assert_eq!((is_bad, is_good), (expected.1, true), "{}", site.contract);
+        });
+    }
 }
 
 #[tokio::test]

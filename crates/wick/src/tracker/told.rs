@@ -28,6 +28,10 @@ pub(crate) struct TrackerNow {
     pub(crate) credits_pending: u64,
     /// Batches that the database does not have yet.
     pub(crate) batches_behind: u64,
+    /// Port checks that found no room; they are made at the next announce.
+    pub(crate) port_checks_dropped: u64,
+    /// Entries that the journal has not, because its disk can't be written: a kill loses them.
+    pub(crate) journal_dropped: u64,
     #[serde(serialize_with = "by_name")]
     pub(crate) counters: Vec<Count>,
     /// How it stands with the database; none without one.
@@ -55,6 +59,8 @@ impl TrackerNow {
             refused,
             credits_pending: status.credits_pending as u64,
             batches_behind: status.batches_behind as u64,
+            port_checks_dropped: status.port_checks_dropped,
+            journal_dropped: status.journal_dropped,
             counters: open.service.counters().each().collect(),
             books: open.books.as_ref().map(super::Books::told),
         }
@@ -82,7 +88,22 @@ impl TrackerNow {
         ] {
             page.gauge(name, help, &[], Some(number));
         }
-        page.count("wick_tracker_announces", "Announces since the start.", &[], self.announces);
+        for (name, help, number) in [
+            ("wick_tracker_announces", "Announces since the start.", self.announces),
+            (
+                "wick_tracker_port_checks_dropped",
+                "Port checks that found no room; they are made at the next announce.",
+                self.port_checks_dropped,
+            ),
+            (
+                "wick_tracker_journal_dropped",
+                "Announces that the local log has not, because its disk can't be written: a kill \
+                 loses them.",
+                self.journal_dropped,
+            ),
+        ] {
+            page.count(name, help, &[], number);
+        }
         for (reason, number) in &self.refused {
             let help = "Announces that the rules refuse, by reason.";
             page.count("wick_tracker_announces_refused", help, &[("reason", reason)], *number);

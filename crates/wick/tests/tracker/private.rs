@@ -108,6 +108,8 @@ fn the_admin_listener_tells_figures_to_all_and_users_to_who_shows_the_token() {
         ("/api/tracker?user=1", "users and torrents are told where admin_token is set"),
         ("/metrics", "wick_tracker_peers 1\n"),
         ("/metrics", "wick_tracker_http_announces_total 1\n"),
+        ("/metrics", "wick_tracker_port_checks_dropped_total 0\n"),
+        ("/metrics", "wick_tracker_journal_dropped_total 0\n"),
         ("/api/now", "\"tracker\":{"),
     ] {
         // What others than the tracker tell is of a moment ago.
