@@ -26,15 +26,14 @@ impl Dice {
 
     /// A number below `limit`, each as likely: what would be favoured is thrown again.
     pub(crate) fn below(&mut self, limit: u32) -> u32 {
-        if limit < 2 {
-            return 0;
-        }
-        let unfair = limit.wrapping_neg() % limit;
-        loop {
-            let wide = (self.next() >> 32) * u64::from(limit);
-            if wide as u32 >= unfair {
-                return (wide >> 32) as u32;
+        let mut wide = (self.next() >> 32) * u64::from(limit);
+        // What may be favoured is below the limit, so that a division is seldom needed to know it.
+        if (wide as u32) < limit {
+            let unfair = limit.wrapping_neg() % limit;
+            while (wide as u32) < unfair {
+                wide = (self.next() >> 32) * u64::from(limit);
             }
         }
+        (wide >> 32) as u32
     }
 }

@@ -279,10 +279,15 @@ pub(crate) fn user(row: &[u8]) -> u32 {
     u32::from_le_bytes([row[0], row[1], row[2], row[3]])
 }
 
-/// Where a session is that has IPv4 alone, as it is sent.
-pub(crate) fn only_v4(row: &[u8; HOT_BYTES]) -> Option<[u8; 6]> {
-    let [_, _, _, _, v4 @ .., flags] = *row;
-    (flags & WIDE == 0 && v4[V4_PORT..] != [0; 2]).then_some(v4)
+/// Where a session is that has IPv4 alone, as it is sent, and two bytes of nothing: eight bytes at
+/// once cost no more than one.
+pub(crate) fn only_v4(row: &[u8; HOT_BYTES]) -> Option<[u8; 8]> {
+    let [_, _, _, last @ ..] = *row;
+    // The last byte of the user, the address in six, and the flags.
+    let word = u64::from_le_bytes(last);
+    let is_wide = word & u64::from(WIDE) << 56 != 0;
+    let port = word >> (8 * (1 + V4_PORT)) & 0xffff;
+    (!is_wide && port != 0).then_some((word >> 8 & ((1 << 48) - 1)).to_le_bytes())
 }
 
 fn split(peer_id: &PeerId) -> ([u8; 8], [u8; 12]) {

@@ -15,6 +15,8 @@ use crate::session::{HOT_BYTES, Kind, Packing, only_v4, user};
 pub(crate) const PEERS_MAX: usize = 500;
 /// Peers that are drawn before they are looked at.
 const DRAWN: usize = 64;
+/// Bytes of a peer by IPv4.
+const V4_BYTES: usize = 6;
 /// Of four peers for who takes, so many give, if there are enough of both.
 const GIVERS_OF_FOUR: usize = 3;
 
@@ -92,12 +94,8 @@ impl Hand<'_> {
             rounds += 1;
             let count = (wanted - told).min(DRAWN);
             let found = shuffle.draw(self.dice, &mut drawn[..count]);
-            for (row, at) in hot.iter_mut().zip(&drawn[..found]) {
-                row.copy_from_slice(self.swarm.hot(Place { kind, at: *at }));
-            }
-            for (row, at) in hot.iter().zip(&drawn[..found]) {
-                told += usize::from(self.tell(row, Place { kind, at: *at }));
-            }
+            self.swarm.hot_of(kind, &drawn[..found], &mut hot[..found]);
+            told += self.tell(kind, &drawn[..found], &hot[..found]);
             if found < count {
                 break;
             }
@@ -105,22 +103,34 @@ impl Hand<'_> {
         self.left -= told;
     }
 
-    fn tell(&mut self, row: &[u8; HOT_BYTES], place: Place) -> bool {
-        if matches!(self.asker, Asker::User(asker) if asker == user(row)) {
-            return false;
-        }
-        // Nearly all that there are.
-        if let Some(v4) = only_v4(row)
-            && !self.peers.with_ids
-        {
-            let is_own = matches!(self.asker, Asker::At(Some(own), _) if own == v4);
-            let is_told = !is_own && !self.peers.without_v4;
-            if is_told {
-                self.peers.v4.extend_from_slice(&v4);
+    /// Tells of sessions; of how many.
+    fn tell(&mut self, kind: Kind, places: &[u32], rows: &[[u8; HOT_BYTES]]) -> usize {
+        let (user_asks, own_v4) = match self.asker {
+            Asker::User(asker) => (Some(asker), None),
+            Asker::At(own_v4, _) => {
+                (None, own_v4.map(|[a, b, c, d, e, f]| [a, b, c, d, e, f, 0, 0]))
             }
-            return is_told;
+        };
+        let takes_v4_alone = !self.peers.with_ids && !self.peers.without_v4;
+        let (mut told, mut told_v4) = (0, 0);
+        // Each is written with the two bytes behind it, which the next one takes.
+        let mut v4s = [0; DRAWN * V4_BYTES + 2];
+        for (row, at) in rows.iter().zip(places) {
+            if user_asks == Some(user(row)) {
+                continue;
+            }
+            // Nearly all that there are.
+            if takes_v4_alone && let Some(v4) = only_v4(row) {
+                if own_v4 != Some(v4) {
+                    v4s[told_v4..told_v4 + v4.len()].copy_from_slice(&v4);
+                    told_v4 += V4_BYTES;
+                }
+                continue;
+            }
+            told += usize::from(self.tell_all(row, Place { kind, at: *at }));
         }
-        self.tell_all(row, place)
+        self.peers.v4.extend_from_slice(&v4s[..told_v4]);
+        told + told_v4 / V4_BYTES
     }
 
     fn tell_all(&mut self, row: &[u8; HOT_BYTES], place: Place) -> bool {

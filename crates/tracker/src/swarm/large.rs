@@ -3,7 +3,7 @@
 use super::rows::Rows;
 use super::{Identity, Place, Swarm};
 use crate::index::Index;
-use crate::session::{Kind, Packing, RECORD_BYTES, Record, USER, Wanted, user};
+use crate::session::{HOT_BYTES, Kind, Packing, RECORD_BYTES, Record, USER, Wanted, user};
 
 /// Both kinds, and where each session is.
 #[derive(Debug)]
@@ -30,7 +30,14 @@ impl Large {
         self.rows(kind).len()
     }
 
-    pub(super) fn hot(&self, place: Place) -> &[u8] {
+    pub(super) fn hot_of(&self, kind: Kind, places: &[u32], found: &mut [[u8; HOT_BYTES]]) {
+        let rows = self.rows(kind);
+        for (row, at) in found.iter_mut().zip(places) {
+            row.copy_from_slice(rows.hot(*at as usize));
+        }
+    }
+
+    fn hot(&self, place: Place) -> &[u8] {
         self.rows(place.kind).hot(place.at as usize)
     }
 

@@ -63,14 +63,19 @@ impl Swarm {
         self.len(Kind::Giving) + self.len(Kind::Taking)
     }
 
-    /// What an answer needs of the session at a place: its user, its address and its flags.
-    pub(crate) fn hot(&self, place: Place) -> &[u8] {
+    /// Copies what an answer needs of the sessions of a kind at some places: their users, addresses
+    /// and flags.
+    pub(crate) fn hot_of(&self, kind: Kind, places: &[u32], found: &mut [[u8; HOT_BYTES]]) {
         match self {
             Self::Small { rows, giving } => {
-                let start = small_at(place, *giving) * RECORD_BYTES;
-                &rows[start..start + HOT_BYTES]
+                let first = if kind == Kind::Giving { 0 } else { *giving as usize };
+                let rows = &rows[first * RECORD_BYTES..];
+                for (row, at) in found.iter_mut().zip(places) {
+                    let start = *at as usize * RECORD_BYTES;
+                    row.copy_from_slice(&rows[start..start + HOT_BYTES]);
+                }
             }
-            Self::Large(large) => large.hot(place),
+            Self::Large(large) => large.hot_of(kind, places, found),
         }
     }
 

@@ -98,12 +98,18 @@ impl<const N: usize> Column<N> {
     }
 }
 
-/// Room for one row more, and no more than that: the allocator rounds up to its next size,
-/// which is an eighth or so, and what is asked for beyond it would be lost.
+/// Room for one row more, and for as many as that costs nothing more: all of what the allocator
+/// gives for one. If it weren't told, it would be asked again for each row.
 pub(super) fn grow(rows: &mut Vec<u8>, row_bytes: usize) {
     if rows.capacity() - rows.len() < row_bytes {
-        rows.reserve_exact(row_bytes);
+        rows.reserve_exact(allocated(rows.len() + row_bytes) - rows.len());
     }
+}
+
+/// Bytes that jemalloc gives for so many: its sizes are multiples of 16, and past 128 bytes four
+/// between a power of two and the next.
+fn allocated(bytes: usize) -> usize {
+    bytes.next_multiple_of((bytes.next_power_of_two() / 8).max(16))
 }
 
 /// Gives back room when more than half of it is empty.
@@ -118,4 +124,17 @@ pub(super) fn record(row: &[u8]) -> Record {
     let mut bytes = [0; RECORD_BYTES];
     bytes.copy_from_slice(row);
     Record(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allocated;
+
+    #[test]
+    fn sizes_are_the_allocator_s() {
+        let sizes = [(39, 48), (128, 128), (129, 160), (256, 256), (257, 320), (4992, 5120)];
+        for (bytes, expected) in sizes.into_iter().chain([(16_379, 16_384), (10_241, 12_288)]) {
+            assert_eq!(allocated(bytes), expected, "{bytes}");
+        }
+    }
 }
