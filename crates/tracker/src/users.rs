@@ -168,6 +168,39 @@ impl Users {
         Some(act(&mut shard.rows[place]))
     }
 
+    /// Makes room for so many users where there are none yet.
+    pub(crate) fn reserve(&self, count: usize) {
+        // Neither numbers nor digests fall quite evenly.
+        let each = count / SHARDS + count / SHARDS / 32;
+        for shard in &self.shards {
+            let UserShard { rows, index } = &mut *shard.lock();
+            rows.reserve_exact(each);
+            index.reserve(each);
+        }
+        for door in &self.doors {
+            let DoorShard { rows, index } = &mut *door.lock();
+            rows.reserve_exact(each);
+            index.reserve(each);
+        }
+    }
+
+    /// Users who take one torrent more, or one less, in this order. Those of one shard are looked
+    /// up under one lock, so that the waits for memory overlap: a lock would part them.
+    pub(crate) fn change_taking(&self, changes: &mut Vec<(UserId, bool)>) {
+        let of = |id: UserId| id.0 as usize % SHARDS;
+        changes.sort_by_key(|(id, _)| of(*id));
+        for changes in changes.chunk_by(|one, next| of(one.0) == of(next.0)) {
+            let mut shard = self.shards[of(changes[0].0)].lock();
+            for (id, is_more) in changes {
+                let Some(place) = shard.place(id.0) else { continue };
+                let taking = &mut shard.rows[place].taking;
+                *taking =
+                    if *is_more { taking.saturating_add(1) } else { taking.saturating_sub(1) };
+            }
+        }
+        changes.clear();
+    }
+
     /// Adds a user, or changes one; counts of theirs stay.
     pub(crate) fn put(&self, user: &User, generation: u8) {
         let digest = user.passkey.as_ref().map_or([0; 16], |passkey| self.digest(passkey));

@@ -243,6 +243,44 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_was_not_tried_is_neither_reached_nor_missed() {
+        use crate::credit::LastSession;
+        use crate::rights::{TorrentId, UserId};
+        use wire::tracker::PeerId;
+        for (checked, is, may_be) in [(None, 0, 1), (Some(false), 0, 0), (Some(true), 1, 1)] {
+            let last = LastSession {
+                peer_id: PeerId([0; 20]),
+                v4: None,
+                v6: None,
+                uploaded: 0,
+                downloaded: 0,
+                upload_rate: 0,
+                download_rate: 0,
+                has_stopped: false,
+                is_connectable: checked,
+            };
+            let credit = Credit {
+                user: UserId(1),
+                torrent: TorrentId(1),
+                uploaded: 0,
+                downloaded: 0,
+                told_uploaded: 0,
+                told_downloaded: 0,
+                completed: 0,
+                seeded_seconds: 0,
+                announces: 1,
+                left: Some(0),
+                is_active: true,
+                announced: 0,
+                last,
+            };
+            let line = Line::Credit(&credit, None);
+            let told = [Figure::IsConnectable, Figure::MayBeConnectable].map(|it| it.of(&line));
+            assert_eq!(told, [Value::Number(is), Value::Number(may_be)], "{checked:?}");
+        }
+    }
+
+    #[test]
     fn a_peer_hash_is_what_php_computes() {
         // php -r 'echo hash("xxh128", "abcDEF123" . str_repeat("ab", 20) . 51413);'
         let passkey = Passkey::new(b"abcDEF123").expect("a passkey");

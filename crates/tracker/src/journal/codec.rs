@@ -353,6 +353,7 @@ pub(crate) fn take_torrent(bytes: &mut Bytes<'_>) -> Option<TorrentHead> {
 pub(crate) const USER_BYTES: usize = 47;
 
 pub(crate) fn put_user(out: &mut Vec<u8>, user: &UserRow) {
+    let start = out.len();
     out.extend_from_slice(&user.id.to_le_bytes());
     out.extend_from_slice(&user.digest);
     out.extend_from_slice(&user.passkey_version.to_le_bytes());
@@ -362,6 +363,7 @@ pub(crate) fn put_user(out: &mut Vec<u8>, user: &UserRow) {
     }
     out.extend_from_slice(&[user.rest_uploaded, user.rest_downloaded, u8::from(user.may_leech)]);
     out.extend_from_slice(&user.steps.bytes());
+    debug_assert_eq!(out.len() - start, USER_BYTES, "a start makes room by it");
 }
 
 pub(crate) fn take_user(bytes: &mut Bytes<'_>) -> Option<UserRow> {

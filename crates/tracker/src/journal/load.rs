@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use super::codec::{Bytes, TorrentHead, take_credit, take_session, take_torrent, take_user};
+use super::codec::{
+    Bytes, TorrentHead, USER_BYTES, take_credit, take_session, take_torrent, take_user,
+};
 use super::files;
 use super::frame::{Frames, Kind};
 use super::log;
@@ -20,6 +22,9 @@ use crate::users::Users;
 
 /// Of a session in a checkpoint, with no address.
 const SESSION_BYTES_MIN: usize = 41;
+
+/// Changes of users that are made together: some hundred in each of their shards.
+const CHANGES: usize = 8192;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,12 +49,16 @@ pub(crate) fn users(folder: &Path, loaded: &mut Loaded) -> io::Result<Users> {
     let Some(file) = open(&files::users(&files::checkpoint(folder, newest)))? else {
         return Ok(Users::default());
     };
+    let count = usize::try_from(file.metadata()?.len()).unwrap_or(0) / USER_BYTES;
     let mut frames = Frames::new(file);
     let mut users = None;
     while let Some((kind, body)) = frames.next()? {
         let mut bytes = Bytes(body);
         match kind {
-            Kind::Key => users = bytes.array().map(Users::with_key),
+            Kind::Key => {
+                users = bytes.array().map(Users::with_key);
+                users.iter().for_each(|users| users.reserve(count));
+            }
             Kind::Users => {
                 // Without the key no passkey would be known again.
                 let Some(users) = &users else { continue };
@@ -130,6 +139,7 @@ fn fill_shard(tracker: &Tracker, at: usize, file: File, sealed: u64) -> io::Resu
     let room_max = usize::try_from(file.metadata()?.len()).unwrap_or(0) / SESSION_BYTES_MIN;
     let mut frames = Frames::new(file);
     let mut is_whole = false;
+    let mut taking = Vec::with_capacity(CHANGES);
     while let Some((kind, body)) = frames.next()? {
         let mut bytes = Bytes(body);
         match kind {
@@ -150,13 +160,17 @@ fn fill_shard(tracker: &Tracker, at: usize, file: File, sealed: u64) -> io::Resu
                 let Some(hash) = bytes.hash() else { continue };
                 let torrent = shard.torrents.find_or_make(&hash);
                 while let Some(session) = take_session(&mut bytes) {
-                    put_session(&mut shard, torrent, &session, &tracker.users);
+                    put_session(&mut shard, torrent, &session, &mut taking);
+                }
+                if taking.len() >= CHANGES {
+                    tracker.users.change_taking(&mut taking);
                 }
             }
             Kind::End => is_whole = true,
             _ => {}
         }
     }
+    tracker.users.change_taking(&mut taking);
     Ok(frames.damaged_bytes + u64::from(!is_whole))
 }
 
@@ -176,16 +190,19 @@ fn put_head(shard: &mut Shard, head: &TorrentHead, is_owed: bool, room_max: usiz
 }
 
 /// A session of a checkpoint, which may be there twice if it changed while that was written.
-fn put_session(shard: &mut Shard, torrent: usize, session: &Session, users: &Users) {
+/// Whether its user takes one torrent more by it is told in `taking`.
+fn put_session(
+    shard: &mut Shard,
+    torrent: usize,
+    session: &Session,
+    taking: &mut Vec<(UserId, bool)>,
+) {
     let (this, others_taking) = shard.find_session(torrent, session);
     let was_taking = this.is_some_and(|place| place.kind == PeerKind::Taking);
     shard.put_session(torrent, this, session, false);
     let is_taking = session.kind() == PeerKind::Taking;
     if others_taking == 0 && is_taking != was_taking {
-        users.with(UserId(session.user), |user| {
-            user.taking =
-                (user.taking + u32::from(is_taking)).saturating_sub(u32::from(was_taking));
-        });
+        taking.push((UserId(session.user), is_taking));
     }
 }
 
