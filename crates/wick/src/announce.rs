@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::amount::show_bytes;
+use search::sphinx::Protocol;
 use server::Server;
 use wire::Coding;
 
@@ -72,6 +73,13 @@ pub(crate) fn start(running: &Running) -> String {
         for address in udp {
             let _ = writeln!(text, "  tracker   udp://{address}/announce");
         }
+    }
+    for port in running.sphinx.iter().flat_map(|searching| searching.ports()) {
+        let protocol = match port.protocol {
+            Protocol::Binary => "",
+            Protocol::MySql => " (SphinxQL)",
+        };
+        let _ = writeln!(text, "  sphinx    {}{protocol}", port.address);
     }
     for address in addresses_http3 {
         let _ = writeln!(text, "  HTTP/3    {address} over UDP");

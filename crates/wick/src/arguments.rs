@@ -40,6 +40,8 @@ pub(crate) enum Command {
     /// Watch the running Wick: requests, hits, the origin, routes, reasons and the slowest
     /// requests, once a second. Without a terminal it shows them once.
     Top(Top),
+    /// Ask the running Wick how the indexes stand that clients of Sphinx's search.
+    Sphinx(Sphinx),
     /// Ask the tracker of the running Wick: how it stands, about a user or a torrent, and why
     /// somebody has the credit that they have.
     Tracker(Tracker),
@@ -258,6 +260,25 @@ pub(crate) struct Top {
     /// state folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick sphinx`.
+#[derive(Debug, Args)]
+pub(crate) struct Sphinx {
+    /// What to ask.
+    #[command(subcommand)]
+    pub(crate) command: SphinxCommand,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// What `wick sphinx` can be asked.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SphinxCommand {
+    /// Each index: its documents, when it was made and will be, and what is wrong.
+    Status,
 }
 
 /// `wick tracker`.

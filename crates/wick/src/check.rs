@@ -24,6 +24,7 @@ use crate::own_user;
 use crate::plan::{Plan, SitePlan};
 use crate::run::{RunError, single_threaded};
 use crate::sites::Started;
+use crate::sphinx;
 use crate::tracker::{TrackerPlan, Tracking};
 
 /// How long an origin may take to accept.
@@ -44,6 +45,9 @@ pub(crate) fn run(serve: &Serve) -> Result<(), RunError> {
         }
         if let Some(tracker) = &plan.tracker {
             say_tracker(tracker, &mut wrong).await;
+        }
+        if let Some(sphinx) = &plan.sphinx {
+            sphinx::check(sphinx, &mut wrong).await;
         }
         Ok::<(), RunError>(())
     })?;

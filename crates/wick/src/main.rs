@@ -38,6 +38,7 @@ mod service;
 mod settings;
 mod signals;
 mod sites;
+mod sphinx;
 mod top;
 mod traces;
 mod tracker;
@@ -79,6 +80,7 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Upgrade(upgrade) => control::upgrade(upgrade).map_err(RunError::from)?,
         Command::Log(wanted) => observing::log::run(wanted).map_err(RunError::from)?,
         Command::Top(wanted) => top::run(wanted).map_err(RunError::from)?,
+        Command::Sphinx(wanted) => sphinx::ask(wanted).map_err(RunError::from)?,
         Command::Tracker(wanted) => tracker::ask(wanted).map_err(RunError::from)?,
         Command::Completions(completions) => pages::completions(completions),
         Command::Manual(manual) => pages::manual(manual)?,

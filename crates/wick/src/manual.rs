@@ -49,7 +49,11 @@ struct Setting {
 
 /// The settings of one table of the file, in the code's order.
 fn settings_of(structure: &str) -> Vec<Setting> {
-    let code = concat!(include_str!("settings.rs"), include_str!("settings/tracker.rs"));
+    let code = concat!(
+        include_str!("settings.rs"),
+        include_str!("settings/tracker.rs"),
+        include_str!("settings/sphinx.rs")
+    );
     let start = format!("pub(crate) struct {structure} {{\n");
     let (_, body) = code.split_once(&start).expect("the structure is there");
     let mut settings = Vec::new();
@@ -83,6 +87,11 @@ fn page() -> String {
             "`[tracker]`",
             "A BitTorrent tracker. Being there, even empty, it begins one.",
             "TrackerSettings",
+        ),
+        (
+            "`[sphinx]`",
+            "Clients of Sphinx's, answered as searchd would. Being there, even empty, it begins.",
+            "SphinxSettings",
         ),
         ("`[limits]`", "What one client may take.", "LimitSettings"),
         ("`[[site]]`, once for each site", "", "SiteSettings"),
@@ -120,7 +129,7 @@ fn the_page_of_settings_says_what_the_code_says() {
 #[test]
 fn every_setting_has_a_meaning_and_a_default() {
     for structure in
-        ["Settings", "TraceSettings", "TrackerSettings", "LimitSettings", "SiteSettings"]
+        ["Settings", "TraceSettings", "TrackerSettings", "SphinxSettings", "LimitSettings", "SiteSettings"]
     {
         let settings = settings_of(structure);
         assert!(settings.len() > 1, "{structure} was not read");
@@ -157,10 +166,11 @@ fn the_documented_defaults_are_the_true_ones() {
     let (top, limits) = (defaults("Settings"), defaults("LimitSettings"));
     let traces = defaults("TraceSettings");
     let (tracker, site) = (defaults("TrackerSettings"), defaults("SiteSettings"));
+    let sphinx = defaults("SphinxSettings");
     let all = format!(
-        "{top}[traces]\n{traces}[tracker]\n{tracker}[limits]\n{limits}[[site]]\norigin = \"/a\"\n{site}"
+        "{top}[traces]\n{traces}[tracker]\n{tracker}[sphinx]\n{sphinx}[limits]\n{limits}[[site]]\norigin = \"/a\"\n{site}"
     );
-    assert_eq!(plan(&all), plan("[tracker]\n[[site]]\norigin = \"/a\"\n"));
+    assert_eq!(plan(&all), plan("[tracker]\n[sphinx]\n[[site]]\norigin = \"/a\"\n"));
     let one_is_wrong = all.replace("idle_timeout = \"60s\"", "idle_timeout = \"61s\"");
     assert_ne!(plan(&one_is_wrong), plan(&all), "the comparison sees a difference");
     assert!(count >= 15, "only {count} defaults were compared");

@@ -31,6 +31,7 @@ use self::latest::Window;
 use self::profile::Profile;
 use crate::memory::Meter;
 use crate::traces::{Exporting, Traces, TracesPlan};
+use crate::sphinx::Searching;
 use crate::tracker::Tracking;
 
 /// The history's folder in the state folder.
@@ -50,6 +51,8 @@ pub(crate) struct Observing {
     pub(crate) profile: Arc<Profile>,
     /// The tracker beside the sites.
     pub(crate) tracker: OnceLock<Arc<Tracking>>,
+    /// Clients of Sphinx's beside the sites.
+    pub(crate) sphinx: OnceLock<Arc<Searching>>,
 }
 
 impl Observing {
@@ -63,6 +66,7 @@ impl Observing {
             traces: OnceLock::new(),
             profile: Arc::default(),
             tracker: OnceLock::new(),
+            sphinx: OnceLock::new(),
             began: Instant::now(),
             server: OnceLock::new(),
         })

@@ -30,6 +30,7 @@ use crate::settings::{
     TrackerSettings, TrustedFieldName, ViewsError, views_rules,
 };
 use crate::traces::TracesPlan;
+use crate::sphinx::SphinxPlan;
 use crate::tracker::TrackerPlan;
 use rules::{
     copies_bytes, defence_rules, follow_rules, health_check, limits, mark_new_rules, set,
@@ -77,6 +78,8 @@ pub(crate) struct Plan {
     pub(crate) traces: Option<TracesPlan>,
     /// The tracker; none: there is none.
     pub(crate) tracker: Option<TrackerPlan>,
+    /// Clients of Sphinx's; none: they aren't answered.
+    pub(crate) sphinx: Option<SphinxPlan>,
     pub(crate) sites: Vec<SitePlan>,
 }
 
@@ -240,6 +243,9 @@ pub(crate) enum PlanError {
     /// A tracker that can't be as it is written.
     #[error("in [tracker]: {0}")]
     Tracker(String),
+    /// Clients of Sphinx's can't be answered as it is written.
+    #[error("in [sphinx]: {0}")]
+    Sphinx(String),
     /// Two sites that both answer for any host.
     #[error("more than one site has no hosts: give all of them but one hosts = [\"name\"]")]
     TwoForAnyHost,
@@ -269,6 +275,7 @@ impl Plan {
             server_timing: false,
             traces: None,
             tracker: None,
+            sphinx: None,
             sites: vec![site],
         }
     }
@@ -279,8 +286,8 @@ impl Plan {
             Some(path) => settings::read(path)?,
             None => Settings::default(),
         };
-        let is_tracker = settings.tracker.is_some();
-        let mut sites = sites(serve, &mut settings.site, &settings.limits, is_tracker)?;
+        let has_more = settings.tracker.is_some() || settings.sphinx.is_some();
+        let mut sites = sites(serve, &mut settings.site, &settings.limits, has_more)?;
         let (listen, listen_tls) = addresses(serve, &settings, sites.is_empty())?;
         let acme = acme(&mut settings)?;
         check_plan(&sites, &listen_tls, &acme)?;
@@ -332,6 +339,7 @@ impl Plan {
             server_timing: settings.server_timing.unwrap_or(false),
             traces: TracesPlan::of(settings.traces),
             tracker: tracker(settings.tracker)?,
+            sphinx: settings.sphinx.map(SphinxPlan::of).transpose().map_err(PlanError::Sphinx)?,
             sites,
         })
     }
@@ -480,7 +488,7 @@ fn sites(
     serve: &Serve,
     written: &mut Vec<SiteSettings>,
     limits: &LimitSettings,
-    is_tracker: bool,
+    has_more: bool,
 ) -> Result<Vec<SitePlan>, PlanError> {
     if let Some(site) = &serve.site {
         // What the file says about its only site holds for this one too.
@@ -530,7 +538,7 @@ fn sites(
         }
         sites.push(plan);
     }
-    if sites.is_empty() && !is_tracker {
+    if sites.is_empty() && !has_more {
         return Err(PlanError::NoSite);
     }
     if sites.iter().filter(|site| site.hosts.is_empty()).count() > 1 {
@@ -566,9 +574,9 @@ fn fits(source: &Source, site: &SiteSettings) -> Result<(), PlanError> {
 fn addresses(
     serve: &Serve,
     written: &Settings,
-    is_tracker_alone: bool,
+    is_without_sites: bool,
 ) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>), PlanError> {
-    if is_tracker_alone {
+    if is_without_sites {
         return Ok((Vec::new(), Vec::new()));
     }
     // Somebody who names a domain wants it to be found.
@@ -685,6 +693,8 @@ mod tests {
     fn a_file_with_nothing_but_a_tracker_is_a_plan() {
         let made = plan("[tracker]\n", Serve::default()).expect("a good plan");
         assert!(made.sites.is_empty() && made.listen.is_empty() && made.tracker.is_some());
+        let made = plan("[sphinx]\n", Serve::default()).expect("a good plan");
+        assert!(made.sites.is_empty() && made.listen.is_empty() && made.sphinx.is_some());
         let told = plan("[tracker]\ninterval = 0\n", Serve::default()).expect_err("no plan");
         assert!(told.to_string().starts_with("in [tracker]: interval is nothing"), "{told}");
         let told = plan("[tracker]\nlistn = \"x\"\n", Serve::default()).expect_err("no plan");

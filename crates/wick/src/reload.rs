@@ -14,6 +14,7 @@ use crate::plan::{Plan, SitePlan};
 use crate::run::{RunError, Running, feasible, open_log};
 use crate::service::{self, Doing};
 use crate::sites::Started;
+use crate::sphinx::SphinxPlan;
 use crate::tracker::TrackerPlan;
 
 /// How a site of the new settings comes to its origin.
@@ -68,6 +69,7 @@ impl Running {
         }
         lines.extend(self.plan.needing_restart(&plan).map(|text| Line { topic: "later", text }));
         self.settle_tracker(plan.tracker, &mut lines);
+        self.settle_sphinx(plan.sphinx, &mut lines);
         self.plan.sites = plan.sites;
         self.tell_admin();
         self.observing.mark(Mark::Reload);
@@ -113,6 +115,21 @@ impl Running {
             tracker.settle(&plan);
             let text = "its rules are those of the settings; its peers stay".to_owned();
             lines.push(Line { topic: "tracker", text });
+        }
+    }
+
+    /// Has all indexes of Sphinx's be made anew, by what the settings say now.
+    fn settle_sphinx(&mut self, plan: Option<SphinxPlan>, lines: &mut Vec<Line>) {
+        let fixed = |plan: &Option<SphinxPlan>| plan.as_ref().map(SphinxPlan::fixed);
+        if fixed(&plan) != fixed(&self.plan.sphinx) {
+            let text = "listen of [sphinx] takes effect at the next start, and so does its being \
+                        there";
+            lines.push(Line { topic: "later", text: text.to_owned() });
+        }
+        if let (Some(searching), Some(plan)) = (&self.sphinx, plan) {
+            searching.settle(&plan, &self.plan.state);
+            let text = "its indexes are made anew, and found meanwhile as they were".to_owned();
+            lines.push(Line { topic: "sphinx", text });
         }
     }
 

@@ -33,6 +33,7 @@ use crate::plan::{Plan, PlanError};
 use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
+use crate::sphinx::{Port as SphinxPort, Searching, SphinxError};
 use crate::traces::Exporting;
 use crate::tracker::{TrackerError, Tracking};
 use crate::upgrade::{self, Predecessor, Succession};
@@ -72,6 +73,9 @@ pub(crate) enum RunError {
     /// There is no tracker to be had.
     #[error(transparent)]
     Tracker(#[from] TrackerError),
+    /// Clients of Sphinx's can't be answered.
+    #[error(transparent)]
+    Sphinx(#[from] SphinxError),
     /// The running Wick can't be asked.
     #[error(transparent)]
     Control(#[from] ControlError),
@@ -160,6 +164,8 @@ pub(crate) struct Running {
     pub(crate) found: Vec<String>,
     /// The tracker beside the sites.
     pub(crate) tracker: Option<Arc<Tracking>>,
+    /// Clients of Sphinx's beside the sites.
+    pub(crate) sphinx: Option<Arc<Searching>>,
     pub(crate) log: Option<AccessLog>,
     /// Lines that this log and those before could not take.
     pub(crate) lost: Arc<Counter>,
@@ -200,6 +206,7 @@ impl Running {
         let number = numbered(takes_over);
         listening::probe(&plan, &inherited)?;
         let (tracker, tracker_sockets) = bind_tracker(&plan, &mut inherited)?;
+        let (sphinx, sphinx_ports) = bind_sphinx(&plan, &mut inherited)?;
         let prepared = Prepared::of(&plan)?;
         let lost = Arc::<Counter>::default();
         let log = open_log(&plan, &lost)?;
@@ -233,6 +240,7 @@ impl Running {
         let control = open_control(&plan, &server, orders.clone(), &shutdown, takes_over);
         take_place(predecessor, &sockets)?;
         begin_tracker(&plan, tracker.as_ref(), tracker_sockets, &observing)?;
+        begin_sphinx(&plan, sphinx.as_ref(), sphinx_ports, &observing)?;
         Ok(Self {
             keeping: Some(Keeping::begin(&observing, &server, plan.memory_bytes)),
             plan,
@@ -243,6 +251,7 @@ impl Running {
             certificates,
             found,
             tracker,
+            sphinx,
             log,
             lost,
             notebook,
@@ -325,8 +334,9 @@ impl Running {
                     Wanted::Leave => {
                         // Before the other one reads them.
                         self.sockets.http3.iter().for_each(Http3Handle::leave);
-                        // It opens the store that this one has.
+                        // It opens the stores that this one has.
                         self.end_tracker().await;
+                        self.end_sphinx().await;
                         self.succession.complete();
                         let _ = answer.send(Ok(Done::default()));
                         return End::Leave;
@@ -340,7 +350,11 @@ impl Running {
     /// Handles on all sockets, for one that is to take its place; it has the notebook from
     /// now on.
     async fn hand_over(&mut self) -> Result<Done, String> {
-        let done = upgrade::handed_over(&self.sockets, self.tracker.as_deref());
+        let done = upgrade::handed_over(
+            &self.sockets,
+            self.tracker.as_deref(),
+            self.sphinx.as_deref(),
+        );
         let done = done.map_err(|error| error.to_string())?;
         self.succession.note_handed_over();
         if let Some(notebook) = &self.notebook {
@@ -371,6 +385,13 @@ impl Running {
         let _ = tokio::task::spawn_blocking(move || tracker.end()).await;
     }
 
+    /// Ends what clients of Sphinx's have; its indexes are let go of.
+    async fn end_sphinx(&self) {
+        let Some(sphinx) = self.sphinx.clone() else { return };
+        // As above.
+        let _ = tokio::task::spawn_blocking(move || sphinx.end()).await;
+    }
+
     /// Stops listening, lets answers in flight finish, then stops PHP. Another signal, or
     /// the end of the grace, ends whatever is left.
     pub(crate) async fn stop(&mut self, signals: &mut Signals, end: End) {
@@ -378,6 +399,7 @@ impl Running {
         // Who asks from now on is told that nobody runs.
         self.control = None;
         self.end_tracker().await;
+        self.end_sphinx().await;
         self.sockets = Sockets::default();
         self.certificates = None;
         if let Some(admin) = self.admin.take() {
@@ -491,6 +513,29 @@ fn begin_tracker(
     tracker.begin(wanted, &plan.state, plan.threads, sockets.unwrap_or_default())?;
     // It is told of from now on.
     let _ = observing.tracker.set(tracker.clone());
+    Ok(())
+}
+
+/// The ports of Sphinx's clients, if they are to be answered.
+fn bind_sphinx(
+    plan: &Plan,
+    inherited: &mut Inherited,
+) -> Result<(Option<Arc<Searching>>, Vec<SphinxPort>), RunError> {
+    let Some(wanted) = &plan.sphinx else { return Ok((None, Vec::new())) };
+    let (sphinx, ports) = Searching::bind(wanted, inherited.take_sphinx())?;
+    Ok((Some(sphinx), ports))
+}
+
+/// Opens the indexes and answers, once nobody else has them.
+fn begin_sphinx(
+    plan: &Plan,
+    sphinx: Option<&Arc<Searching>>,
+    ports: Vec<SphinxPort>,
+    observing: &Observing,
+) -> Result<(), RunError> {
+    let (Some(wanted), Some(sphinx)) = (&plan.sphinx, sphinx) else { return Ok(()) };
+    sphinx.begin(wanted, &plan.state, ports)?;
+    let _ = observing.sphinx.set(sphinx.clone());
     Ok(())
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Inherited {
     http3: Vec<HandedOver>,
     /// The tracker's, until they are taken.
     tracker: Option<Sockets>,
+    /// Those for clients of Sphinx's, until they are taken.
+    sphinx: Vec<TcpListener>,
 }
 
 impl Inherited {
@@ -27,12 +29,13 @@ impl Inherited {
         handles: Vec<OwnedFd>,
         http3: Vec<HandedOver>,
         tracker: Option<Sockets>,
+        sphinx: Vec<TcpListener>,
     ) -> io::Result<Self> {
         let sockets = handles.into_iter().map(|handle| {
             let socket = TcpListener::from(handle);
             Ok((socket.local_addr()?, socket))
         });
-        Ok(Self { sockets: sockets.collect::<io::Result<_>>()?, http3, tracker })
+        Ok(Self { sockets: sockets.collect::<io::Result<_>>()?, http3, tracker, sphinx })
     }
 
     /// Takes those that listen for connections.
@@ -44,7 +47,7 @@ impl Inherited {
                 sockets.push((socket.local_addr()?, socket));
             }
         }
-        Ok(Self { sockets, http3: Vec::new(), tracker: None })
+        Ok(Self { sockets, http3: Vec::new(), tracker: None, sphinx: Vec::new() })
     }
 
     /// Those that listen on this address; on any port, if none is asked for.
@@ -62,6 +65,11 @@ impl Inherited {
     /// Takes those of the tracker.
     pub(crate) fn take_tracker(&mut self) -> Option<Sockets> {
         self.tracker.take()
+    }
+
+    /// Takes those for clients of Sphinx's.
+    pub(crate) fn take_sphinx(&mut self) -> Vec<TcpListener> {
+        std::mem::take(&mut self.sphinx)
     }
 
     /// Those of which nothing is said in the settings.

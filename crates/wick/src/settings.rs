@@ -7,6 +7,7 @@
 
 mod esi;
 mod marking;
+mod sphinx;
 mod tracker;
 mod views;
 mod visitors;
@@ -32,6 +33,7 @@ use crate::traces::{Collector, Share};
 
 pub(crate) use esi::{EsiHost, EsiSetting};
 pub(crate) use marking::{ClassName, Selector};
+pub(crate) use sphinx::SphinxSettings;
 pub(crate) use tracker::TrackerSettings;
 pub(crate) use views::{ViewsError, ViewsSetting, rules as views_rules};
 pub(crate) use visitors::{Networks, Often, TrustedFieldName};
@@ -130,6 +132,8 @@ pub(crate) struct Settings {
     pub(crate) traces: TraceSettings,
     /// A BitTorrent tracker.
     pub(crate) tracker: Option<TrackerSettings>,
+    /// Clients of Sphinx's.
+    pub(crate) sphinx: Option<SphinxSettings>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
     /// The sites, in order.

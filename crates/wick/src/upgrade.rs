@@ -29,6 +29,7 @@ use tracker::serve::Sockets as TrackerSockets;
 use crate::control::{self, Answer, ControlError, Line as Told};
 use crate::listening::Sockets;
 use crate::service::Inherited;
+use crate::sphinx::Searching;
 use crate::tracker::Tracking;
 
 /// What the new one is started with.
@@ -103,9 +104,15 @@ const HTTP3_ROUTE: &str = "http3-route";
 /// The same of a tracker's sockets.
 const TRACKER_HTTP: &str = "tracker-http";
 const TRACKER_UDP: &str = "tracker-udp";
+/// The same of a port for clients of Sphinx's.
+const SPHINX: &str = "sphinx";
 
 /// All that a successor is given: sockets that listen, then those for HTTP/3.
-pub(crate) fn handed_over(all: &Sockets, tracker: Option<&Tracking>) -> io::Result<Done> {
+pub(crate) fn handed_over(
+    all: &Sockets,
+    tracker: Option<&Tracking>,
+    sphinx: Option<&Searching>,
+) -> io::Result<Done> {
     let mut sockets =
         all.listening.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>()?;
     let mut lines = Vec::new();
@@ -120,7 +127,8 @@ pub(crate) fn handed_over(all: &Sockets, tracker: Option<&Tracking>) -> io::Resu
         }
     }
     let (http, udp) = tracker.map_or(Ok((Vec::new(), Vec::new())), Tracking::handles)?;
-    for (topic, handles) in [(TRACKER_HTTP, http), (TRACKER_UDP, udp)] {
+    let ports = sphinx.map_or(Ok(Vec::new()), Searching::handles)?;
+    for (topic, handles) in [(TRACKER_HTTP, http), (TRACKER_UDP, udp), (SPHINX, ports)] {
         for socket in handles {
             sockets.push(socket);
             lines.push(Line { topic, text: String::new() });
@@ -139,6 +147,7 @@ fn inherited(lines: &[Told], mut handles: Vec<OwnedFd>) -> io::Result<Inherited>
     let first = handles.len().checked_sub(lines.len()).ok_or_else(unreadable)?;
     let mut http3: Vec<HandedOver> = Vec::new();
     let (mut tracker_http, mut tracker_udp) = (Vec::new(), Vec::new());
+    let mut sphinx = Vec::new();
     for (line, socket) in lines.iter().zip(handles.split_off(first)) {
         match line.topic.as_str() {
             HTTP3 => {
@@ -152,12 +161,13 @@ fn inherited(lines: &[Told], mut handles: Vec<OwnedFd>) -> io::Result<Inherited>
             }
             TRACKER_HTTP => tracker_http.push(socket),
             TRACKER_UDP => tracker_udp.push(socket),
+            SPHINX => sphinx.push(socket.into()),
             _ => return Err(unreadable()),
         }
     }
     let has_tracker = !tracker_http.is_empty();
     let tracker = has_tracker.then(|| TrackerSockets::of_handles(tracker_http, tracker_udp));
-    Inherited::of_handles(handles, http3, tracker.transpose()?)
+    Inherited::of_handles(handles, http3, tracker.transpose()?, sphinx)
 }
 
 /// What the running Wick knows of one that is to take its place.

@@ -5,7 +5,7 @@
 
 mod made;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub struct Held {
     pub ignored: String,
     /// Tags are taken out of texts.
     pub strips_html: bool,
+    /// Ids that indexes before this one don't show where both are asked, in order.
+    pub killed: Arc<Vec<i64>>,
 }
 
 /// All indexes. Cheap to share.
@@ -41,6 +43,8 @@ pub struct Catalogue {
     indexes: RwLock<BTreeMap<String, Arc<Held>>>,
     /// Names that stand for several.
     groups: RwLock<BTreeMap<String, Vec<String>>>,
+    /// Names of indexes that are made for the first time.
+    expected: RwLock<BTreeSet<String>>,
     folder: PathBuf,
     limits: Limits,
     morphemes: Option<Arc<dyn Morphemes>>,
@@ -58,6 +62,7 @@ impl Held {
             kinds,
             ignored: String::new(),
             strips_html: false,
+            killed: Arc::default(),
         }
     }
 
@@ -83,12 +88,46 @@ impl Catalogue {
     #[must_use]
     pub fn new(folder: PathBuf, limits: Limits, morphemes: Option<Arc<dyn Morphemes>>) -> Self {
         let indexes = RwLock::default();
-        Self { indexes, groups: RwLock::default(), folder, limits, morphemes }
+        let (groups, expected) = (RwLock::default(), RwLock::default());
+        Self { indexes, groups, expected, folder, limits, morphemes }
     }
 
     /// Adds an index, in the place of one of the same name.
     pub fn hold(&self, held: Held) {
-        self.indexes.write().insert(held.name.to_lowercase(), Arc::new(held));
+        let name = held.name.to_lowercase();
+        self.expected.write().remove(&name);
+        self.indexes.write().insert(name, Arc::new(held));
+    }
+
+    /// Says that an index is being made, to whoever asks for it.
+    pub fn expect(&self, name: &str) {
+        self.expected.write().insert(name.to_lowercase());
+    }
+
+    /// Forgets an index, or a name that stands for several.
+    pub fn release(&self, name: &str) {
+        let name = name.to_lowercase();
+        self.indexes.write().remove(&name);
+        self.groups.write().remove(&name);
+        self.expected.write().remove(&name);
+    }
+
+    /// Lets go of all indexes, once nobody searches any more.
+    pub fn close(&self) {
+        self.indexes.write().clear();
+        self.groups.write().clear();
+    }
+
+    /// Why a name stands for nothing, in searchd's words.
+    #[must_use]
+    pub fn unknown(&self, name: &str) -> String {
+        let expected = self.expected.read();
+        let members = self.groups.read().get(&name.to_lowercase()).cloned().unwrap_or_default();
+        let names = std::iter::once(name.to_lowercase()).chain(members);
+        match names.into_iter().find(|name| expected.contains(&name.to_lowercase())) {
+            Some(name) => format!("index '{name}' is made for the first time; ask again"),
+            None => format!("unknown local index '{name}' in search request"),
+        }
     }
 
     /// Adds a name that stands for several.

@@ -4,16 +4,20 @@
 //! costs less than handing each to another.
 //! Invariants: 1. there are at most [`CONNECTIONS_MAX`] at one time, others are told so and
 //! counted. 2. a client that says nothing for [`IDLE_MAX`] is let go. 3. [`Door::close`] ends
-//! them all.
+//! them all: what was asked is answered, and whoever wasn't taken yet waits in the socket for a
+//! successor that has it too.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{self, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
+use base::complaint::complain;
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
 use super::api::{self, obey};
@@ -32,6 +36,12 @@ const WRITE_MAX: Duration = Duration::from_secs(30);
 const STACK_BYTES: usize = 1 << 20;
 /// A wrong state of a socket isn't asked again at once.
 const PAUSE: Duration = Duration::from_millis(50);
+/// So long answers that were begun may take at the end.
+const GRACE: Duration = Duration::from_secs(5);
+/// So long who has just come may take to say why.
+const FIRST_MAX: Duration = Duration::from_secs(1);
+const LISTENER: Token = Token(0);
+const END: Token = Token(1);
 
 /// Which protocol is spoken at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +56,7 @@ pub enum Protocol {
 pub struct Door {
     address: SocketAddr,
     room: Arc<Room>,
+    waker: Waker,
     hand: Option<JoinHandle<()>>,
 }
 
@@ -54,9 +65,16 @@ struct Room {
     protocol: Protocol,
     catalogue: Arc<Catalogue>,
     figures: Arc<Figures>,
-    clients: Mutex<HashMap<u32, TcpStream>>,
+    clients: Mutex<HashMap<u32, Client>>,
     last: AtomicU32,
     is_closed: AtomicBool,
+}
+
+/// One client.
+struct Client {
+    stream: TcpStream,
+    /// It was given what it came for, at least once.
+    is_answered: Arc<AtomicBool>,
 }
 
 impl Door {
@@ -65,7 +83,7 @@ impl Door {
     /// # Errors
     /// Its address isn't known, or no thread can be had.
     pub fn open(
-        listener: TcpListener,
+        listener: net::TcpListener,
         protocol: Protocol,
         catalogue: Arc<Catalogue>,
         figures: Arc<Figures>,
@@ -79,10 +97,15 @@ impl Door {
             last: AtomicU32::new(0),
             is_closed: AtomicBool::new(false),
         });
+        listener.set_nonblocking(true)?;
+        let mut listener = TcpListener::from_std(listener);
+        let poll = Poll::new()?;
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let waker = Waker::new(poll.registry(), END)?;
         let own = room.clone();
-        let accept = move || own.accept(&listener);
+        let accept = move || own.accept(&listener, poll);
         let hand = std::thread::Builder::new().name("sphinx-accept".to_owned()).spawn(accept)?;
-        Ok(Self { address, room, hand: Some(hand) })
+        Ok(Self { address, room, waker, hand: Some(hand) })
     }
 
     /// Where it is.
@@ -91,17 +114,21 @@ impl Door {
         self.address
     }
 
-    /// Ends it and all its connections.
+    /// Ends it and all its connections. Waits for answers that were begun.
     pub fn close(&mut self) {
         self.room.is_closed.store(true, Ordering::Release);
-        // Whoever accepts is waiting; this is somebody.
-        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
-        for client in self.room.clients.lock().values() {
-            let _ = client.shutdown(Shutdown::Both);
+        let Some(hand) = self.hand.take() else { return };
+        if let Err(error) = self.waker.wake() {
+            complain(format_args!("a port of Sphinx's can't be closed: {error}"));
+            return;
         }
-        if let Some(hand) = self.hand.take() {
-            let _ = hand.join();
-        }
+        let _ = hand.join();
+        // Of those who stay nothing more is read; who has just come is answered.
+        self.room.shut(Shutdown::Read, false);
+        self.room.empty(FIRST_MAX);
+        self.room.shut(Shutdown::Read, true);
+        self.room.empty(GRACE);
+        self.room.shut(Shutdown::Both, true);
     }
 }
 
@@ -112,14 +139,36 @@ impl Drop for Door {
 }
 
 impl Room {
-    fn accept(self: &Arc<Self>, listener: &TcpListener) {
+    fn shut(&self, how: Shutdown, all: bool) {
+        for client in self.clients.lock().values() {
+            if all || client.is_answered.load(Ordering::Acquire) {
+                let _ = client.stream.shutdown(how);
+            }
+        }
+    }
+
+    /// Waits until all have left.
+    fn empty(&self, most: Duration) {
+        let begun = Instant::now();
+        while !self.clients.lock().is_empty() && begun.elapsed() < most {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn accept(self: &Arc<Self>, listener: &TcpListener, mut poll: Poll) {
+        let mut events = Events::with_capacity(8);
         loop {
-            let accepted = listener.accept();
+            // Before each, so that nobody is taken who would not be answered.
             if self.is_closed.load(Ordering::Acquire) {
                 return;
             }
-            match accepted {
-                Ok((stream, _)) => self.admit(stream),
+            match listener.accept() {
+                Ok((stream, _)) => self.admit(stream.into()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if poll.poll(&mut events, None).is_err() {
+                        std::thread::sleep(PAUSE);
+                    }
+                }
                 // Such as too many files open.
                 Err(_) => std::thread::sleep(PAUSE),
             }
@@ -128,16 +177,20 @@ impl Room {
 
     fn admit(self: &Arc<Self>, mut stream: TcpStream) {
         self.figures.connections.bump();
+        // What listens doesn't wait; each of these has a thread that does.
+        let _ = stream.set_nonblocking(false);
         let _ = stream.set_nodelay(true);
         let _ = stream.set_read_timeout(Some(IDLE_MAX));
         let _ = stream.set_write_timeout(Some(WRITE_MAX));
         let number = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let Ok(own) = stream.try_clone() else { return };
+        let is_answered = Arc::<AtomicBool>::default();
+        let client = Client { stream: own, is_answered: is_answered.clone() };
         let is_full = {
             let mut clients = self.clients.lock();
             let is_full = clients.len() >= CONNECTIONS_MAX;
             if !is_full {
-                clients.insert(number, own);
+                clients.insert(number, client);
             }
             is_full
         };
@@ -150,8 +203,8 @@ impl Room {
         let serve = move || {
             // How it ended is the client's affair.
             let _ = match room.protocol {
-                Protocol::Binary => room.serve_binary(&mut stream),
-                Protocol::MySql => room.serve_mysql(&mut stream, number),
+                Protocol::Binary => room.serve_binary(&mut stream, &is_answered),
+                Protocol::MySql => room.serve_mysql(&mut stream, number, &is_answered),
             };
             room.clients.lock().remove(&number);
         };
@@ -172,7 +225,7 @@ impl Room {
         }
     }
 
-    fn serve_binary(&self, stream: &mut TcpStream) -> io::Result<()> {
+    fn serve_binary(&self, stream: &mut TcpStream, is_answered: &AtomicBool) -> io::Result<()> {
         stream.write_all(&api::PROTOCOL.to_be_bytes())?;
         let mut hello = [0; 4];
         stream.read_exact(&mut hello)?;
@@ -188,6 +241,7 @@ impl Room {
             let body = read_body(stream, head.body_bytes)?;
             let obeyed = obey(head, &body, &self.catalogue, &self.figures, now());
             stream.write_all(&obeyed.answer)?;
+            is_answered.store(!obeyed.answer.is_empty(), Ordering::Release);
             persists = obeyed.persists.unwrap_or(persists);
             if !persists {
                 return Ok(());
@@ -195,7 +249,12 @@ impl Room {
         }
     }
 
-    fn serve_mysql(&self, stream: &mut TcpStream, number: u32) -> io::Result<()> {
+    fn serve_mysql(
+        &self,
+        stream: &mut TcpStream,
+        number: u32,
+        is_answered: &AtomicBool,
+    ) -> io::Result<()> {
         stream.write_all(&mysql::greeting(number))?;
         // Whoever it is, it is let in.
         let (_, login) = read_packet(stream)?;
@@ -219,6 +278,7 @@ impl Room {
                 }
             };
             stream.write_all(&mysql::write(&replies, number.wrapping_add(1)))?;
+            is_answered.store(true, Ordering::Release);
         }
     }
 }

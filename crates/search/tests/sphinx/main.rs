@@ -6,6 +6,7 @@
 //! Debian's `sphinxsearch` is the oracle; where it isn't there, this says so and passes.
 
 mod clients;
+mod filling;
 mod questions;
 mod servers;
 

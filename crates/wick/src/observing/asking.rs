@@ -7,6 +7,7 @@
 //! {"routes": {}}
 //! {"profile": {}}
 //! {"tracker": {"status": {}}}  {"tracker": {"user": {"id": 7}}}
+//! {"sphinx": {"status": {}}}
 //! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
 //! ```
 
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::overview::overview;
 use super::profile::SlowFinding;
 use super::{Observing, unix};
+use crate::sphinx::{self, SphinxQuestion};
 use crate::tracker::{self, TrackerQuestion};
 
 /// Lines of one answer.
@@ -34,6 +36,7 @@ pub(crate) enum Question {
     Routes {},
     Profile {},
     Tracker(TrackerQuestion),
+    Sphinx(SphinxQuestion),
     History { from: u64, to: u64, step: u64 },
 }
 
@@ -145,6 +148,10 @@ pub(crate) fn tell(
         Question::Tracker(question) => {
             let tracking = observing.tracker.get();
             serde_json::to_value(tracker::tell(tracking.map(|it| &**it), &question)?)
+        }
+        Question::Sphinx(question) => {
+            let searching = observing.sphinx.get();
+            serde_json::to_value(sphinx::tell(searching.map(|it| &**it), &question)?)
         }
         Question::Profile {} => serde_json::to_value(observing.profile.told()),
         Question::History { from, to, step } => {

@@ -341,7 +341,7 @@ impl Keeper {
         Ok(started)
     }
 
-    /// Reads the settings, or a file that they name for a certificate.
+    /// Reads the settings, or a file that they name for a certificate or for Sphinx's clients.
     fn read(&self, path: &Path) -> io::Result<String> {
         let is_settings = self.serve.config.as_deref() == Some(path);
         let is_named = || {
@@ -350,7 +350,8 @@ impl Keeper {
                 CertificatePlan::Files(files) => files.chain == path || files.key == path,
                 _ => false,
             });
-            is_named.then_some(())
+            let sphinx = plan.sphinx.and_then(|sphinx| sphinx.file);
+            (is_named || sphinx.as_deref() == Some(path)).then_some(())
         };
         if !is_settings && is_named().is_none() {
             return Err(io::Error::new(ErrorKind::PermissionDenied, "the settings don't name it"));

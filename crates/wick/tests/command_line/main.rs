@@ -28,6 +28,10 @@ mod reloading;
 mod service;
 mod serving;
 mod sites;
+mod sphinx;
+#[path = "../../../search/tests/sphinx/clients.rs"]
+#[allow(dead_code, reason = "what others test by it isn't tested here")]
+mod sphinx_clients;
 mod starts;
 mod stopping;
 mod top;

@@ -62,6 +62,72 @@ const NOT_OBEYED: &[(&str, &str)] = &[
     ("wordforms", "words are read as they are written; synonyms are a setting"),
 ];
 
+/// What is obeyed, and what only says how Sphinx does its work or has no like here.
+const KNOWN: &[&str] = &[
+    "type",
+    "path",
+    "source",
+    "local",
+    "rt_field",
+    "rt_attr_uint",
+    "rt_attr_bigint",
+    "rt_attr_float",
+    "rt_attr_timestamp",
+    "rt_attr_string",
+    "rt_attr_multi",
+    "rt_attr_multi_64",
+    "rt_attr_json",
+    "rt_attr_bool",
+    "min_prefix_len",
+    "min_infix_len",
+    "html_strip",
+    "morphology",
+    "charset_table",
+    "ignore_chars",
+    "access_blob_attrs",
+    "access_doclists",
+    "access_hitlists",
+    "access_plain_attrs",
+    "agent_blackhole",
+    "agent_connect_timeout",
+    "agent_query_timeout",
+    "bigram_freq_words",
+    "bigram_index",
+    "blend_mode",
+    "charset_type",
+    "dict",
+    "docinfo",
+    "embedded_limit",
+    "enable_star",
+    "expand_keywords",
+    "global_idf",
+    "ha_strategy",
+    "hitless_words",
+    "index_exact_words",
+    "index_sp",
+    "infix_fields",
+    "inplace_enable",
+    "inplace_hit_gap",
+    "inplace_docinfo_gap",
+    "inplace_reloc_factor",
+    "inplace_write_factor",
+    "max_substring_len",
+    "min_stemming_len",
+    "min_word_len",
+    "mlock",
+    "ngram_len",
+    "ondisk_attrs",
+    "ondisk_dict",
+    "overshort_step",
+    "phrase_boundary_step",
+    "prefix_fields",
+    "preopen",
+    "rlp_context",
+    "rt_mem_limit",
+    "stopword_step",
+    "stopwords_unstemmed",
+];
+
 /// Real-time attributes in the order in which searchd keeps their types.
 const REALTIME: [(&str, Kind); 9] = [
     ("rt_attr_uint", Kind::Uint),
@@ -76,7 +142,7 @@ const REALTIME: [(&str, Kind); 9] = [
 ];
 
 pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<IndexConf, ConfError> {
-    remark(section, NOT_OBEYED, remarks);
+    remark(section, NOT_OBEYED, KNOWN, remarks);
     let all = |key: &str| section.all(key).map(|value| value.text.clone()).collect::<Vec<_>>();
     let kind = match section.text("type").unwrap_or("plain") {
         "plain" => IndexKind::Plain,

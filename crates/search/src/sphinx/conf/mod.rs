@@ -8,22 +8,26 @@
 //! (`docinfo`, `mem_limit`, `workers` and their like).
 
 mod index;
+mod listen;
 mod sections;
 mod source;
 
 pub use index::{IndexConf, IndexKind};
+pub use listen::{Listen, NotHeard, read_listen};
 pub use sections::ConfError;
 pub use source::{Joined, Multi, MultiFrom, Source, SourceKind};
 
 use sections::Section;
 
 /// A file that was read.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conf {
     /// Where documents come from.
     pub sources: Vec<Source>,
     /// What is made of them.
     pub indexes: Vec<IndexConf>,
+    /// Where searchd listens.
+    pub listen: Vec<Listen>,
     /// What isn't obeyed.
     pub remarks: Vec<Remark>,
 }
@@ -39,6 +43,9 @@ pub struct Remark {
     pub why: &'static str,
 }
 
+/// The longest name of an index.
+const NAME_BYTES_MAX: usize = 64;
+
 /// Reads a file.
 ///
 /// # Errors
@@ -48,10 +55,24 @@ pub fn read(text: &str) -> Result<Conf, ConfError> {
     let mut conf = Conf::default();
     for section in &sections {
         match section.kind.as_str() {
+            // One that only others are like has no query.
+            "source" if section.text("sql_query").is_none() && !is_used(&sections, section) => {}
             "source" => conf.sources.push(source::read(section, &mut conf.remarks)?),
             "index" => conf.indexes.push(index::read(section, &mut conf.remarks)?),
-            // How searchd and indexer do their work.
+            "searchd" => listen::read(section, &mut conf)?,
+            // How indexer does its work.
             _ => {}
+        }
+    }
+    for index in &conf.indexes {
+        let (line, name) = (section_line(&sections, &index.name), &index.name);
+        // They become names of folders.
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if !name.bytes().all(is_name) || name.len() > NAME_BYTES_MAX {
+            let what = format!(
+                "index {name}: a name is of letters, digits, _ and -, up to {NAME_BYTES_MAX} of them"
+            );
+            return Err(ConfError { line, what });
         }
     }
     for section in &sections {
@@ -65,6 +86,12 @@ pub fn read(text: &str) -> Result<Conf, ConfError> {
             let what =
                 format!("index {} names the source {missing}, which isn't there", index.name);
             return Err(ConfError { line: section.line, what });
+        }
+    }
+    for at in 0..conf.sources.len() {
+        let (name, parents) = (conf.sources[at].name.clone(), conf.sources[at].parents.clone());
+        for parent in conf.sources.iter_mut().filter(|own| parents.contains(&own.name)) {
+            parent.children.push(name.clone());
         }
     }
     // A remark on a parent's line is made once for each child.
@@ -81,9 +108,30 @@ impl Conf {
     }
 }
 
-/// Remarks on each key of `section` that stands in `table`.
-fn remark(section: &Section, table: &[(&str, &'static str)], remarks: &mut Vec<Remark>) {
+/// Whether an index is made of a source.
+fn is_used(sections: &[Section], source: &Section) -> bool {
+    let mut indexes = sections.iter().filter(|one| one.kind == "index");
+    indexes.any(|index| index.all("source").any(|value| value.text == source.name))
+}
+
+fn section_line(sections: &[Section], index: &str) -> usize {
+    let found = sections.iter().find(|one| one.kind == "index" && one.name == index);
+    found.map_or(0, |section| section.line)
+}
+
+/// Remarks on each key of `section` that stands in `table`, and on those that nobody knows.
+fn remark(
+    section: &Section,
+    table: &[(&str, &'static str)],
+    known: &[&str],
+    remarks: &mut Vec<Remark>,
+) {
     for value in &section.values {
+        if !known.contains(&value.key.as_str()) && table.iter().all(|(key, _)| *key != value.key) {
+            let why = "there is no such setting in Sphinx 2.2; nothing is done about it";
+            remarks.push(Remark { line: value.line, key: value.key.clone(), why });
+            continue;
+        }
         let found = table.iter().find(|(key, _)| *key == value.key);
         if let Some((_, why)) = found
             && !value.text.is_empty()
@@ -135,6 +183,8 @@ source source_board_delta : source_board_main
 	sql_query_range =
 	sql_query = SELECT * FROM posts WHERE post_id > ( SELECT max_doc_id FROM sphinx )
 	sql_query_post_index =
+	sql_query_killlist = SELECT id FROM gone
+	sql_querry_info = SELECT 1
 }
 index index_board_main
 {
@@ -158,7 +208,9 @@ index live { type = rt
  rt_field = title
  rt_attr_bool = first
  rt_attr_uint = forum_id }
-searchd { listen = 127.0.0.1:9312 }
+searchd { listen = 127.0.0.1:9312
+ listen = 9306:mysql41
+ listen = /run/sphinx.sock:mysql41 }
 ";
 
     #[test]
@@ -190,7 +242,20 @@ searchd { listen = 127.0.0.1:9312 }
         let names: Vec<_> = live.attributes.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["forum_id", "first"]);
         let said: Vec<_> = conf.remarks.iter().map(|remark| remark.key.as_str()).collect();
-        assert_eq!(said, ["stopwords", "blend_chars"]);
+        assert_eq!(said, ["sql_querry_info", "stopwords", "blend_chars", "listen"]);
+        assert_eq!(delta.killlist.as_deref(), Some("SELECT id FROM gone"));
+        assert_eq!(main.children, ["source_board_delta"]);
+        let doors: Vec<_> = conf.listen.iter().map(|one| one.address.to_string()).collect();
+        assert_eq!(doors, ["127.0.0.1:9312", "0.0.0.0:9306"]);
+    }
+
+    #[test]
+    fn what_others_are_like_needs_no_query() {
+        let text = "source base { sql_host = db.test\n type = mysql }\nsource a : base {\n\
+                    sql_query = SELECT 1 }\nindex b { source = a }";
+        let conf = read(text).unwrap();
+        let source = conf.source("a").unwrap();
+        assert_eq!((conf.sources.len(), source.host.as_str()), (1, "db.test"));
     }
 
     #[test]
@@ -214,6 +279,19 @@ searchd { listen = 127.0.0.1:9312 }
             "line 1: sources of the type odbc \
              aren't read; there are mysql, pgsql and sqlite",
         );
-        check("source a { type = mysql }", "line 1: source a has no sql_query");
+        check(
+            "source a { type = mysql }\nindex b { source = a }",
+            "line 1: source a has no sql_query",
+        );
+        check(
+            "index ../a { type = rt }",
+            "line 1: index .. has no beginning; write { here",
+        );
+        check(
+            "index a.b { type = rt }",
+            "line 1: index a.b: a name is of letters, digits, _ and -, up to 64 of them",
+        );
+        check("searchd { listen = here:there }", "line 1: here:there is no address: write \
+               127.0.0.1:9312, or 127.0.0.1:9306:mysql41 for SphinxQL");
     }
 }

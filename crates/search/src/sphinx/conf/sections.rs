@@ -20,6 +20,8 @@ pub(super) struct Section {
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) line: usize,
+    /// What it is like, the nearest first.
+    pub(super) parents: Vec<String>,
     pub(super) values: Vec<Setting>,
 }
 
@@ -87,7 +89,7 @@ fn read_section(letters: &mut Letters<'_>, sections: &[Section]) -> Result<Secti
         }
     }
     letters.skip();
-    let mut parent = Vec::new();
+    let (mut parent, mut parents) = (Vec::new(), Vec::new());
     if letters.take(':') {
         letters.skip();
         let like = letters.word();
@@ -97,6 +99,7 @@ fn read_section(letters: &mut Letters<'_>, sections: &[Section]) -> Result<Secti
             return Err(ConfError { line, what });
         };
         parent.clone_from(&found.values);
+        parents = [vec![like], found.parents.clone()].concat();
         letters.skip();
     }
     if !letters.take('{') {
@@ -108,7 +111,7 @@ fn read_section(letters: &mut Letters<'_>, sections: &[Section]) -> Result<Secti
             // What is said anew isn't inherited, though there may be several of it.
             parent.retain(|old: &Setting| values.iter().all(|new: &Setting| new.key != old.key));
             parent.append(&mut values);
-            return Ok(Section { kind, name, line, values: parent });
+            return Ok(Section { kind, name, line, parents, values: parent });
         }
         values.push(read_setting(letters)?);
     }

@@ -1,5 +1,7 @@
 //! `source`: a database, and what is asked of it.
 
+use std::fmt;
+
 use changes::Secret;
 
 use super::sections::{ConfError, Section};
@@ -25,6 +27,10 @@ pub enum SourceKind {
 pub struct Source {
     /// Its name.
     pub name: String,
+    /// The sources that it is like, the nearest first.
+    pub parents: Vec<String>,
+    /// The sources that are like it: their indexes are deltas of this one's.
+    pub children: Vec<String>,
     /// Which database it is.
     pub kind: SourceKind,
     /// `localhost` unless said.
@@ -51,6 +57,8 @@ pub struct Source {
     pub query_after: Option<String>,
     /// Run when all is found, with `$maxid`.
     pub query_after_index: Option<String>,
+    /// Ids that indexes before this one's are not to show.
+    pub killlist: Option<String>,
     /// Columns that are attributes; others are fields.
     pub attributes: Vec<(String, Kind)>,
     /// Columns that are a field and a text attribute of the same name.
@@ -100,7 +108,6 @@ pub struct Joined {
 }
 
 const NOT_OBEYED: &[(&str, &str)] = &[
-    ("sql_query_killlist", "a document of a later index hides one with the same id anyway"),
     ("sql_file_field", "files aren't read; the column's text is indexed"),
     ("sql_attr_json", "JSON isn't looked into; it is kept as a text"),
     ("sql_column_buffers", "rows are read as they come"),
@@ -112,12 +119,62 @@ const NOT_OBEYED: &[(&str, &str)] = &[
     ("sql_query_post_index_delta", "there is no such query"),
 ];
 
+/// What is obeyed, and what only says how indexer does its work.
+const KNOWN: &[&str] = &[
+    "type",
+    "sql_host",
+    "sql_port",
+    "sql_user",
+    "sql_pass",
+    "sql_db",
+    "sql_sock",
+    "sql_query_pre",
+    "sql_query_range",
+    "sql_range_step",
+    "sql_query",
+    "sql_query_killlist",
+    "sql_query_post",
+    "sql_query_post_index",
+    "sql_attr_uint",
+    "sql_attr_bool",
+    "sql_attr_bigint",
+    "sql_attr_float",
+    "sql_attr_timestamp",
+    "sql_attr_string",
+    "sql_attr_multi",
+    "sql_field_string",
+    "sql_joined_field",
+    "sql_ranged_throttle",
+    "sql_query_info",
+    "mysql_connect_flags",
+];
+
+impl fmt::Debug for Source {
+    /// All but the password; two sources that read the same are the same.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("name", &self.name)
+            .field("parents", &self.parents)
+            .field("place", &(self.kind, &self.host, self.port, &self.socket))
+            .field("login", &(&self.user, &self.database))
+            .field("before", &self.queries_before)
+            .field("range", &(&self.range, self.range_step))
+            .field("query", &self.query)
+            .field("after", &(&self.query_after, &self.query_after_index, &self.killlist))
+            .field("attributes", &(&self.attributes, &self.field_strings))
+            .field("others", &(&self.multi, &self.joined))
+            .finish()
+    }
+}
+
 pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<Source, ConfError> {
-    remark(section, NOT_OBEYED, remarks);
+    remark(section, NOT_OBEYED, KNOWN, remarks);
     let text = |key: &str| section.text(key).unwrap_or_default().to_owned();
     let maybe = |key: &str| section.text(key).map(str::to_owned);
     let mut source = Source {
         name: section.name.clone(),
+        parents: section.parents.clone(),
+        children: Vec::new(),
         kind: kind(section)?,
         host: maybe("sql_host").unwrap_or_else(|| "localhost".to_owned()),
         user: text("sql_user"),
@@ -131,6 +188,7 @@ pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<Sourc
         query: text("sql_query"),
         query_after: maybe("sql_query_post"),
         query_after_index: maybe("sql_query_post_index"),
+        killlist: maybe("sql_query_killlist"),
         attributes: Vec::new(),
         field_strings: section.all("sql_field_string").map(|value| value.text.clone()).collect(),
         multi: Vec::new(),

@@ -3,7 +3,8 @@
 //! In: an [`Ask`]. Out: an [`Outcome`], or searchd's words for what can't be.
 //! One index sorts and groups by itself; what concerns several of them, or what an index
 //! doesn't know, is `gathered`: all matches are fetched and ordered here.
-//! Invariant: a document that several indexes have is the last one's, as in Sphinx.
+//! Invariants, as in Sphinx: 1. a document that several indexes have is the last one's. 2. one that
+//! an index's kill-list names isn't shown by those before it.
 
 mod columns;
 mod condition;
@@ -18,7 +19,7 @@ use super::ask::Ask;
 use super::catalogue::{Catalogue, Held};
 use super::table::{Meta, Row, Table};
 use crate::{
-    AttributeKind, Found, Group, GroupBy, Hit, Query, Ranking, Search, SphinxMode, Value,
+    AttributeKind, Filter, FilterKind, Found, Group, GroupBy, Hit, Query, Ranking, Search, SphinxMode, Value,
     read_sphinx,
 };
 use columns::Plan;
@@ -85,10 +86,11 @@ pub fn run(ask: &Ask, catalogue: &Catalogue, now: i64) -> Result<Outcome, String
     }
     let told = |why: String| format!("index {}: {why}", first.name);
     let plan = Plan::new(ask, &first).map_err(told)?;
-    let searches = held
+    let mut searches = held
         .iter()
         .map(|held| search_of(ask, held, max_matches).map_err(|why| of(held, &why)))
         .collect::<Result<Vec<_>, _>>()?;
+    hide_killed(&held, &mut searches);
     let (matches, mut meta) = if plan.is_gathered(ask, held.len()) {
         gathered::gather(ask, &plan, &held, searches, now)?
     } else {
@@ -103,6 +105,18 @@ pub fn run(ask: &Ask, catalogue: &Catalogue, now: i64) -> Result<Outcome, String
     })
 }
 
+/// What an index says is gone isn't shown by those before it.
+fn hide_killed(held: &[Arc<Held>], searches: &mut [Search]) {
+    for (at, search) in searches.iter_mut().enumerate() {
+        let later = held.iter().skip(at + 1).filter(|later| !later.killed.is_empty());
+        search.filters.extend(later.map(|later| Filter {
+            attribute: None,
+            kind: FilterKind::In(later.killed.to_vec()),
+            is_excluded: true,
+        }));
+    }
+}
+
 fn of(held: &Held, why: &str) -> String {
     format!("index {}: {why}", held.name)
 }
@@ -110,8 +124,7 @@ fn of(held: &Held, why: &str) -> String {
 fn resolve(names: &[String], catalogue: &Catalogue) -> Result<Vec<Arc<Held>>, String> {
     let mut found: Vec<Arc<Held>> = Vec::new();
     for name in names {
-        let unknown = || format!("unknown local index '{name}' in search request");
-        for held in catalogue.resolve(name).ok_or_else(unknown)? {
+        for held in catalogue.resolve(name).ok_or_else(|| catalogue.unknown(name))? {
             if found.iter().all(|other| other.name != held.name) {
                 found.push(held);
             }
