@@ -65,22 +65,7 @@ pub(crate) fn start(running: &Running) -> String {
         let all = if address.ip().is_unspecified() { "   (and all other addresses)" } else { "" };
         let _ = writeln!(text, "  listening {url}{all}");
     }
-    if let Some(tracker) = &running.tracker {
-        let (http, udp) = tracker.addresses();
-        for address in http {
-            let _ = writeln!(text, "  tracker   {}announce", url(address));
-        }
-        for address in udp {
-            let _ = writeln!(text, "  tracker   udp://{address}/announce");
-        }
-    }
-    for port in running.sphinx.iter().flat_map(|searching| searching.ports()) {
-        let protocol = match port.protocol {
-            Protocol::Binary => "",
-            Protocol::MySql => " (SphinxQL)",
-        };
-        let _ = writeln!(text, "  sphinx    {}{protocol}", port.address);
-    }
+    text.push_str(&beside(running));
     for address in addresses_http3 {
         let _ = writeln!(text, "  HTTP/3    {address} over UDP");
     }
@@ -106,6 +91,28 @@ pub(crate) fn start(running: &Running) -> String {
         );
     }
     text.push_str("Ctrl-C stops it.\n");
+    text
+}
+
+/// What else is listened for.
+fn beside(running: &Running) -> String {
+    let mut text = String::new();
+    if let Some(tracker) = &running.tracker {
+        let (http, udp) = tracker.addresses();
+        for address in http {
+            let _ = writeln!(text, "  tracker   {}announce", url(address));
+        }
+        for address in udp {
+            let _ = writeln!(text, "  tracker   udp://{address}/announce");
+        }
+    }
+    for port in running.sphinx.iter().flat_map(|searching| searching.ports()) {
+        let protocol = match port.protocol {
+            Protocol::Binary => "",
+            Protocol::MySql => " (SphinxQL)",
+        };
+        let _ = writeln!(text, "  sphinx    {}{protocol}", port.address);
+    }
     text
 }
 

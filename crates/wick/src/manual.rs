@@ -128,9 +128,14 @@ fn the_page_of_settings_says_what_the_code_says() {
 
 #[test]
 fn every_setting_has_a_meaning_and_a_default() {
-    for structure in
-        ["Settings", "TraceSettings", "TrackerSettings", "SphinxSettings", "LimitSettings", "SiteSettings"]
-    {
+    for structure in [
+        "Settings",
+        "TraceSettings",
+        "TrackerSettings",
+        "SphinxSettings",
+        "LimitSettings",
+        "SiteSettings",
+    ] {
         let settings = settings_of(structure);
         assert!(settings.len() > 1, "{structure} was not read");
         for Setting { name, meaning, default } in settings {

@@ -30,8 +30,8 @@ pub(crate) use self::latest::Latest;
 use self::latest::Window;
 use self::profile::Profile;
 use crate::memory::Meter;
-use crate::traces::{Exporting, Traces, TracesPlan};
 use crate::sphinx::Searching;
+use crate::traces::{Exporting, Traces, TracesPlan};
 use crate::tracker::Tracking;
 
 /// The history's folder in the state folder.

@@ -29,8 +29,8 @@ use crate::settings::{
     self, LimitSettings, Networks, OneOrMany, Settings, SettingsError, SiteSettings,
     TrackerSettings, TrustedFieldName, ViewsError, views_rules,
 };
-use crate::traces::TracesPlan;
 use crate::sphinx::SphinxPlan;
+use crate::traces::TracesPlan;
 use crate::tracker::TrackerPlan;
 use rules::{
     copies_bytes, defence_rules, follow_rules, health_check, limits, mark_new_rules, set,

@@ -205,8 +205,7 @@ impl Running {
         let (predecessor, mut inherited) = opened(&plan, takes_over)?;
         let number = numbered(takes_over);
         listening::probe(&plan, &inherited)?;
-        let (tracker, tracker_sockets) = bind_tracker(&plan, &mut inherited)?;
-        let (sphinx, sphinx_ports) = bind_sphinx(&plan, &mut inherited)?;
+        let mut beside = Beside::bind(&plan, &mut inherited)?;
         let prepared = Prepared::of(&plan)?;
         let lost = Arc::<Counter>::default();
         let log = open_log(&plan, &lost)?;
@@ -223,7 +222,7 @@ impl Running {
             observer: Some(observing.clone()),
             notes: notes(notebook.as_ref()),
             tls: prepared.as_ref().map(Prepared::tls),
-            aside: tracker.clone().map(|tracker| tracker as Arc<dyn Aside>),
+            aside: beside.tracker.clone().map(|tracker| tracker as Arc<dyn Aside>),
             disk,
             ..configured(&plan, feasible(&plan.limits))
         };
@@ -239,8 +238,7 @@ impl Running {
         // Before the other one leaves: whoever asks next must find somebody.
         let control = open_control(&plan, &server, orders.clone(), &shutdown, takes_over);
         take_place(predecessor, &sockets)?;
-        begin_tracker(&plan, tracker.as_ref(), tracker_sockets, &observing)?;
-        begin_sphinx(&plan, sphinx.as_ref(), sphinx_ports, &observing)?;
+        beside.begin(&plan, &observing)?;
         Ok(Self {
             keeping: Some(Keeping::begin(&observing, &server, plan.memory_bytes)),
             plan,
@@ -250,8 +248,8 @@ impl Running {
             addresses_http3,
             certificates,
             found,
-            tracker,
-            sphinx,
+            tracker: beside.tracker,
+            sphinx: beside.sphinx,
             log,
             lost,
             notebook,
@@ -350,11 +348,8 @@ impl Running {
     /// Handles on all sockets, for one that is to take its place; it has the notebook from
     /// now on.
     async fn hand_over(&mut self) -> Result<Done, String> {
-        let done = upgrade::handed_over(
-            &self.sockets,
-            self.tracker.as_deref(),
-            self.sphinx.as_deref(),
-        );
+        let done =
+            upgrade::handed_over(&self.sockets, self.tracker.as_deref(), self.sphinx.as_deref());
         let done = done.map_err(|error| error.to_string())?;
         self.succession.note_handed_over();
         if let Some(notebook) = &self.notebook {
@@ -492,51 +487,47 @@ async fn given_up(
     }
 }
 
-/// The tracker with its sockets, if there is to be one.
-fn bind_tracker(
-    plan: &Plan,
-    inherited: &mut Inherited,
-) -> Result<(Option<Arc<Tracking>>, Option<TrackerSockets>), RunError> {
-    let Some(wanted) = &plan.tracker else { return Ok((None, None)) };
-    let (tracker, sockets) = Tracking::bind(wanted, plan.threads, inherited.take_tracker())?;
-    Ok((Some(tracker), Some(sockets)))
+/// What else is served beside the sites: bound with them, and begun when nobody else has it.
+struct Beside {
+    tracker: Option<Arc<Tracking>>,
+    tracker_sockets: TrackerSockets,
+    sphinx: Option<Arc<Searching>>,
+    sphinx_ports: Vec<SphinxPort>,
 }
 
-/// Opens its store and serves, once nobody else has either.
-fn begin_tracker(
-    plan: &Plan,
-    tracker: Option<&Arc<Tracking>>,
-    sockets: Option<TrackerSockets>,
-    observing: &Observing,
-) -> Result<(), RunError> {
-    let (Some(wanted), Some(tracker)) = (&plan.tracker, tracker) else { return Ok(()) };
-    tracker.begin(wanted, &plan.state, plan.threads, sockets.unwrap_or_default())?;
-    // It is told of from now on.
-    let _ = observing.tracker.set(tracker.clone());
-    Ok(())
-}
+impl Beside {
+    /// Binds what there is to be.
+    fn bind(plan: &Plan, inherited: &mut Inherited) -> Result<Self, RunError> {
+        let tracker = plan.tracker.as_ref().map(|wanted| {
+            let sockets = inherited.take_tracker();
+            Tracking::bind(wanted, plan.threads, sockets)
+        });
+        let (tracker, tracker_sockets) = tracker.transpose()?.unzip();
+        let sphinx = plan.sphinx.as_ref();
+        let sphinx = sphinx.map(|wanted| Searching::bind(wanted, inherited.take_sphinx()));
+        let (sphinx, sphinx_ports) = sphinx.transpose()?.unzip();
+        let tracker_sockets = tracker_sockets.unwrap_or_default();
+        Ok(Self {
+            tracker,
+            tracker_sockets,
+            sphinx,
+            sphinx_ports: sphinx_ports.unwrap_or_default(),
+        })
+    }
 
-/// The ports of Sphinx's clients, if they are to be answered.
-fn bind_sphinx(
-    plan: &Plan,
-    inherited: &mut Inherited,
-) -> Result<(Option<Arc<Searching>>, Vec<SphinxPort>), RunError> {
-    let Some(wanted) = &plan.sphinx else { return Ok((None, Vec::new())) };
-    let (sphinx, ports) = Searching::bind(wanted, inherited.take_sphinx())?;
-    Ok((Some(sphinx), ports))
-}
-
-/// Opens the indexes and answers, once nobody else has them.
-fn begin_sphinx(
-    plan: &Plan,
-    sphinx: Option<&Arc<Searching>>,
-    ports: Vec<SphinxPort>,
-    observing: &Observing,
-) -> Result<(), RunError> {
-    let (Some(wanted), Some(sphinx)) = (&plan.sphinx, sphinx) else { return Ok(()) };
-    sphinx.begin(wanted, &plan.state, ports)?;
-    let _ = observing.sphinx.set(sphinx.clone());
-    Ok(())
+    /// Opens its stores and serves, once nobody else has either. It is told of from then on.
+    fn begin(&mut self, plan: &Plan, observing: &Observing) -> Result<(), RunError> {
+        if let (Some(wanted), Some(tracker)) = (&plan.tracker, &self.tracker) {
+            let sockets = std::mem::take(&mut self.tracker_sockets);
+            tracker.begin(wanted, &plan.state, plan.threads, sockets)?;
+            let _ = observing.tracker.set(tracker.clone());
+        }
+        if let (Some(wanted), Some(sphinx)) = (&plan.sphinx, &self.sphinx) {
+            sphinx.begin(wanted, &plan.state, std::mem::take(&mut self.sphinx_ports))?;
+            let _ = observing.sphinx.set(sphinx.clone());
+        }
+        Ok(())
+    }
 }
 
 /// What of a server's configuration stands in the plan as it is.

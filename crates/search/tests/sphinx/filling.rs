@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use search::Limits;
-use search::sphinx::{
-    Catalogue, Door, Figures, Filling, Protocol, State, Wishes, conf, try_out,
-};
+use search::sphinx::{Catalogue, Door, Figures, Filling, Protocol, State, Wishes, conf, try_out};
 use tempfile::TempDir;
 
 use crate::clients;
 
 /// So long anything may take that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 const SCHEMA: &str = "
 CREATE TABLE posts (id INTEGER PRIMARY KEY, forum INT, at REAL, title TEXT, text TEXT, gone INT);
@@ -80,14 +78,14 @@ index live
 ";
 
 /// Indexes that are kept, and a port.
-struct Kept {
-    filling: Filling,
+pub(crate) struct Kept {
+    pub(crate) filling: Filling,
     door: Door,
     catalogue: Arc<Catalogue>,
 }
 
 impl Kept {
-    fn begin(folder: &TempDir, wishes: Wishes) -> Self {
+    pub(crate) fn begin(folder: &TempDir, wishes: Wishes) -> Self {
         let tables = folder.path().join("tables");
         std::fs::create_dir_all(&tables).expect("a folder");
         let catalogue = Arc::new(Catalogue::new(tables, Limits::default(), None));
@@ -104,7 +102,7 @@ impl Kept {
 
     /// Waits until a statement finds these ids.
     #[track_caller]
-    fn until(&self, statement: &str, expected: &[u64]) {
+    pub(crate) fn until(&self, statement: &str, expected: &[u64]) {
         let expected = Ok(expected.iter().copied().collect());
         let begun = Instant::now();
         loop {
@@ -117,12 +115,12 @@ impl Kept {
         }
     }
 
-    fn state(&self, index: &str) -> State {
+    pub(crate) fn state(&self, index: &str) -> State {
         let all = self.filling.status();
         all.into_iter().find(|status| status.name == index).expect("it is there").state
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         self.door.close();
         self.filling.end();
         self.catalogue.close();

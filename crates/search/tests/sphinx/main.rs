@@ -6,7 +6,13 @@
 //! Debian's `sphinxsearch` is the oracle; where it isn't there, this says so and passes.
 
 mod clients;
+#[path = "../../../changes/tests/shared/daemon.rs"]
+mod daemon;
 mod filling;
+mod postgres;
+#[path = "../../../changes/tests/postgres/server.rs"]
+#[allow(dead_code, reason = "what others test by it isn't tested here")]
+mod postgres_server;
 mod questions;
 mod servers;
 

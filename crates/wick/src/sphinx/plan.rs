@@ -37,7 +37,9 @@ impl SphinxPlan {
         let conf = written.conf.as_deref().map(read).transpose()?.unwrap_or_default();
         if conf.indexes.len() > INDEXES_MAX {
             let count = conf.indexes.len();
-            return Err(format!("conf has {count} indexes, more than {INDEXES_MAX}: take some out"));
+            return Err(format!(
+                "conf has {count} indexes, more than {INDEXES_MAX}: take some out"
+            ));
         }
         let every = written.every.map_or(EVERY, |every| every.0);
         if every.is_zero() {
@@ -136,7 +138,8 @@ mod tests {
     fn ports_are_of_this_machine_unless_the_owner_writes_otherwise() {
         let usual = ["127.0.0.1:9312 Binary", "127.0.0.1:9306 MySql"];
         assert_eq!(listens(&planned("", None).expect("a plan")), usual);
-        let text = "searchd {\n listen = 9312\n listen = 10.0.0.1:9306:mysql41\n listen = [::1]:9\n}";
+        let text =
+            "searchd {\n listen = 9312\n listen = 10.0.0.1:9306:mysql41\n listen = [::1]:9\n}";
         let plan = planned("", Some(text)).expect("a plan");
         assert_eq!(listens(&plan), [usual[0], usual[1], "[::1]:9 Binary"]);
         assert_eq!(plan.closed.len(), 2);

@@ -132,7 +132,10 @@ fn row(post: u32, more: &str) -> String {
         }
     }
     let time = 1_600_000_000 + post;
-    format!("({post}, {forum}, {topic}, {}, {time}, 'Re: topic {topic}', '{words} {more}', 0)", post % 4)
+    format!(
+        "({post}, {forum}, {topic}, {}, {time}, 'Re: topic {topic}', '{words} {more}', 0)",
+        post % 4
+    )
 }
 
 /// What a board asks, and what fits.
@@ -228,7 +231,10 @@ fn a_stranded_board_goes_on_with_its_own_settings() {
     assert!(!checked.output.contains(PASSWORD));
 
     let board = Board::serve(&config, &folder);
-    board.until("SELECT id FROM board WHERE MATCH('fifth third')", &[15, 30, 45, 60, 75, 90, 105, 120]);
+    board.until(
+        "SELECT id FROM board WHERE MATCH('fifth third')",
+        &[15, 30, 45, 60, 75, 90, 105, 120],
+    );
     for (query, wanted) in [
         (asked("even third"), expected(|post| post % 6 == 0)),
         (asked("third | fifth"), expected(|post| post % 3 == 0 || post % 5 == 0)),
@@ -269,16 +275,13 @@ fn a_stranded_board_goes_on_with_its_own_settings() {
 }
 
 /// The database is killed, then Wick is; what is known is found, and what is new when it is back.
-fn goes_on_without_its_database(
-    board: Board,
-    database: &Database,
-    config: &str,
-    folder: &TempDir,
-) {
+fn goes_on_without_its_database(board: Board, database: &Database, config: &str, folder: &TempDir) {
     let (own, away) = (database.folder.path().join("my.cnf"), database.folder.path().join("away"));
     fs::rename(&own, &away).expect("it is our folder");
     let server = fs::read_to_string(database.folder.path().join("mysqld.pid")).expect("it runs");
-    assert!(Command::new("kill").args(["-KILL", server.trim()]).status().expect("kill runs").success());
+    assert!(
+        Command::new("kill").args(["-KILL", server.trim()]).status().expect("kill runs").success()
+    );
     until("the database to be missed", || board.ask(&["sphinx", "status"]).contains("is away"));
     board.until("SELECT id FROM board WHERE MATCH('fresh')", &[121]);
     board.wick.signal(Signal::KILL);
@@ -314,7 +317,9 @@ fn small_site(folder: &TempDir) -> (PathBuf, String) {
     let file = folder.path().join("site.db");
     let database = rusqlite::Connection::open(&file).expect("a database");
     database
-        .execute_batch("CREATE TABLE pages (id INT, title TEXT); INSERT INTO pages VALUES (3, 'lamp');")
+        .execute_batch(
+            "CREATE TABLE pages (id INT, title TEXT); INSERT INTO pages VALUES (3, 'lamp');",
+        )
         .expect("a table");
     drop(database);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("it is ours");
@@ -377,5 +382,9 @@ fn what_is_wrong_with_a_sphinx_conf_is_said_where_it_is() {
     append("index broken\n{\n type = what\n}\n");
     let told = Wick::run(&["serve", "--config", &config]).end();
     assert!(told.told().contains("in [sphinx]: conf "), "{}", told.told());
-    assert!(told.told().contains("line 14: indexes of the type what aren't made"), "{}", told.told());
+    assert!(
+        told.told().contains("line 14: indexes of the type what aren't made"),
+        "{}",
+        told.told()
+    );
 }

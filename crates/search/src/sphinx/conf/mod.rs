@@ -88,12 +88,6 @@ pub fn read(text: &str) -> Result<Conf, ConfError> {
             return Err(ConfError { line: section.line, what });
         }
     }
-    for at in 0..conf.sources.len() {
-        let (name, parents) = (conf.sources[at].name.clone(), conf.sources[at].parents.clone());
-        for parent in conf.sources.iter_mut().filter(|own| parents.contains(&own.name)) {
-            parent.children.push(name.clone());
-        }
-    }
     // A remark on a parent's line is made once for each child.
     conf.remarks.sort_by(|one, other| (one.line, &one.key).cmp(&(other.line, &other.key)));
     conf.remarks.dedup();
@@ -244,7 +238,7 @@ searchd { listen = 127.0.0.1:9312
         let said: Vec<_> = conf.remarks.iter().map(|remark| remark.key.as_str()).collect();
         assert_eq!(said, ["sql_querry_info", "stopwords", "blend_chars", "listen"]);
         assert_eq!(delta.killlist.as_deref(), Some("SELECT id FROM gone"));
-        assert_eq!(main.children, ["source_board_delta"]);
+        assert_eq!(delta.parents, ["source_board_main"]);
         let doors: Vec<_> = conf.listen.iter().map(|one| one.address.to_string()).collect();
         assert_eq!(doors, ["127.0.0.1:9312", "0.0.0.0:9306"]);
     }
@@ -283,15 +277,15 @@ searchd { listen = 127.0.0.1:9312
             "source a { type = mysql }\nindex b { source = a }",
             "line 1: source a has no sql_query",
         );
-        check(
-            "index ../a { type = rt }",
-            "line 1: index .. has no beginning; write { here",
-        );
+        check("index ../a { type = rt }", "line 1: index .. has no beginning; write { here");
         check(
             "index a.b { type = rt }",
             "line 1: index a.b: a name is of letters, digits, _ and -, up to 64 of them",
         );
-        check("searchd { listen = here:there }", "line 1: here:there is no address: write \
-               127.0.0.1:9312, or 127.0.0.1:9306:mysql41 for SphinxQL");
+        check(
+            "searchd { listen = here:there }",
+            "line 1: here:there is no address: write \
+               127.0.0.1:9312, or 127.0.0.1:9306:mysql41 for SphinxQL",
+        );
     }
 }

@@ -29,8 +29,6 @@ pub struct Source {
     pub name: String,
     /// The sources that it is like, the nearest first.
     pub parents: Vec<String>,
-    /// The sources that are like it: their indexes are deltas of this one's.
-    pub children: Vec<String>,
     /// Which database it is.
     pub kind: SourceKind,
     /// `localhost` unless said.
@@ -174,7 +172,6 @@ pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<Sourc
     let mut source = Source {
         name: section.name.clone(),
         parents: section.parents.clone(),
-        children: Vec::new(),
         kind: kind(section)?,
         host: maybe("sql_host").unwrap_or_else(|| "localhost".to_owned()),
         user: text("sql_user"),
@@ -198,6 +195,12 @@ pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<Sourc
         let what = format!("source {} has no sql_query", source.name);
         return Err(ConfError { line: section.line, what });
     }
+    read_parts(section, &mut source)?;
+    Ok(source)
+}
+
+/// Attributes, and fields that other queries bring.
+fn read_parts(section: &Section, source: &mut Source) -> Result<(), ConfError> {
     for value in &section.values {
         if value.text.is_empty() {
             continue;
@@ -238,7 +241,7 @@ pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<Sourc
         let name = value.text.split(':').next().unwrap_or_default().trim();
         source.attributes.push((name.to_owned(), kind));
     }
-    Ok(source)
+    Ok(())
 }
 
 fn kind(section: &Section) -> Result<SourceKind, ConfError> {

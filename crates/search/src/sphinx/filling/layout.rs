@@ -128,9 +128,15 @@ pub(super) struct Places {
 impl Places {
     /// # Errors
     /// The source has other columns than the index's first one.
-    pub(super) fn of(layout: &Layout, source: &Source, columns: &[String]) -> Result<Self, Trouble> {
+    pub(super) fn of(
+        layout: &Layout,
+        source: &Source,
+        columns: &[String],
+    ) -> Result<Self, Trouble> {
         if let Some(odd) = columns.iter().find(|name| name.contains(char::is_control)) {
-            return Err(Trouble::Refused(format!("a column is named {odd:?}; write AS and a name")));
+            return Err(Trouble::Refused(format!(
+                "a column is named {odd:?}; write AS and a name"
+            )));
         }
         let own = Layout::of(source, columns);
         let (mut one, mut other) = (own.clone(), layout.clone());

@@ -169,7 +169,8 @@ impl Work {
             if let Some(wishes) = next {
                 self.settle(wishes);
             }
-            self.left = std::mem::take(&mut self.left).into_iter().filter_map(Left::remove).collect();
+            self.left =
+                std::mem::take(&mut self.left).into_iter().filter_map(Left::remove).collect();
             self.look();
             match self.due(Instant::now()) {
                 Some(at) => self.make(at),

@@ -221,9 +221,9 @@ impl Plain {
         self.take(making, held, catalogue, wishes.every);
         self.status.skipped = filled.skipped;
         self.status.warning.clone_from(&filled.warning);
-        let left = old.zip(before).map(|(old, index)| {
-            Left(old, index.parent().map(Path::to_owned).unwrap_or(index))
-        });
+        let left = old
+            .zip(before)
+            .map(|(old, index)| Left(old, index.parent().map(Path::to_owned).unwrap_or(index)));
         self.tell_sources(&filled, stop)?;
         self.shelf.settle().map_err(on_disk)?;
         self.is_unfinished = false;
@@ -247,8 +247,7 @@ impl Plain {
                 self.due = Instant::now();
             }
             let counts = held.index.counts();
-            (self.status.documents, self.status.disk_bytes) =
-                (counts.documents, counts.disk_bytes);
+            (self.status.documents, self.status.disk_bytes) = (counts.documents, counts.disk_bytes);
         }
         self.status.next_seconds = self.due.saturating_duration_since(Instant::now()).as_secs();
     }

@@ -44,9 +44,8 @@ pub struct Found {
 /// Tries all sources that indexes are made of. Waits.
 #[must_use]
 pub fn try_out(conf: &Conf) -> Vec<Tried> {
-    let used = |source: &&Source| {
-        conf.indexes.iter().any(|index| index.sources.contains(&source.name))
-    };
+    let used =
+        |source: &&Source| conf.indexes.iter().any(|index| index.sources.contains(&source.name));
     let tried = conf.sources.iter().filter(used).map(|source| Tried {
         source: source.name.clone(),
         told: try_one(source).map_err(|trouble| trouble.to_string()),
@@ -94,7 +93,9 @@ fn only_sets(query: &str) -> bool {
     let mut words = lower.split_whitespace();
     words.next() == Some("set")
         && words.next().is_some_and(|word| {
-            !["global", "persist", "@@global", "@@persist"].iter().any(|wide| word.starts_with(wide))
+            !["global", "persist", "@@global", "@@persist"]
+                .iter()
+                .any(|wide| word.starts_with(wide))
         })
 }
 

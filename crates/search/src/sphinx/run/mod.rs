@@ -19,8 +19,8 @@ use super::ask::Ask;
 use super::catalogue::{Catalogue, Held};
 use super::table::{Meta, Row, Table};
 use crate::{
-    AttributeKind, Filter, FilterKind, Found, Group, GroupBy, Hit, Query, Ranking, Search, SphinxMode, Value,
-    read_sphinx,
+    AttributeKind, Filter, FilterKind, Found, Group, GroupBy, Hit, Query, Ranking, Search,
+    SphinxMode, Value, read_sphinx,
 };
 use columns::Plan;
 pub(super) use columns::reckon;

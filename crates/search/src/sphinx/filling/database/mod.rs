@@ -104,7 +104,9 @@ impl Database {
             .map_err(|error| Trouble::Refused(format!("the system gives no runtime: {error}")))?;
         let connecting = async {
             Ok(match source.kind {
-                SourceKind::MySql => Link::MySql(mysql::Link::connect(&mysql_address(source)).await?),
+                SourceKind::MySql => {
+                    Link::MySql(mysql::Link::connect(&mysql_address(source)).await?)
+                }
                 SourceKind::Postgres => {
                     Link::Postgres(postgres::Link::connect(&postgres_address(source)).await?)
                 }

@@ -29,7 +29,7 @@ impl Link {
 
     pub(super) fn each(&mut self, query: &str, stop: &Stop, take: Take<'_>) -> Result<(), Trouble> {
         let mut asked = self.0.prepare(query).map_err(|error| trouble(&error))?;
-        let names: Vec<String> = asked.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = asked.column_names().map(str::to_owned).collect();
         let columns = names.len();
         if columns > 0 && take(Told::Columns(names))? == Go::NoFurther {
             return Ok(());
