@@ -231,9 +231,9 @@ impl Running {
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
         let ends = [&shutdown, &abandon];
-        let listening = listening::begin(&plan, takes_over, &mut inherited, &server, ends);
-        let (listening, started) = given_up(listening, &shutdown, started).await?;
-        let Listening { addresses, addresses_tls, addresses_http3, sockets, threads } = listening;
+        let begun = listening::begin(&plan, takes_over, &mut inherited, &server, ends);
+        let (Listening { addresses, addresses_tls, addresses_http3, sockets, threads }, started) =
+            given_up(begun, &shutdown, started).await?;
         let housekeeping = begin_beside(&server, &plan, &shutdown);
         // Before the other one leaves: whoever asks next must find somebody.
         let control = open_control(&plan, &server, orders.clone(), &shutdown, takes_over);

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::catalogue::Held;
 use super::ql::{Literal, Named};
 use crate::text::Token;
-use crate::{Form, SphinxMode, Word, read_sphinx};
+use crate::{Form, Query, Snippets, SphinxMode, Word, read_sphinx};
 
 /// How texts are marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +74,16 @@ pub(super) fn mark(text: &str, query: &str, held: &Held, marking: &Marking) -> S
     } else {
         text
     };
-    let wanted = wanted(query, held);
+    let read = read(query, held);
+    let wanted = wanted(&read, held);
+    let others = in_other_forms(text, &read, held);
     let tokens = held.index.analyzer().tokens(text);
-    let hits: Vec<bool> = tokens.iter().map(|token| is_wanted(token, &wanted)).collect();
+    let is_other = |token: &Token| {
+        let behind = others.partition_point(|range| range.start <= token.from);
+        behind > 0 && token.to <= others[behind - 1].end
+    };
+    let hits = tokens.iter().map(|token| is_wanted(token, &wanted) || is_other(token));
+    let hits: Vec<bool> = hits.collect();
     let letters = text.chars().count();
     let is_whole = marking.limit.is_none_or(|limit| letters <= limit);
     if is_whole {
@@ -96,22 +103,44 @@ pub(super) fn mark(text: &str, query: &str, held: &Held, marking: &Marking) -> S
     write(text, &tokens, &hits, std::slice::from_ref(&(0..end)), marking)
 }
 
-/// What a query looks for: terms, and whether they are only a word's beginning.
-fn wanted(query: &str, held: &Held) -> Vec<(String, bool)> {
+fn read(query: &str, held: &Held) -> Query {
     let cleaned = held.cleaned(query);
     let shape = held.index.shape();
-    let read = read_sphinx(&cleaned, shape, SphinxMode::Extended)
+    read_sphinx(&cleaned, shape, SphinxMode::Extended)
         // Not all that is marked is a query.
-        .or_else(|_| read_sphinx(&cleaned, shape, SphinxMode::Any));
+        .or_else(|_| read_sphinx(&cleaned, shape, SphinxMode::Any))
+        .unwrap_or(Query::All)
+}
+
+/// Where other forms of a query's words are, in order; nowhere, unless the index finds them.
+fn in_other_forms(text: &str, query: &Query, held: &Held) -> Vec<Range<usize>> {
+    let shape = held.index.shape();
+    if !shape.has_stems {
+        return Vec::new();
+    }
+    // In one piece: a text has no more characters than bytes.
+    let wish = Snippets { characters: text.len(), fragments: 1, fields: Vec::new() };
+    // A piece begins behind the text's first spaces.
+    let begin = text.len() - text.trim_start().len();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for field in 0..shape.fields.len() {
+        let pieces = held.index.excerpt(text, field, query, &wish);
+        let marks = pieces.into_iter().flat_map(|piece| piece.marks);
+        found.extend(marks.map(|(from, to)| begin + from..begin + to));
+    }
+    found.sort_by_key(|range| (range.start, range.end));
+    found
+}
+
+/// What a query looks for: terms, and whether they are only a word's beginning.
+fn wanted(query: &Query, held: &Held) -> Vec<(String, bool)> {
     let mut wanted = Vec::new();
     let mut add = |word: &Word| {
         let is_beginning = word.form == Form::Prefix;
         let tokens = held.index.analyzer().tokens(&word.text);
         wanted.extend(tokens.into_iter().map(|token| (token.text, is_beginning)));
     };
-    if let Ok(query) = read {
-        query.each_word(&mut add);
-    }
+    query.each_word(&mut add);
     wanted
 }
 

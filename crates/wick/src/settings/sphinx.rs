@@ -22,7 +22,7 @@ pub(crate) struct SphinxSettings {
     /// `listen` of that file names, else those two; on this machine alone, whatever the file says.
     pub(crate) listen: Option<OneOrMany<SphinxPort>>,
     /// How often each index is made anew from its sources; less often where that would take more
-    /// than a fiftieth of the time. Default: `1m`.
+    /// than a twentieth of the time. Default: `1m`.
     pub(crate) every: Option<Seconds>,
 }
 

@@ -127,7 +127,7 @@ fn row(post: u32, more: &str) -> String {
     let (topic, forum) = ((post - 1) / 10 + 1, (post - 1) / 40 + 1);
     let mut words = String::from("<b>lamp</b> oil");
     for (number, word) in [(2, "even"), (3, "third"), (5, "fifth"), (7, "스핑크스")] {
-        if post % number == 0 {
+        if post.is_multiple_of(number) {
             words += &format!(" {word}");
         }
     }
@@ -263,10 +263,10 @@ fn a_stranded_board_goes_on_with_its_own_settings() {
         assert!(told.starts_with("35\n70\n105\ntotal\t3\ntotal_found\t3\n"), "{told}");
     }
 
-    database.ask(&format!(
+    database.ask(
         "USE site; INSERT INTO phpbb_posts VALUES (121, 1, 1, 1, 1, 'new', 'fresh fifth', 0); \
-         UPDATE phpbb_posts SET post_text = 'third no more', post_edited = 1 WHERE post_id = 15"
-    ));
+         UPDATE phpbb_posts SET post_text = 'third no more', post_edited = 1 WHERE post_id = 15",
+    );
     // By itself, within `every`.
     board.until("SELECT id FROM board WHERE MATCH('fresh')", &[121]);
     board.until("SELECT id FROM board WHERE MATCH('fifth third')", &[30, 45, 60, 75, 90, 105, 120]);

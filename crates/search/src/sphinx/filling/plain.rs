@@ -1,7 +1,7 @@
 //! One index that is made of sources: what is found of it, and when it is made anew.
 //!
 //! Invariants: 1. what was made before is found until what is made now is whole. 2. making takes
-//! no more than a fiftieth of the time, once there is something to be found. 3. a making that
+//! no more than a twentieth of the time, once there is something to be found. 3. a making that
 //! fails is tried again, each time after twice as long, up to [`RETRY_MAX`].
 
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::sphinx::conf::{IndexConf, IndexKind, Source};
 use crate::{Index, IndexError, Opened};
 
 /// A making takes at most one part of so many of the time.
-const SHARE: u32 = 50;
+const SHARE: u32 = 20;
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 /// Another process that ends lets go of an index within this.

@@ -32,7 +32,8 @@ pub(super) fn gather(
         let found = one.index.search(&search).map_err(|error| of(one, &error.to_string()))?;
         let own = meta_of(&found);
         meta.total_found += own.total_found;
-        meta.warning = meta.warning.or(own.warning);
+        let cut = is_whole.then(|| left_out(&one.name, found.total_found, found.hits.len()));
+        meta.warning = meta.warning.or(own.warning).or(cut.flatten());
         add_words(&mut meta, own.words.into_iter());
         let map = mapping(&held[0], one);
         matches.extend(found.hits.into_iter().map(|hit| Match {
@@ -71,6 +72,16 @@ fn widened(mut search: Search, plan: &Plan, is_whole: bool) -> Search {
     search.limit = search.max_matches;
     search.offset = 0;
     search
+}
+
+/// What is said where not all matches were fetched: counts and groups are of those that were.
+fn left_out(name: &str, found: usize, fetched: usize) -> Option<String> {
+    (found > fetched).then(|| {
+        format!(
+            "index {name}: {found} documents match, and only the best {fetched} are counted and \
+             grouped; ask for less"
+        )
+    })
 }
 
 /// Where each attribute of the first index is in another, with what stands in for it.
@@ -153,5 +164,17 @@ fn written(value: &Value) -> String {
         Value::Float(number) => number.to_string(),
         Value::Text(text) => text.clone(),
         Value::Multi(numbers) => format!("{numbers:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        assert_eq!(left_out("a", 7, 7), None);
+        let told = left_out("a", 100_001, 100_000).expect("a warning");
+        assert!(told.starts_with("index a: 100001 documents match, and only"), "{told}");
     }
 }

@@ -159,3 +159,27 @@ fn names_are_compared_by_patterns() {
         assert_eq!(is_like(name, Some(like)), expected, "{name} {like}");
     }
 }
+
+#[test]
+fn other_forms_of_a_word_are_marked_where_they_are_found() {
+    let (mut session, _folder) = session();
+    let text =
+        "  The lamps were burning brightly in all of the windows of the old house by the sea";
+    check(&mut session, "CREATE TABLE forms (body text) morphology='stem_en'", &["0 done"]);
+    let put = format!("INSERT INTO forms (id, body) VALUES (1, '{text}')");
+    check(&mut session, &put, &["1 done"]);
+    check(&mut session, "SELECT id FROM forms WHERE MATCH('burned window')", &["1"]);
+    check(
+        &mut session,
+        &format!("CALL SNIPPETS('{text}', 'forms', 'burned window')"),
+        &[
+            "  The lamps were <b>burning</b> brightly in all of the <b>windows</b> of the old house by \
+           the sea",
+        ],
+    );
+    check(
+        &mut session,
+        "CALL SNIPPETS('burning hello', 'posts', 'burned hello')",
+        &["burning <b>hello</b>"],
+    );
+}
