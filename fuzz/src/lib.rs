@@ -57,6 +57,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "range", body: targets::range::run },
     Target { name: "request", body: targets::request::run },
     Target { name: "scene", body: targets::scene::run },
+    Target { name: "search_maps", body: targets::search_page::run_maps },
+    Target { name: "search_page", body: targets::search_page::run_page },
     Target { name: "search_query", body: targets::search_query::run_site },
     Target { name: "search_sphinx", body: targets::search_query::run_sphinx },
     Target { name: "search_text", body: targets::search_query::run_text },

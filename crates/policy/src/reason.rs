@@ -36,6 +36,8 @@ reasons! {
         AcmeChallenge = "acme-challenge",
         /// What the tracker says.
         Tracker = "tracker",
+        /// What a site's own search found.
+        Search = "search",
     }
 }
 

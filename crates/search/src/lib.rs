@@ -13,6 +13,7 @@ mod index;
 mod query;
 mod search;
 mod shape;
+pub mod site;
 pub mod sphinx;
 pub mod text;
 

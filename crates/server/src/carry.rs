@@ -20,6 +20,7 @@ use store::{Filling, Inserted, Key, Lead, Reader, Source};
 use wire::{Body, BodyError, ResponseHead};
 
 use crate::Server;
+use crate::companion;
 use crate::fetch::{Fetch, Landing, object_bytes_max};
 use crate::journey::Journey;
 use crate::page::Page;
@@ -102,7 +103,7 @@ fn settle(
     let (origin_status, codings) = (Some(head.status), journey.site.rules().codings);
     let page = Page::stored(head, &journey.key, body, terms, vary, marks, codings);
     let took_ms = journey.now().ticks_ms.saturating_sub(fetch.request_ticks_ms);
-    let page = Arc::new(page.that_took(took_ms));
+    let page = Arc::new(page.that_took(took_ms).asked_by(journey.bears_credentials()));
     let key = Key { hash: fetch.hash, text: &journey.key };
     insert(&journey.server, &journey.site, &key, page.clone(), fetch.began);
     // What must be validated for each visitor is nothing for those who waited.
@@ -139,6 +140,7 @@ fn share(
         hash: fetch.hash,
         began: fetch.began,
         request_ticks_ms: fetch.request_ticks_ms,
+        is_of_bearer: journey.bears_credentials(),
     };
     let carry = carrier.carry(lead, shared, filling, body, at_hand);
     task::spawn_counted(&journey.server.counters.panics, carry);
@@ -179,6 +181,7 @@ struct Carrier {
     hash: u64,
     began: Moment,
     request_ticks_ms: u64,
+    is_of_bearer: bool,
 }
 
 impl Carrier {
@@ -237,7 +240,7 @@ impl Carrier {
         let took_ms = self.server.clock.now().ticks_ms.saturating_sub(self.request_ticks_ms);
         let (head, codings) = (head.clone(), self.site.rules().codings);
         let page = Page::stored(head, &self.key, body, *terms, vary, marks, codings);
-        let page = page.that_took(took_ms);
+        let page = page.that_took(took_ms).asked_by(self.is_of_bearer);
         let key = Key { hash: self.hash, text: &self.key };
         insert(&self.server, &self.site, &key, Arc::new(page), self.began);
     }
@@ -263,6 +266,7 @@ pub(crate) fn insert(
     let is_stored = matches!(inserted, Inserted::Stored { .. });
     if is_stored {
         server.supersede(key, &page);
+        companion::note_stored(site, key, &page);
     }
     is_stored
 }

@@ -14,6 +14,7 @@ use store::disk::Disk;
 use crate::access::AccessSink;
 use crate::app::AppKey;
 use crate::aside::Aside;
+use crate::companion::Companion;
 use crate::defence::DefenceRules;
 use crate::esi::elsewhere::PartHost;
 use crate::following::FollowRules;
@@ -99,6 +100,8 @@ pub struct SiteConfig {
     pub changes: Vec<Source>,
     /// How its app is told of views that it didn't see; none: it isn't.
     pub views: Option<ViewsRules>,
+    /// What stands beside its origin, if anything does.
+    pub companion: Option<Arc<dyn Companion>>,
     /// Hosts beside its own that parts of its pages may come from.
     pub part_hosts: Vec<PartHost>,
     /// Whether it is such a host, whom no visitor reaches.
@@ -128,6 +131,7 @@ impl SiteConfig {
             purge_token: None,
             changes: Vec::new(),
             views: None,
+            companion: None,
             part_hosts: Vec::new(),
             is_elsewhere: false,
             tap: None,

@@ -16,6 +16,7 @@ use store::Key;
 use wire::RequestHead;
 use wire::h1::{HeadLimits, read_head};
 
+use crate::companion;
 use crate::overrule;
 use crate::page::{Kind, Page};
 use crate::pipeline::{self, Found, Task};
@@ -90,6 +91,10 @@ impl Server {
             say("redirect", "visitors of this host are sent to HTTPS: ask for https://…".into());
             return Verdict::Synthetic(OwnReason::Https);
         }
+        if companion::of_request(site, &head).is_some() {
+            say("store", "not looked at: Wick answers this address itself".into());
+            return Verdict::Synthetic(OwnReason::Search);
+        }
         let mut key_text = Vec::new();
         let ignored = &site.rules().key_ignores_query;
         policy::write_key_without(&mut key_text, scheme, &head.host, &head.target, ignored);
@@ -119,6 +124,7 @@ impl Server {
             // The store's line says what lies there.
             Found::Ask(Task::Recall(why)) => Verdict::Miss(why),
             Found::Ask(Task::Purge) => Verdict::Synthetic(OwnReason::Purge),
+            Found::Ask(Task::Companion(_)) => Verdict::Synthetic(OwnReason::Search),
             Found::Ask(Task::Validate { why, .. }) => Verdict::Miss(why),
             Found::Ask(Task::Remake(_)) => Verdict::Miss(MissReason::Swept),
             Found::Ask(Task::Fill(why)) => {

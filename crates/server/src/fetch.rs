@@ -20,6 +20,7 @@ use wire::{BodyError, Fields, Name, ResponseHead};
 use crate::Server;
 use crate::alike;
 use crate::carry::{self, Admitted, Shared, insert, shared_reply};
+use crate::companion;
 use crate::disk;
 use crate::esi;
 use crate::gather;
@@ -110,6 +111,9 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
         Err(error) => return Reply::failed(&error, &journey.key),
     };
     note_changes(&journey, &answer.head);
+    if matches!(answer.head.status, 401 | 403 | 404 | 410 | 451) {
+        companion::note_unstored(&journey, &answer.head, false);
+    }
     if journey.head.method != http::Method::HEAD {
         answer = match begun(answer, Duration::ZERO).await {
             Ok(answer) => answer,
@@ -403,7 +407,9 @@ fn freshen(
         None => Page::stored(head, &journey.key, body, terms, vary, marks, rules.codings)
             .with_made_of(stored),
     };
-    let page = Arc::new(page);
+    // That it is still good says the same of whoever it is confirmed to.
+    let is_of_bearer = journey.bears_credentials() && older.is_some_and(|older| older.is_of_bearer);
+    let page = Arc::new(page.asked_by(is_of_bearer));
     let is_stored = insert(&journey.server, &journey.site, &key, page.clone(), fetch.began);
     if is_stored && stored.object.is_some() {
         disk::keep(&journey.server, &journey.site, &key, &page, now);
@@ -498,6 +504,7 @@ async fn let_go(
     has_stale: bool,
 ) -> Reply {
     let now = journey.now();
+    companion::note_unstored(&journey, &answer.head, reason == NoStore::File);
     // An origin in trouble says nothing about the page that it could not confirm.
     let is_passing_trouble = has_stale && answer.head.status >= 500;
     // What can't be shared in the background says nothing about the page of that address.

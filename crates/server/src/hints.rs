@@ -65,7 +65,9 @@ fn teacher(
                 && page.vary().is_none_or(|vary| vary.may_teach(&head.fields))
         })?,
         // What is on the disk is answered before anything could be told.
-        Task::Recall(_) | Task::Deliver { .. } | Task::Purge => return None,
+        Task::Recall(_) | Task::Deliver { .. } | Task::Purge | Task::Companion(_) => {
+            return None;
+        }
     };
     let ticks_ms = server.clock.now().ticks_ms;
     let is_gone = errand.site.generations.standing(&page.marks, &key, ticks_ms) == Standing::Gone;

@@ -10,6 +10,7 @@ mod app;
 mod aside;
 mod carry;
 mod coding;
+mod companion;
 mod config;
 mod connection;
 mod control;
@@ -69,6 +70,10 @@ use tokio::sync::{Notify, Semaphore};
 pub use access::{AccessLine, AccessSink};
 pub use app::{AppKey, Help};
 pub use aside::Aside;
+pub use companion::{
+    Companion, CompanionAnswer, CompanionAsked, CompanionFuture, Notice, Noticed, PageHandle,
+    PublicPage, Unread, Vouch,
+};
 pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use control::{Done, Order, Orders, SOCKETS_MAX, Wanted};
 pub use counters::{CodingCounts, Counters};

@@ -42,6 +42,8 @@ pub(crate) struct Page {
     route: Option<Route>,
     /// What purges find it by.
     pub(crate) marks: Marks,
+    /// Whether who asked for it first bore a cookie or an authorization.
+    pub(crate) is_of_bearer: bool,
     /// About how often it was asked for.
     asked: AtomicU32,
     /// Its views, where the owner wants the app to know; set by the first.
@@ -139,6 +141,7 @@ impl Page {
             kept: AtomicU64::new(0),
             route: None,
             marks,
+            is_of_bearer: false,
             asked: AtomicU32::new(0),
             views: OnceLock::new(),
             early_ms: 0,
@@ -178,6 +181,17 @@ impl Page {
         let early_ms = (cost_ms as f64 * -fraction.ln()) as u32;
         let half = self.as_stored().map_or(0, |stored| stored.terms.lifetime_ms / 2);
         Self { early_ms: early_ms.min(u32::try_from(half).unwrap_or(u32::MAX)), ..self }
+    }
+
+    /// The same page, asked for by somebody who bore a cookie or an authorization, or not.
+    pub(crate) fn asked_by(self, is_of_bearer: bool) -> Self {
+        Self { is_of_bearer, ..self }
+    }
+
+    /// Up to which count of the site's content it is known to be what it was; for a page that
+    /// strangers share.
+    pub(crate) fn kept_until(&self) -> Option<u64> {
+        self.sharing.as_ref().map(|_| self.kept.load(Ordering::Acquire))
     }
 
     /// Whether it is time to have a newer one made, as it is wanted and has so long left.

@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep_until};
 use wire::{Name, RequestHead};
 
 use crate::Server;
+use crate::companion::{self, Beside};
 use crate::disk;
 use crate::esi::Within;
 use crate::fetch::{self, Boarding, Landing};
@@ -79,6 +80,8 @@ pub(crate) enum Task {
     Deliver { page: Arc<Page>, shown: Shown },
     /// Not at all: it is a purge, and its body says of what.
     Purge,
+    /// Not at all: what stands beside it answers.
+    Companion(Beside),
 }
 
 /// The part of the road that never waits and, on a hit, allocates nothing.
@@ -126,6 +129,9 @@ pub(crate) fn set_off(
     policy::write_key_without(key_text, peers.scheme, &head.host, &head.target, ignored);
     let hash = hash(key_text);
     let onward = |task| Turn::Onward(Errand { site: site.clone(), hash, task, reader });
+    if let Some(companion) = companion::of_request(site, head).filter(|_| within.is_none()) {
+        return onward(Task::Companion(companion));
+    }
     match planned(site, head, has_body) {
         Plan::Lookup => {}
         Plan::Pass(reason) => return onward(Task::Pass(reason)),
@@ -399,6 +405,7 @@ pub(crate) async fn travel(journey: Journey, hash: u64, task: Task) -> Reply {
 pub(crate) async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     match task {
         Task::Pass(PassReason::Upgrade) => return Box::pin(tunnel::open(journey)).await,
+        Task::Companion(companion) => return companion::answered(journey, companion).await,
         Task::Recall(why) => match Box::pin(recalled(&journey, hash, why)).await {
             Ok(reply) => return reply,
             Err(next) => task = next,
@@ -416,6 +423,7 @@ pub(crate) async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
             Task::Pass(reason) => return pass(journey, hash, reason).await,
             Task::Deliver { page, shown } => return delivered(&journey, page, shown),
             Task::Purge => return Box::pin(purge::with_body(journey)).await,
+            Task::Companion(companion) => return companion::answered(journey, companion).await,
             Task::Fill(why) | Task::Recall(why) => (None, why),
             Task::Validate { page, why } => (Some(page), why),
             Task::Remake(page) => (Some(page), MissReason::Swept),
@@ -515,7 +523,7 @@ async fn recalled(journey: &Journey, hash: u64, why: MissReason) -> Result<Reply
 async fn with_session(journey: Journey, hash: u64, task: &Task) -> Result<Reply, Box<Journey>> {
     let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
     match (journey.reader.visitor, task) {
-        (_, Task::Purge | Task::Deliver { .. }) => Err(Box::new(journey)),
+        (_, Task::Purge | Task::Companion(_) | Task::Deliver { .. }) => Err(Box::new(journey)),
         (Visitor::Holder, _) => Box::pin(bind::of_holder(journey)).await,
         (Visitor::Stranger, Task::Pass(PassReason::Method)) if is_unsafe(&journey.head.method) => {
             Ok(Box::pin(bind::write(journey, hash, PassReason::Method)).await)

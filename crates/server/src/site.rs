@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use changes::{Source, Tap};
 use markup::Renderer;
 use origin::Origin;
@@ -18,6 +18,7 @@ use store::disk::Disk;
 
 use crate::alike::Alike;
 use crate::app::AppKey;
+use crate::companion::Beside;
 use crate::config::SiteConfig;
 use crate::defence::Defence;
 use crate::disk::past::{Event, Ledger, Pasts};
@@ -62,6 +63,8 @@ pub(crate) struct Site {
     app_key: Option<AppKey>,
     /// The dialect of its own markup, if it has one.
     pub(crate) markup: Option<Arc<Renderer>>,
+    /// What stands beside its origin.
+    companion: ArcSwapOption<Beside>,
     rules: ArcSwap<Rules>,
     purgers: ArcSwap<Purgers>,
     /// What it was made of, besides.
@@ -90,6 +93,11 @@ impl Site {
     /// The owner's decisions about caching, as they are now.
     pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
         self.rules.load()
+    }
+
+    /// What stands beside its origin, as it is now.
+    pub(crate) fn companion(&self) -> Option<Beside> {
+        self.companion.load().as_deref().cloned()
     }
 
     /// Whether its own code shows this key.
@@ -151,6 +159,7 @@ impl Sites {
                     old.rules.store(Arc::new(config.rules));
                     old.defence.follow(config.defence);
                     old.views.follow(config.views.filter(|_| config.caches));
+                    old.companion.store(config.companion.map(Arc::new));
                     if !old.purgers().is_of(config.purge_token.as_ref()) {
                         old.purgers.store(Arc::new(Purgers::new(config.purge_token)));
                     }
@@ -274,6 +283,7 @@ impl Site {
             mark_new: MarkNew::new(&made_of.mark_new),
             app_key: config.app_key,
             markup: config.markup,
+            companion: ArcSwapOption::from_pointee(config.companion),
             rules: ArcSwap::from_pointee(config.rules),
             purgers: ArcSwap::from_pointee(Purgers::new(config.purge_token)),
             made_of,

@@ -215,7 +215,7 @@ impl Server {
 
 /// Who asks: an address that belongs to nobody, as personas have, so that no right of whoever
 /// is on this machine goes with it.
-fn peers(server: &Server, head: &RequestHead, scheme: &'static str) -> Peers {
+pub(crate) fn peers(server: &Server, head: &RequestHead, scheme: &'static str) -> Peers {
     let sites = server.sites();
     let strangers = sites.find(&head.host).and_then(|site| site.strangers.clone());
     let nobody = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
@@ -235,7 +235,7 @@ fn fields_of(reply: &Reply) -> Fields {
 }
 
 /// A body as far as it may be read, and whether that is all of it.
-async fn read(payload: Payload, until: Instant) -> (Bytes, bool) {
+pub(crate) async fn read(payload: Payload, until: Instant) -> (Bytes, bool) {
     let cut = |whole: Bytes| {
         let length = whole.len();
         (whole.slice(..length.min(BODY_BYTES_MAX)), length <= BODY_BYTES_MAX)

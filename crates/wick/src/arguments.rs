@@ -45,6 +45,8 @@ pub(crate) enum Command {
     /// Ask the tracker of the running Wick: how it stands, about a user or a torrent, and why
     /// somebody has the credit that they have.
     Tracker(Tracker),
+    /// Look something up in a site's search as the running Wick has it, or ask how it stands.
+    Search(SearchAsked),
     /// Have the running Wick read its settings file again. No connection is closed, and what is
     /// stored stays.
     Reload(Reload),
@@ -329,6 +331,25 @@ pub(crate) struct TrackerImport {
     /// folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// `wick search`.
+#[derive(Debug, Args)]
+pub(crate) struct SearchAsked {
+    /// What to look for; or `status`, for what is in each site's index and what was done for it
+    /// (`'"status"'` looks for that word).
+    #[arg(required = true)]
+    pub(crate) query: Vec<String>,
+    /// Of several sites that are searched, the one with this in its name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) site: Option<String>,
+    /// Show it as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
 }
 
 /// `wick reload`.

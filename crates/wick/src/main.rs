@@ -34,6 +34,7 @@ mod processor;
 mod reload;
 mod rulings;
 mod run;
+mod search;
 mod service;
 mod settings;
 mod signals;
@@ -82,6 +83,7 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Top(wanted) => top::run(wanted).map_err(RunError::from)?,
         Command::Sphinx(wanted) => sphinx::ask(wanted).map_err(RunError::from)?,
         Command::Tracker(wanted) => tracker::ask(wanted).map_err(RunError::from)?,
+        Command::Search(wanted) => search::ask(wanted).map_err(RunError::from)?,
         Command::Completions(completions) => pages::completions(completions),
         Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,

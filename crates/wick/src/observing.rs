@@ -30,7 +30,8 @@ pub(crate) use self::latest::Latest;
 use self::latest::Window;
 use self::profile::Profile;
 use crate::memory::Meter;
-use crate::sphinx::Searching;
+use crate::search::SiteSearch;
+use crate::sphinx::Answering;
 use crate::traces::{Exporting, Traces, TracesPlan};
 use crate::tracker::Tracking;
 
@@ -52,7 +53,9 @@ pub(crate) struct Observing {
     /// The tracker beside the sites.
     pub(crate) tracker: OnceLock<Arc<Tracking>>,
     /// Clients of Sphinx's beside the sites.
-    pub(crate) sphinx: OnceLock<Arc<Searching>>,
+    pub(crate) sphinx: OnceLock<Arc<Answering>>,
+    /// The sites' searches.
+    searches: Mutex<Vec<Arc<SiteSearch>>>,
 }
 
 impl Observing {
@@ -67,6 +70,7 @@ impl Observing {
             profile: Arc::default(),
             tracker: OnceLock::new(),
             sphinx: OnceLock::new(),
+            searches: Mutex::default(),
             began: Instant::now(),
             server: OnceLock::new(),
         })
@@ -75,6 +79,15 @@ impl Observing {
     /// Names the server, so that how busy it is can be told too. Only the first one counts.
     fn attach(&self, server: &Arc<Server>, memory_bytes: u64) {
         let _ = self.server.set((Arc::downgrade(server), memory_bytes));
+    }
+
+    /// Names the sites' searches, so that they can be asked.
+    pub(crate) fn set_searches(&self, searches: Vec<Arc<SiteSearch>>) {
+        *self.searches.lock().unwrap_or_else(PoisonError::into_inner) = searches;
+    }
+
+    pub(crate) fn searches(&self) -> Vec<Arc<SiteSearch>> {
+        self.searches.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn attached(&self) -> Option<(Arc<Server>, u64)> {

@@ -25,6 +25,7 @@ use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::markup::OwnMarkup;
 use crate::origins::OriginSetting;
+use crate::search::{self, SearchError, SearchPlan};
 use crate::settings::{
     self, LimitSettings, Networks, OneOrMany, Settings, SettingsError, SiteSettings,
     TrackerSettings, TrustedFieldName, ViewsError, views_rules,
@@ -112,6 +113,8 @@ pub(crate) struct SitePlan {
     pub(crate) logins: Option<PathBuf>,
     pub(crate) purge_token: Option<PurgeToken>,
     pub(crate) views: Option<ViewsRules>,
+    /// How it is searched; none: it isn't.
+    pub(crate) search: Option<SearchPlan>,
     /// Hosts beside its own that parts of its pages come from.
     pub(crate) esi_hosts: Vec<String>,
     pub(crate) timeouts: origin::Timeouts,
@@ -185,6 +188,9 @@ pub(crate) enum PlanError {
     /// Views that can't be told.
     #[error("site number {0} in the settings file: {1}")]
     Views(usize, ViewsError),
+    /// A search that can't be.
+    #[error("site number {0} in the settings file: {1}")]
+    Search(usize, SearchError),
     /// A certificate that nobody could ever see.
     #[error(
         "site number {0} in the settings file has a certificate, and nobody listens for HTTPS: \
@@ -444,6 +450,7 @@ impl SitePlan {
             logins: None,
             purge_token: site.purge_token.as_ref().and_then(|token| PurgeToken::new(&token.0)),
             views: None,
+            search: None,
             esi_hosts: site.esi_hosts.iter().map(|host| host.0.clone()).collect(),
             timeouts,
             http: HttpPlan {
@@ -529,6 +536,7 @@ fn sites(
         }
         let has_own_key = matches!(plan.source, Source::Folder(_));
         plan.views = views_rules(site, has_own_key).map_err(|why| PlanError::Views(at + 1, why))?;
+        plan.search = search::rules(site).map_err(|why| PlanError::Search(at + 1, why))?;
         if let Some(path) = &site.markup {
             let read = OwnMarkup::read(path);
             plan.markup = Some(read.map_err(|why| PlanError::Markup(path.clone(), why))?);

@@ -30,10 +30,11 @@ use crate::notebook::Notebook;
 use crate::observing::{Keeping, Observing};
 use crate::own_user::{self, OwnUserError};
 use crate::plan::{Plan, PlanError};
+use crate::search::Searching;
 use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
-use crate::sphinx::{Port as SphinxPort, Searching, SphinxError};
+use crate::sphinx::{Answering, Port as SphinxPort, SphinxError};
 use crate::traces::Exporting;
 use crate::tracker::{TrackerError, Tracking};
 use crate::upgrade::{self, Predecessor, Succession};
@@ -162,10 +163,12 @@ pub(crate) struct Running {
     pub(crate) addresses_http3: Vec<SocketAddr>,
     pub(crate) certificates: Option<Certificates>,
     pub(crate) found: Vec<String>,
+    /// The sites' searches.
+    pub(crate) searching: Searching,
     /// The tracker beside the sites.
     pub(crate) tracker: Option<Arc<Tracking>>,
     /// Clients of Sphinx's beside the sites.
-    pub(crate) sphinx: Option<Arc<Searching>>,
+    pub(crate) sphinx: Option<Arc<Answering>>,
     pub(crate) log: Option<AccessLog>,
     /// Lines that this log and those before could not take.
     pub(crate) lost: Arc<Counter>,
@@ -211,7 +214,11 @@ impl Running {
         let log = open_log(&plan, &lost)?;
         // First, as what lies there decides how everything is hashed.
         let disk = disk::begin(&plan);
-        let started = start_all(&plan, number, caches).await?;
+        let mut started = start_all(&plan, number, caches).await?;
+        let mut searching = Searching::default();
+        if caches {
+            searching.settle(&plan.sites, &mut started, &plan.state);
+        }
         let mut found = found(&plan, &started, caches, prepared.as_ref()).await;
         let notebook = open_notebook(&plan);
         let observing = Observing::new(&plan.state);
@@ -227,6 +234,8 @@ impl Running {
             ..configured(&plan, feasible(&plan.limits))
         };
         let server = Server::new(config, Clock::machine());
+        searching.attach(&server);
+        observing.set_searches(searching.each());
         found.extend(disk::open(&server, &plan, &shutdown).await);
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
@@ -250,6 +259,7 @@ impl Running {
             found,
             tracker: beside.tracker,
             sphinx: beside.sphinx,
+            searching,
             log,
             lost,
             notebook,
@@ -335,6 +345,7 @@ impl Running {
                         // It opens the stores that this one has.
                         self.end_tracker().await;
                         self.end_sphinx().await;
+                        self.end_searches().await;
                         self.succession.complete();
                         let _ = answer.send(Ok(Done::default()));
                         return End::Leave;
@@ -373,6 +384,12 @@ impl Running {
         }
     }
 
+    /// Ends the searches; what was put into their indexes is written.
+    async fn end_searches(&mut self) {
+        self.observing.set_searches(Vec::new());
+        self.searching.end().await;
+    }
+
     /// Ends the tracker; what it knows is written.
     async fn end_tracker(&self) {
         let Some(tracker) = self.tracker.clone() else { return };
@@ -395,6 +412,7 @@ impl Running {
         self.control = None;
         self.end_tracker().await;
         self.end_sphinx().await;
+        self.end_searches().await;
         self.sockets = Sockets::default();
         self.certificates = None;
         if let Some(admin) = self.admin.take() {
@@ -491,7 +509,7 @@ async fn given_up(
 struct Beside {
     tracker: Option<Arc<Tracking>>,
     tracker_sockets: TrackerSockets,
-    sphinx: Option<Arc<Searching>>,
+    sphinx: Option<Arc<Answering>>,
     sphinx_ports: Vec<SphinxPort>,
 }
 
@@ -504,7 +522,7 @@ impl Beside {
         });
         let (tracker, tracker_sockets) = tracker.transpose()?.unzip();
         let sphinx = plan.sphinx.as_ref();
-        let sphinx = sphinx.map(|wanted| Searching::bind(wanted, inherited.take_sphinx()));
+        let sphinx = sphinx.map(|wanted| Answering::bind(wanted, inherited.take_sphinx()));
         let (sphinx, sphinx_ports) = sphinx.transpose()?.unzip();
         let tracker_sockets = tracker_sockets.unwrap_or_default();
         Ok(Self {

@@ -29,6 +29,7 @@ use crate::certificates::{BindingKey, CertificateSetting, Directories};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::{HealthPath, HealthStatus, OriginSetting};
+use crate::search::SearchPath;
 use crate::traces::{Collector, Share};
 
 pub(crate) use esi::{EsiHost, EsiSetting};
@@ -401,6 +402,22 @@ pub(crate) struct SiteSettings {
     /// The file (TOML) of the site's own dialect of BBCode, which its code calls `site`. Default:
     /// none; those that are built in have names of their own.
     pub(crate) markup: Option<PathBuf>,
+    /// Whether the site is searched: its public pages, as Wick reads them passing and asks for
+    /// them by the site's sitemaps and links. The index is in the state folder. Default: `false`.
+    pub(crate) search: Option<bool>,
+    /// The path of the search, which the app then doesn't see; `.json`, `.rss`, `.atom` and
+    /// others are behind it. Default: `/search`.
+    pub(crate) search_path: Option<SearchPath>,
+    /// A file of HTML that results are shown in, with `{{head}}`, `{{form}}` and `{{results}}` in
+    /// their places (also `{{query}}`, `{{title}}`, `{{path}}`); read again by `wick reload`.
+    /// Default: a page of Wick's.
+    pub(crate) search_template: Option<PathBuf>,
+    /// Whether pages are asked for that nobody visits, one at a time, as `robots.txt` allows it.
+    /// Default: `true`.
+    pub(crate) search_crawl: Option<bool>,
+    /// The memory that the writer of the index fills before it writes, at least `15M`, beside
+    /// `memory`; it takes effect at the next start. Default: `15000000`.
+    pub(crate) search_memory: Option<Bytes>,
     /// Time for a connection to the origin. Default: `5s`.
     pub(crate) connect_timeout: Option<Seconds>,
     /// Time for the origin's first byte. Default: `60s`.

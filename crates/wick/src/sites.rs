@@ -442,7 +442,7 @@ fn run_folder(state: &Path, folder: &Path, number: u64) -> PathBuf {
 }
 
 /// A folder's path as one name, so that two sites never share a run folder.
-fn folder_name(folder: &Path) -> String {
+pub(crate) fn folder_name(folder: &Path) -> String {
     let text = folder.to_string_lossy();
     let name: String =
         text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

@@ -29,7 +29,7 @@ use tracker::serve::Sockets as TrackerSockets;
 use crate::control::{self, Answer, ControlError, Line as Told};
 use crate::listening::Sockets;
 use crate::service::Inherited;
-use crate::sphinx::Searching;
+use crate::sphinx::Answering;
 use crate::tracker::Tracking;
 
 /// What the new one is started with.
@@ -111,7 +111,7 @@ const SPHINX: &str = "sphinx";
 pub(crate) fn handed_over(
     all: &Sockets,
     tracker: Option<&Tracking>,
-    sphinx: Option<&Searching>,
+    sphinx: Option<&Answering>,
 ) -> io::Result<Done> {
     let mut sockets =
         all.listening.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>()?;
@@ -127,7 +127,7 @@ pub(crate) fn handed_over(
         }
     }
     let (http, udp) = tracker.map_or(Ok((Vec::new(), Vec::new())), Tracking::handles)?;
-    let ports = sphinx.map_or(Ok(Vec::new()), Searching::handles)?;
+    let ports = sphinx.map_or(Ok(Vec::new()), Answering::handles)?;
     for (topic, handles) in [(TRACKER_HTTP, http), (TRACKER_UDP, udp), (SPHINX, ports)] {
         for socket in handles {
             sockets.push(socket);

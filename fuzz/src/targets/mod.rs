@@ -25,6 +25,7 @@ pub(crate) mod purge;
 pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod scene;
+pub(crate) mod search_page;
 pub(crate) mod search_query;
 pub(crate) mod settings;
 pub(crate) mod sphinx;

@@ -207,6 +207,7 @@ impl Server {
     /// The disk is first, so that who reads it just now sees it; and last, for who puts there
     /// what he found in memory just before.
     pub(crate) fn remove_if(&self, key: &Key<'_>, unwanted: impl FnMut(&Page) -> bool) -> usize {
+        self.doubt(key);
         let Some(shelf) = &self.shelf else { return self.store.remove_if(key, unwanted) };
         shelf.disk.remove(key.hash, |_| true);
         let removed = self.store.remove_if(key, unwanted);

@@ -46,6 +46,8 @@ struct Facts {
     no_cache: bool,
     authorized: bool,
     explicit: bool,
+    #[serde(default)]
+    is_of_bearer: bool,
     early_ms: u32,
     born: u64,
     host: u64,
@@ -112,6 +114,7 @@ impl Kept {
             no_cache: terms.no_cache,
             authorized: terms.shared_with_authorization,
             explicit: terms.explicit,
+            is_of_bearer: self.page.is_of_bearer,
             early_ms: self.page.early_ms(),
             born,
             host,
@@ -180,7 +183,8 @@ pub(super) fn read(
     let marks = Marks::of_kept(facts.born, facts.host, facts.tags.into());
     let stored = Stored::kept(facts.status, head, key, body, terms, facts.is_codable)
         .in_slices(facts.object.map(|(id, length)| shelf.slices.object(id, length)));
-    Some(Page::from_disk(stored, vary, sharing, marks, facts.early_ms))
+    let page = Page::from_disk(stored, vary, sharing, marks, facts.early_ms);
+    Some(page.asked_by(facts.is_of_bearer))
 }
 
 /// The terms in this process's ticks.

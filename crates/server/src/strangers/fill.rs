@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use wire::{Fields, Name, ResponseHead};
 
 use crate::carry;
+use crate::companion;
 use crate::esi;
 use crate::fetch;
 use crate::following::scope::route_of;
@@ -122,6 +123,7 @@ pub(crate) async fn fill(order: &Order, asker: Option<First>) -> Result<Arc<Page
                 let (target, page) = (&order.brief.target, order.page_hash());
                 strangers.note_refused(target, page, refusal.clone(), order.ticks_ms());
             }
+            companion::note_doubt(&order.brief.site, &order.key);
             Err(Arc::new(refusal))
         }
     }

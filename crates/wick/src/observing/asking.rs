@@ -8,6 +8,7 @@
 //! {"profile": {}}
 //! {"tracker": {"status": {}}}  {"tracker": {"user": {"id": 7}}}
 //! {"sphinx": {"status": {}}}
+//! {"search": {"status": {}}}  {"search": {"find": {"query": "words", "site": ""}}}
 //! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
 //! ```
 
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::overview::overview;
 use super::profile::SlowFinding;
 use super::{Observing, unix};
+use crate::search::{self, SearchQuestion};
 use crate::sphinx::{self, SphinxQuestion};
 use crate::tracker::{self, TrackerQuestion};
 
@@ -37,6 +39,7 @@ pub(crate) enum Question {
     Profile {},
     Tracker(TrackerQuestion),
     Sphinx(SphinxQuestion),
+    Search(SearchQuestion),
     History { from: u64, to: u64, step: u64 },
 }
 
@@ -152,6 +155,9 @@ pub(crate) fn tell(
         Question::Sphinx(question) => {
             let searching = observing.sphinx.get();
             serde_json::to_value(sphinx::tell(searching.map(|it| &**it), &question)?)
+        }
+        Question::Search(question) => {
+            serde_json::to_value(search::tell(&observing.searches(), &question)?)
         }
         Question::Profile {} => serde_json::to_value(observing.profile.told()),
         Question::History { from, to, step } => {

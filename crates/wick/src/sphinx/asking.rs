@@ -7,7 +7,7 @@ use search::sphinx::{IndexStatus, Protocol, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Open, Searching, lock};
+use super::{Answering, Open, lock};
 use crate::announce::say;
 use crate::arguments::{Sphinx, SphinxCommand};
 use crate::control::{self, ControlError};
@@ -44,7 +44,7 @@ pub(crate) fn ask(arguments: &Sphinx) -> Result<(), ControlError> {
 
 /// Answers a question.
 pub(crate) fn tell(
-    searching: Option<&Searching>,
+    searching: Option<&Answering>,
     question: &SphinxQuestion,
 ) -> Result<SphinxAnswer, String> {
     let SphinxQuestion::Status {} = question;
@@ -55,7 +55,7 @@ pub(crate) fn tell(
     Ok(status(searching, open))
 }
 
-fn status(searching: &Searching, open: &Open) -> SphinxAnswer {
+fn status(searching: &Answering, open: &Open) -> SphinxAnswer {
     let mut lines = Vec::new();
     let ports = searching.ports();
     for port in &ports {

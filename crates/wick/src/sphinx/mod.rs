@@ -51,7 +51,7 @@ pub(crate) type Port = (Listen, TcpListener);
 
 /// What is known of Sphinx's clients as long as the process lives.
 #[derive(Default)]
-pub(crate) struct Searching {
+pub(crate) struct Answering {
     /// What is served; none before the indexes are open and after they are closed.
     open: Mutex<Option<Open>>,
     /// Handles on its ports, for a successor.
@@ -66,7 +66,7 @@ struct Open {
     figures: Arc<Figures>,
 }
 
-impl Searching {
+impl Answering {
     /// Binds the ports, which aren't read yet. `inherited`: those of the process before.
     pub(crate) fn bind(
         plan: &SphinxPlan,

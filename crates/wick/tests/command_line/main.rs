@@ -25,6 +25,7 @@ mod parts;
 mod profile;
 mod purge;
 mod reloading;
+mod search;
 mod service;
 mod serving;
 mod sites;

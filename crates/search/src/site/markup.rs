@@ -1,0 +1,70 @@
+//! Tags and texts of a page, in their order, by the tokenizer of a browser engine.
+//!
+//! No tree is made: whoever listens keeps as much of where it is as it needs.
+
+use std::cell::RefCell;
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::states::RawKind;
+use html5ever::tokenizer::{
+    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+
+/// What comes.
+pub(super) enum Event<'a> {
+    /// A tag that begins an element.
+    Start(&'a Tag),
+    /// A tag that ends one, by its name.
+    End(&'a str),
+    /// A piece of text, without entities.
+    Text(&'a str),
+}
+
+/// Calls `hear` with all that is in a text.
+pub(super) fn walk(text: &str, hear: impl FnMut(Event<'_>)) {
+    let input = BufferQueue::default();
+    input.push_back(StrTendril::from_slice(text));
+    let tokenizer = Tokenizer::new(Sink(RefCell::new(hear)), TokenizerOpts::default());
+    let _ = tokenizer.feed(&input);
+    tokenizer.end();
+}
+
+/// The value of a tag's attribute.
+pub(super) fn attribute<'a>(tag: &'a Tag, name: &str) -> Option<&'a str> {
+    let is_it = |one: &&html5ever::Attribute| &*one.name.local == name;
+    tag.attrs.iter().find(is_it).map(|one| &*one.value)
+}
+
+struct Sink<F>(RefCell<F>);
+
+impl<F: FnMut(Event<'_>)> TokenSink for Sink<F> {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        let mut hear = self.0.borrow_mut();
+        match token {
+            Token::TagToken(tag) => match tag.kind {
+                TagKind::StartTag => {
+                    hear(Event::Start(&tag));
+                    if let Some(kind) = raw(&tag.name) {
+                        return TokenSinkResult::RawData(kind);
+                    }
+                }
+                TagKind::EndTag => hear(Event::End(&tag.name)),
+            },
+            Token::CharacterTokens(text) => hear(Event::Text(&text)),
+            _ => {}
+        }
+        TokenSinkResult::Continue
+    }
+}
+
+/// Elements whose content has no tags.
+fn raw(name: &str) -> Option<RawKind> {
+    match name {
+        "title" | "textarea" => Some(RawKind::Rcdata),
+        "script" => Some(RawKind::ScriptData),
+        "style" | "xmp" | "iframe" | "noembed" | "noframes" => Some(RawKind::Rawtext),
+        _ => None,
+    }
+}

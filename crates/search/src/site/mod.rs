@@ -1,0 +1,22 @@
+//! A site's own search, apart from its server: what of a page is text, and how answers look.
+//!
+//! In: pages as strangers are given them. Out: [`crate::Document`]s, and what is shown of hits
+//! as HTML, JSON and feeds. Nothing here opens a socket or decides what is public: that is for
+//! whoever has the pages.
+//! Start at [`PageText::of`]; the page is [`show::html`].
+
+mod address;
+mod blocks;
+mod date;
+mod markup;
+mod page;
+pub mod robots;
+pub mod show;
+pub mod sitemap;
+
+/// Hits on one page.
+pub const PAGE_HITS: usize = 10;
+
+pub use address::{canonical, plain_host, targets_within};
+pub use blocks::Blocks;
+pub use page::{Link, PageText, SHAPE_HOST, SHAPE_SUM, says_noindex, shape};

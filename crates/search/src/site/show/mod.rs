@@ -1,0 +1,225 @@
+//! How answers look: a page that works without scripts, JSON, feeds, and what browsers and feed
+//! readers find it by.
+//!
+//! In: [`Shown`]. Out: text. Invariant: whatever a page or a visitor wrote is escaped where it
+//! stands.
+
+mod feed;
+mod page;
+
+pub use feed::{Feed, atom, opensearch, rss};
+pub use page::{Template, TemplateError, html};
+
+use serde_json::json;
+
+use crate::Fragment;
+
+/// The style sheet of the page.
+pub const STYLE: &str = include_str!("search.css");
+/// Its script: results and suggestions as one types.
+pub const SCRIPT: &str = include_str!("search.js");
+
+/// An answer, as it is to be shown.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// What was asked.
+    pub query: String,
+    /// The path of the search.
+    pub path: String,
+    /// Scheme and host, as in `https://example.org`.
+    pub origin: String,
+    /// The hits.
+    pub hits: Vec<ShownHit>,
+    /// The number of the page, from 1.
+    pub number: usize,
+    /// About how many there are in all.
+    pub total: usize,
+    /// Whether there is a page after this one.
+    pub has_next: bool,
+    /// What was done without, where nothing was found otherwise.
+    pub relaxed: Option<String>,
+    /// A query that finds more.
+    pub did_you_mean: Option<String>,
+}
+
+/// One hit.
+#[derive(Debug, Default, Clone)]
+pub struct ShownHit {
+    /// Path and query of the page.
+    pub target: String,
+    /// Its title.
+    pub title: String,
+    /// The language that it says it is in; empty: none.
+    pub language: String,
+    /// When it was changed, in seconds since 1970.
+    pub changed: i64,
+    /// Pieces of its text.
+    pub fragments: Vec<Fragment>,
+}
+
+impl ShownHit {
+    /// Its title, or where it has none its address.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        if self.title.is_empty() { &self.target } else { &self.title }
+    }
+
+    /// The pieces of its text as HTML, what was found marked.
+    #[must_use]
+    pub fn excerpt(&self) -> String {
+        let mut out = String::new();
+        for fragment in &self.fragments {
+            if fragment.is_cut_before || !out.is_empty() {
+                out.push_str("… ");
+            }
+            let mut from = 0;
+            for &(start, end) in &fragment.marks {
+                let (Some(before), Some(found)) =
+                    (fragment.text.get(from..start), fragment.text.get(start..end))
+                else {
+                    break;
+                };
+                out.push_str(&format!("{}<mark>{}</mark>", escaped(before), escaped(found)));
+                from = end;
+            }
+            out.push_str(&escaped(fragment.text.get(from..).unwrap_or("")));
+        }
+        if self.fragments.last().is_some_and(|last| last.is_cut_after) {
+            out.push_str(" …");
+        }
+        out
+    }
+}
+
+/// The answer as JSON.
+#[must_use]
+pub fn json(shown: &Shown) -> String {
+    let hits: Vec<_> = shown
+        .hits
+        .iter()
+        .map(|hit| {
+            json!({
+                "url": format!("{}{}", shown.origin, hit.target),
+                "title": hit.name(),
+                "language": hit.language,
+                "changed": hit.changed,
+                "excerpt": hit.excerpt(),
+            })
+        })
+        .collect();
+    json!({
+        "query": shown.query,
+        "page": shown.number,
+        "total": shown.total,
+        "has_next": shown.has_next,
+        "relaxed": shown.relaxed,
+        "did_you_mean": shown.did_you_mean,
+        "hits": hits,
+    })
+    .to_string()
+}
+
+/// Suggestions as browsers' search fields take them: the query, titles, and nothing, addresses.
+#[must_use]
+pub fn suggestions(shown: &Shown) -> String {
+    let titles: Vec<_> = shown.hits.iter().map(ShownHit::name).collect();
+    let addresses: Vec<_> =
+        shown.hits.iter().map(|hit| format!("{}{}", shown.origin, hit.target)).collect();
+    json!([shown.query, titles, [], addresses]).to_string()
+}
+
+/// A text as it may stand in HTML and XML, in attributes as well.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // No XML may hold them.
+            '\u{0}'..='\u{8}'
+            | '\u{b}'
+            | '\u{c}'
+            | '\u{e}'..='\u{1f}'
+            | '\u{fffe}'
+            | '\u{ffff}' => {}
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// A query as a part of an address.
+#[must_use]
+pub fn encoded(query: &str) -> String {
+    url::form_urlencoded::byte_serialize(query.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit() -> ShownHit {
+        let text = "a <b> word and more".to_owned();
+        ShownHit {
+            target: "/x?a=1&b=\"2\"".into(),
+            title: "<script>alert(1)</script>".into(),
+            fragments: vec![Fragment {
+                text,
+                marks: vec![(6, 10)],
+                is_cut_before: true,
+                is_cut_after: true,
+            }],
+            ..ShownHit::default()
+        }
+    }
+
+    fn shown() -> Shown {
+        Shown {
+            query: "\"><img src=x>".into(),
+            path: "/search".into(),
+            origin: "http://a.test".into(),
+            hits: vec![hit()],
+            number: 1,
+            total: 1,
+            did_you_mean: Some("<i>".into()),
+            relaxed: Some("<u>".into()),
+            ..Shown::default()
+        }
+    }
+
+    #[test]
+    fn nothing_that_anybody_wrote_becomes_markup() {
+        assert_eq!(hit().excerpt(), "… a &lt;b&gt; <mark>word</mark> and more …");
+        let feed = Feed::of(&shown(), 0);
+        for text in [html(&Template::own(), &shown()), rss(&shown(), &feed), atom(&shown(), &feed)]
+        {
+            for wrong in ["<script>alert", "<img", "<i>", "<u>", "\"2\""] {
+                assert!(!text.contains(wrong), "{wrong} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn json_is_json_and_suggestions_are_as_browsers_take_them() {
+        let told: serde_json::Value = serde_json::from_str(&json(&shown())).unwrap();
+        assert_eq!(told["hits"][0]["url"], "http://a.test/x?a=1&b=\"2\"");
+        assert_eq!(told["query"], "\"><img src=x>");
+        let told: serde_json::Value = serde_json::from_str(&suggestions(&shown())).unwrap();
+        assert_eq!(told[1][0], "<script>alert(1)</script>");
+        assert_eq!(told[0], "\"><img src=x>");
+    }
+
+    #[test]
+    fn a_template_is_filled_once_and_needs_its_results() {
+        let template = Template::of("<p>{{query}}</p>{{results}}{{other}}").unwrap();
+        let tricky = Shown { query: "{{results}}".into(), ..Shown::default() };
+        let text = html(&template, &tricky);
+        assert!(text.starts_with("<p>{{results}}</p>"), "{text}");
+        assert!(text.ends_with("{{other}}"), "{text}");
+        assert!(Template::of("<p>nothing</p>").is_err());
+    }
+}

@@ -1,0 +1,274 @@
+//! Reading a page as any stranger would be given it, for a site's companion.
+//!
+//! The request takes the road of all requests, so that what is read is what is stored for
+//! everybody, and is stored if it wasn't. It is no visit: it isn't counted, logged or observed.
+//! Bounds: [`TRIES`] requests a page, and the time that whoever asks gives.
+//! Start at [`Server::read_public`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use policy::strangers::{taste, user_agent};
+use policy::{MissReason, NoStore, StaleReason, Verdict};
+use tokio::time::{Instant, timeout_at};
+use wire::{Fields, Name, RequestHead, ResponseHead, Version};
+
+use super::vouch::Vouch;
+use crate::Server;
+use crate::journey::{Journey, Peers};
+use crate::page::Page;
+use crate::pipeline::{self, Task, Turn};
+use crate::reply::{Head, Reply};
+use crate::site::Site;
+use crate::try_out;
+
+/// Requests for one page: the first answer may come before anybody has found out whether it is
+/// everybody's, and the next waits for that.
+const TRIES: usize = 3;
+/// What browsers say they take as they open a page.
+const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+/// A page that everybody is given.
+pub struct PublicPage {
+    /// Its fields.
+    pub fields: Fields,
+    /// All of it, in no coding.
+    pub body: Bytes,
+    /// That it is what it was; none for a file, which is read each time.
+    pub vouch: Option<Vouch>,
+}
+
+/// Why a page was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// There is none: this is the status, and where it leads if it is a redirect.
+    Status(u16, Option<String>),
+    /// It isn't everybody's, or no page.
+    NotPublic,
+    /// The origin failed, or nothing whole came in time. That says nothing about the page.
+    Failed {
+        /// For how long the origin wants to be left alone, if it said so.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// Whether a page was made for nobody in particular, and is the same whatever a visitor bears.
+pub(super) fn is_public(page: &Page) -> bool {
+    let Some(stored) = page.as_stored() else { return false };
+    let is_plain = stored.object.is_none() && stored.template.is_none();
+    let is_of_navigation = page.sharing.as_ref().is_none_or(|sharing| sharing.errand == 0);
+    stored.status == 200
+        && stored.is_html
+        && is_plain
+        && is_of_navigation
+        && page.vary().is_none()
+        && !page.is_of_bearer
+}
+
+/// What is read of a stored page.
+pub(super) fn of_page(
+    site: &Arc<Site>,
+    page: &Arc<Page>,
+    key: &[u8],
+    hash: u64,
+) -> Option<PublicPage> {
+    let stored = page.as_stored().filter(|_| is_public(page))?;
+    let fields = stored.fields();
+    // Nobody here reads what the origin itself has coded.
+    if fields.has(Name::ContentEncoding) {
+        return None;
+    }
+    let vouch = Some(Vouch::of(site, page, key, hash)?);
+    Some(PublicPage { fields, body: stored.body.clone(), vouch })
+}
+
+impl Server {
+    /// Reads an address as a stranger is given it. It must be called on a runtime that lasts as
+    /// long as the server does.
+    ///
+    /// # Errors
+    /// Why there is no page for everybody.
+    pub async fn read_public(
+        self: &Arc<Self>,
+        scheme: &'static str,
+        host: &str,
+        target: &str,
+        patience: Duration,
+    ) -> Result<PublicPage, Unread> {
+        let wanted = (scheme, host, target);
+        let (site, read) = self.read_as_stranger(wanted, patience, TRIES).await?;
+        match read {
+            Read::Page { page, key, hash, verdict } => {
+                let found = of_page(&site, &page, &key, hash).ok_or(Unread::NotPublic)?;
+                let is_untouched =
+                    found.vouch.as_ref().is_some_and(|vouch| vouch.is_untouched(self.clock.now()));
+                match verdict {
+                    Verdict::Stale(StaleReason::WhileRevalidate) | Verdict::Hit if is_untouched => {
+                        Ok(found)
+                    }
+                    Verdict::Miss(_) | Verdict::Revalidated | Verdict::Collapsed
+                        if is_untouched =>
+                    {
+                        Ok(found)
+                    }
+                    _ => Err(Unread::Failed { retry_after: None }),
+                }
+            }
+            Read::Plain { head, body, is_file: true } if head.status == 200 => {
+                let is_html =
+                    head.fields.first(Name::ContentType).is_some_and(crate::render::is_html_type);
+                let found = PublicPage { fields: head.fields, body, vouch: None };
+                is_html.then_some(found).ok_or(Unread::NotPublic)
+            }
+            Read::Plain { head, .. } => Err(unread(&head)),
+        }
+    }
+
+    /// Reads a file such as `/robots.txt` as a stranger is given it: the body of an answer with
+    /// status 200, whatever it is.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn read_plain(
+        self: &Arc<Self>,
+        scheme: &'static str,
+        host: &str,
+        target: &str,
+        patience: Duration,
+    ) -> Result<Bytes, Unread> {
+        let (_, read) = self.read_as_stranger((scheme, host, target), patience, 1).await?;
+        match read {
+            Read::Page { page, .. } => match page.as_stored() {
+                Some(stored) if stored.status == 200 => Ok(stored.body.clone()),
+                Some(stored) => Err(Unread::Status(stored.status, None)),
+                None => Err(Unread::NotPublic),
+            },
+            Read::Plain { head, body, .. } if head.status == 200 => Ok(body),
+            Read::Plain { head, .. } => Err(unread(&head)),
+        }
+    }
+
+    async fn read_as_stranger(
+        self: &Arc<Self>,
+        (scheme, host, target): (&'static str, &str, &str),
+        patience: Duration,
+        tries: usize,
+    ) -> Result<(Arc<Site>, Read), Unread> {
+        let Some(site) = self.sites().find(host).cloned() else { return Err(Unread::NotPublic) };
+        let until = Instant::now() + patience;
+        let mut last = None;
+        for _ in 0..tries {
+            let read = timeout_at(until, self.go(&site, scheme, host, target, until)).await;
+            let Ok(Some(read)) = read else { return Err(Unread::Failed { retry_after: None }) };
+            // What was answered to one alone may be found to be everybody's meanwhile; the next
+            // waits for that.
+            let is_open = matches!(
+                &read,
+                Read::Plain { head, is_file: false, .. } if head.status == 200
+            );
+            last = Some(read);
+            if !is_open {
+                break;
+            }
+        }
+        last.map(|read| (site, read)).ok_or(Unread::NotPublic)
+    }
+
+    /// One request, to its end. None: it broke off.
+    async fn go(
+        self: &Arc<Self>,
+        site: &Arc<Site>,
+        scheme: &'static str,
+        host: &str,
+        target: &str,
+        until: Instant,
+    ) -> Option<Read> {
+        let mut head = stranger(host, target);
+        let peers = try_out::peers(self, &head, scheme);
+        let mut key = Vec::new();
+        let now = self.clock.now();
+        let turn = pipeline::set_off(self, site, &mut head, false, now, &mut key, peers, None);
+        let (reply, key, hash) = match turn {
+            Turn::Arrived(reply) => {
+                let hash = pipeline::hash(&key);
+                (reply, key, hash)
+            }
+            Turn::Onward(errand) if matches!(errand.task, Task::Companion(_)) => return None,
+            Turn::Onward(errand) => {
+                let journey = Journey::unattended(self, site, &head, &key, peers);
+                (pipeline::travel(journey, errand.hash, errand.task).await, key, errand.hash)
+            }
+        };
+        let reply = match of_bearer(&reply) {
+            Some(page) => {
+                // A stranger is given it as well, but was not the one whom it was made for.
+                let why = MissReason::Swept;
+                self.ask_again(site, &head, &key, peers, hash, Task::Validate { page, why }).await
+            }
+            None => reply,
+        };
+        let verdict = reply.verdict;
+        if let Head::Stored { page, .. } = &reply.head {
+            return Some(Read::Page { page: page.clone(), key, hash, verdict });
+        }
+        let is_file = reply.unstored == Some(NoStore::File);
+        let Reply { head, payload, .. } = reply;
+        let (body, is_whole) = try_out::read(payload, until).await;
+        let Head::Ready(head) = head else { return None };
+        is_whole.then_some(Read::Plain { head, body, is_file })
+    }
+
+    async fn ask_again(
+        self: &Arc<Self>,
+        site: &Arc<Site>,
+        head: &RequestHead,
+        key: &[u8],
+        peers: Peers,
+        hash: u64,
+        task: Task,
+    ) -> Reply {
+        let journey = Journey::unattended(self, site, head, key, peers);
+        pipeline::travel(journey, hash, task).await
+    }
+}
+
+/// What came of a request.
+enum Read {
+    /// It is stored.
+    Page { page: Arc<Page>, key: Vec<u8>, hash: u64, verdict: Verdict },
+    /// It isn't.
+    Plain { head: ResponseHead, body: Bytes, is_file: bool },
+}
+
+/// The page of a reply that was made for somebody who bore something.
+fn of_bearer(reply: &Reply) -> Option<Arc<Page>> {
+    match &reply.head {
+        Head::Stored { page, .. } if page.is_of_bearer => Some(page.clone()),
+        _ => None,
+    }
+}
+
+fn unread(head: &ResponseHead) -> Unread {
+    let retry_after = head.fields.text(Name::RetryAfter).and_then(|text| text.trim().parse().ok());
+    let retry_after = retry_after.map(Duration::from_secs);
+    match head.status {
+        200 => Unread::NotPublic,
+        429 | 500.. => Unread::Failed { retry_after },
+        status => Unread::Status(status, head.fields.text(Name::Location).map(str::to_owned)),
+    }
+}
+
+/// The request of a stranger whose browser is the commonest.
+fn stranger(host: &str, target: &str) -> RequestHead {
+    let mut fields = Fields::new();
+    fields.put(Name::UserAgent, user_agent(&taste(&fields)));
+    fields.put(Name::Accept, ACCEPT);
+    RequestHead {
+        method: http::Method::GET,
+        target: target.to_owned(),
+        host: host.to_owned(),
+        version: Version::Http11,
+        fields,
+    }
+}

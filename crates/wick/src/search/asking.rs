@@ -1,0 +1,163 @@
+//! `wick search …`: what would be found, and how each site's search stands.
+//!
+//! It is for the owner, and asks no page: hits that aren't vouched for are told as such.
+
+use ::search::site::show::ShownHit;
+use ::search::{Search, Snippets, read_query};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::finding::text_of;
+use super::{SiteSearch, unpoisoned};
+use crate::announce::say;
+use crate::arguments::SearchAsked;
+use crate::control::{self, ControlError};
+use crate::{observing, plan};
+
+/// Hits that are told.
+const HITS: usize = 10;
+
+/// What may be asked.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SearchQuestion {
+    Status {},
+    Find { query: String, site: String },
+}
+
+/// Two columns, and the same for programs.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct SearchAnswer {
+    lines: Vec<(String, String)>,
+    told: Value,
+}
+
+/// Asks the running Wick and shows what it says.
+pub(crate) fn ask(arguments: &SearchAsked) -> Result<(), ControlError> {
+    let state = arguments.state.clone().unwrap_or_else(plan::default_state);
+    let question = match arguments.query.as_slice() {
+        [only] if only == "status" => SearchQuestion::Status {},
+        words => SearchQuestion::Find {
+            query: words.join(" "),
+            site: arguments.site.clone().unwrap_or_default(),
+        },
+    };
+    let question = observing::asking::Question::Search(question);
+    let answer: SearchAnswer = control::ask_observed(&state, &question)?;
+    if arguments.json {
+        say(&format!("{}\n", answer.told));
+        return Ok(());
+    }
+    let width = answer.lines.iter().map(|(topic, _)| topic.chars().count()).max().unwrap_or(0);
+    for (topic, text) in &answer.lines {
+        let (topic, text) = (control::printable(topic), control::printable(text));
+        say(&format!("{topic:<width$}  {text}\n"));
+    }
+    Ok(())
+}
+
+/// Answers a question about these searches.
+pub(crate) fn tell(
+    searches: &[std::sync::Arc<SiteSearch>],
+    question: &SearchQuestion,
+) -> Result<SearchAnswer, String> {
+    if searches.is_empty() {
+        return Err("no site is searched: write search = true for one in wick.toml".to_owned());
+    }
+    match question {
+        SearchQuestion::Status {} => Ok(status(searches)),
+        SearchQuestion::Find { query, site } => {
+            let mut fitting =
+                searches.iter().filter(|one| site.is_empty() || one.name.contains(site.as_str()));
+            let one =
+                fitting.next().ok_or_else(|| format!("no site's name has \"{site}\" in it"))?;
+            if fitting.next().is_some() {
+                let names: Vec<_> = searches.iter().map(|one| one.name.as_str()).collect();
+                return Err(format!("name one of them by --site: {}", names.join(", ")));
+            }
+            find(one, query)
+        }
+    }
+}
+
+fn line(topic: &str, text: impl ToString) -> (String, String) {
+    (topic.to_owned(), text.to_string())
+}
+
+fn status(searches: &[std::sync::Arc<SiteSearch>]) -> SearchAnswer {
+    let (mut lines, mut told) = (Vec::new(), Vec::new());
+    for search in searches {
+        let (sure, bytes) = search.standings.count();
+        let crawl = unpoisoned(&search.crawl).clone();
+        let counts: serde_json::Map<_, _> = search
+            .counters
+            .each()
+            .map(|count| (count.name.to_owned(), json!(count.number)))
+            .collect();
+        lines.push(line("site", &search.name));
+        lines.push(line("path", &search.plan().path));
+        let index = search.index().map(|index| index.counts());
+        match &index {
+            Some(counts) => {
+                let disk = base::amount::show_bytes(counts.disk_bytes);
+                lines.push(line("pages", format!("{} on {disk} of disk", counts.documents)));
+            }
+            None => lines.push(line("pages", "the index isn't open yet")),
+        }
+        lines.push(line(
+            "vouched",
+            format!("{sure} pages, in {}", base::amount::show_bytes(bytes as u64)),
+        ));
+        lines.push(line("crawl", &crawl));
+        lines.extend(search.counters.each().map(|count| line(count.name, count.number)));
+        told.push(json!({
+            "site": search.name,
+            "path": search.plan().path,
+            "documents": index.as_ref().map(|counts| counts.documents),
+            "disk_bytes": index.as_ref().map(|counts| counts.disk_bytes),
+            "vouched": sure,
+            "crawl": crawl,
+            "counters": counts,
+        }));
+    }
+    SearchAnswer { lines, told: Value::Array(told) }
+}
+
+fn find(search: &SiteSearch, query: &str) -> Result<SearchAnswer, String> {
+    let index = search.index().ok_or("the index isn't open yet; ask again")?;
+    let asked = Search {
+        query: read_query(query, index.shape()),
+        limit: HITS,
+        has_fields: true,
+        snippets: Some(Snippets { fields: vec![2], ..Snippets::default() }),
+        relax: true,
+        ..Search::default()
+    };
+    let found = index.search(&asked).map_err(|error| error.to_string())?;
+    let (mut lines, mut told) = (Vec::new(), Vec::new());
+    for hit in &found.hits {
+        let url = text_of(&hit.attributes, 0);
+        let title = hit.fields.first().cloned().unwrap_or_default();
+        let fragments: Vec<_> = hit.snippets.iter().flat_map(|one| one.fragments.clone()).collect();
+        let text: Vec<_> = fragments.iter().map(|piece| piece.text.as_str()).collect();
+        lines.push(line(url, &title));
+        lines.push(line("", text.join(" … ")));
+        let excerpt = ShownHit { fragments, ..ShownHit::default() }.excerpt();
+        told.push(json!({ "url": url, "title": title, "excerpt": excerpt }));
+    }
+    if let Some(without) = &found.relaxed {
+        lines.push(line("relaxed", without));
+    }
+    if let Some(meant) = &found.did_you_mean {
+        lines.push(line("or", meant));
+    }
+    lines.push(line("found", found.total_found));
+    let told = json!({
+        "query": query,
+        "total": found.total_found,
+        "relaxed": found.relaxed,
+        "did_you_mean": found.did_you_mean,
+        "hits": told,
+    });
+    Ok(SearchAnswer { lines, told })
+}

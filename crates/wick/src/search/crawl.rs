@@ -1,0 +1,338 @@
+//! The crawl: pages that nobody visits, by the site's sitemaps and by links.
+//!
+//! It asks by the road that visitors take, as a stranger, one page at a time with a rest after
+//! each, and obeys `robots.txt` and `Retry-After`. It begins when Wick does, looks at what the
+//! index doesn't have or what a sitemap says has changed since, and ends.
+//! Bounds: [`PAGES_MAX`] pages and [`MAPS_MAX`] sitemaps a crawl, [`FAILURES_MAX`] failures one
+//! after the other.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ::search::Document;
+use ::search::Value;
+use ::search::site::robots::Robots;
+use ::search::site::sitemap::Sitemap;
+use ::search::site::targets_within;
+use server::Unread;
+use tokio::time::{Instant, sleep};
+
+use super::answering::Wanted;
+use super::taking::{READ_PATIENCE, Taken};
+use super::{Place, SiteSearch, unpoisoned};
+
+/// By what name `robots.txt` may speak of it.
+const NAME: &str = "wick";
+/// How long it is waited for a visitor who knows the site's name, where the settings don't.
+const VISITOR_PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Pages of one crawl.
+const PAGES_MAX: usize = 20_000;
+const MAPS_MAX: usize = 50;
+/// Addresses that wait.
+const QUEUE_MAX: usize = 50_000;
+/// Addresses of one path that differ in their queries only.
+const VARIANTS_MAX: usize = 100;
+const FAILURES_MAX: u32 = 8;
+/// The least rest between two requests; a page that took longer is followed by a rest as long.
+const REST: Duration = Duration::from_millis(100);
+const REST_MAX: Duration = Duration::from_secs(10);
+const BACK_OFF_MAX: Duration = Duration::from_secs(300);
+
+/// Crawls once, if the owner wants it.
+pub(super) async fn crawl(search: Weak<SiteSearch>) {
+    let Some(base) = begin(&search).await else { return };
+    let Some(owned) = search.upgrade() else { return };
+    if !owned.plan().crawls {
+        owned.tell_crawl("is off");
+        return;
+    }
+    owned.tell_crawl("reads robots.txt and sitemaps");
+    let mut crawl = Crawl { base, ..Crawl::default() };
+    crawl.read_robots(&owned).await;
+    crawl.read_maps(&owned).await;
+    crawl.push("/".to_owned(), None);
+    drop(owned);
+    while let Some((target, changed)) = crawl.queue.pop_front() {
+        let Some(search) = search.upgrade() else { return };
+        if crawl.asked >= PAGES_MAX || crawl.failures >= FAILURES_MAX {
+            break;
+        }
+        let waiting = crawl.queue.len();
+        search.tell_crawl(&format!("asked for {} pages, {waiting} wait", crawl.asked));
+        let rest = crawl.visit(&search, target, changed).await;
+        drop(search);
+        sleep(rest).await;
+    }
+    if let Some(search) = search.upgrade() {
+        let how =
+            if crawl.failures >= FAILURES_MAX { "gave up as the origin fails" } else { "is done" };
+        search.tell_crawl(&format!("{how}: asked for {} pages", crawl.asked));
+    }
+}
+
+/// Waits until pages can be read, and tells by which scheme and host.
+async fn begin(search: &Weak<SiteSearch>) -> Option<(&'static str, String)> {
+    let began = Instant::now();
+    loop {
+        let owned = search.upgrade()?;
+        if owned.index().is_some()
+            && let Some(server) = owned.server()
+        {
+            let base = unpoisoned(&owned.base).clone();
+            if base.is_some() {
+                return base;
+            }
+            let own = owned.hosts.iter().find(|host| !host.contains('*'));
+            if began.elapsed() > VISITOR_PATIENCE {
+                let scheme = if server.tls().is_some() { "https" } else { "http" };
+                return Some((scheme, own.map_or("localhost", String::as_str).to_owned()));
+            }
+        }
+        drop(owned);
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+#[derive(Default)]
+struct Crawl {
+    base: (&'static str, String),
+    robots: Robots,
+    queue: VecDeque<(String, Option<i64>)>,
+    known: HashSet<u64>,
+    variants: std::collections::HashMap<u64, usize>,
+    asked: usize,
+    failures: u32,
+}
+
+impl Crawl {
+    fn url(&self, target: &str) -> String {
+        format!("{}://{}{target}", self.base.0, self.base.1)
+    }
+
+    fn push(&mut self, target: String, changed: Option<i64>) {
+        let is_room = self.queue.len() < QUEUE_MAX && self.known.len() < 4 * QUEUE_MAX;
+        if !is_room || !is_worth_it(&target) || !self.robots.allows(&target) {
+            return;
+        }
+        if !self.known.insert(Document::id_of(&target)) {
+            return;
+        }
+        // What a site names itself isn't one of endless orders of the same list.
+        if changed.is_none() && target.contains('?') {
+            let path = target.split('?').next().unwrap_or("");
+            let count = self.variants.entry(Document::id_of(path)).or_default();
+            *count += 1;
+            if *count > VARIANTS_MAX {
+                return;
+            }
+        }
+        self.queue.push_back((target, changed));
+    }
+
+    async fn read_robots(&mut self, search: &Arc<SiteSearch>) {
+        let Some(server) = search.server() else { return };
+        let (scheme, host) = (self.base.0, self.base.1.clone());
+        let read = server.read_plain(scheme, &host, "/robots.txt", READ_PATIENCE).await;
+        match read {
+            Ok(text) => self.robots = Robots::of(&String::from_utf8_lossy(&text), NAME),
+            // Where nobody can be asked, nothing is allowed (RFC 9309 §2.3.1.4).
+            Err(Unread::Failed { .. }) => {
+                self.robots = Robots::of("user-agent: *\ndisallow: /\n", NAME);
+            }
+            Err(_) => {}
+        }
+    }
+
+    async fn read_maps(&mut self, search: &Arc<SiteSearch>) {
+        let Some(server) = search.server() else { return };
+        let (scheme, host) = (self.base.0, self.base.1.clone());
+        let mut maps = self.robots.sitemaps.clone();
+        if maps.is_empty() {
+            maps.push("/sitemap.xml".to_owned());
+        }
+        let mut read = 0;
+        while let Some(map) = maps.pop().filter(|_| read < MAPS_MAX) {
+            read += 1;
+            let Some(target) = self.within(&map) else { continue };
+            let Ok(bytes) = server.read_plain(scheme, &host, &target, READ_PATIENCE).await else {
+                continue;
+            };
+            // It may be megabytes of XML.
+            let found = tokio::task::spawn_blocking(move || Sitemap::of(&bytes)).await;
+            let Ok(found) = found else { continue };
+            maps.extend(found.maps.into_iter().take(MAPS_MAX));
+            for (page, changed) in found.pages {
+                if let Some(target) = self.within(&page) {
+                    self.push(target, Some(changed.unwrap_or(0)));
+                }
+            }
+            sleep(self.rest(REST)).await;
+        }
+    }
+
+    /// The target of an address that the site itself names: it may say it with a name of its own
+    /// that we were not asked by.
+    fn within(&self, address: &str) -> Option<String> {
+        let path = address
+            .split_once("://")
+            .map_or(address, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
+        targets_within([path].into_iter(), &self.url("/")).pop()
+    }
+
+    /// Asks for a page, unless it is known; how long to rest then.
+    async fn visit(
+        &mut self,
+        search: &Arc<SiteSearch>,
+        target: String,
+        changed: Option<i64>,
+    ) -> Duration {
+        let path = target.split('?').next().unwrap_or("");
+        if Wanted::of(path, &search.plan().path).is_some() {
+            return Duration::ZERO;
+        }
+        let place = Place { scheme: self.base.0, host: self.base.1.clone(), target };
+        if self.is_current(search, &place, changed).await {
+            return Duration::ZERO;
+        }
+        self.asked += 1;
+        search.counters.pages_crawled.bump();
+        let Some(server) = search.server() else { return REST };
+        let began = Instant::now();
+        let read =
+            server.read_public(place.scheme, &place.host, &place.target, READ_PATIENCE).await;
+        match read {
+            Ok(page) => {
+                self.failures = 0;
+                let html = page.body.clone();
+                if let Some(Taken::Out(Some(other))) = search.take(place.clone(), page).await {
+                    self.push(other, None);
+                }
+                let (reader, from) = (search.clone(), place);
+                let links = tokio::task::spawn_blocking(move || {
+                    reader.links_of(&from, &String::from_utf8_lossy(&html))
+                });
+                links.await.into_iter().flatten().for_each(|link| self.push(link, None));
+                self.rest(began.elapsed())
+            }
+            Err(Unread::Failed { retry_after }) => {
+                self.failures += 1;
+                let back_off = REST * 2u32.saturating_pow(self.failures + 2);
+                retry_after.unwrap_or(back_off).max(back_off).min(BACK_OFF_MAX)
+            }
+            Err(gone) => {
+                self.failures = 0;
+                search.take_out(&place.host, &place.target);
+                if let Unread::Status(300..=399, Some(to)) = gone {
+                    let base = self.url(&place.target);
+                    for target in targets_within([to.as_str()].into_iter(), &base) {
+                        self.push(target, None);
+                    }
+                }
+                self.rest(began.elapsed())
+            }
+        }
+    }
+
+    /// Whether the index has it as it is, as far as a sitemap tells.
+    async fn is_current(
+        &self,
+        search: &Arc<SiteSearch>,
+        place: &Place,
+        changed: Option<i64>,
+    ) -> bool {
+        let Some(changed) = changed.filter(|&changed| changed > 0) else { return false };
+        let Some(index) = search.index() else { return false };
+        let id = Document::id_of(&search.url_of(&place.host, &place.target));
+        let found = tokio::task::spawn_blocking(move || index.get(id)).await.ok().flatten();
+        const SEEN: usize = 4;
+        found.is_some_and(|document| {
+            matches!(document.attributes.get(SEEN), Some(Value::Int(seen)) if *seen > changed)
+        })
+    }
+
+    fn rest(&self, took: Duration) -> Duration {
+        took.clamp(REST, REST_MAX).max(self.robots.delay.unwrap_or_default())
+    }
+}
+
+impl SiteSearch {
+    fn tell_crawl(&self, what: &str) {
+        what.clone_into(&mut unpoisoned(&self.crawl));
+    }
+}
+
+/// Whether an address may be a page of its own: none of a download, of a session, or of something
+/// that is done.
+fn is_worth_it(target: &str) -> bool {
+    const ENDS: [&str; 22] = [
+        ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".ico", ".css", ".js", ".json", ".xml",
+        ".rss", ".atom", ".pdf", ".zip", ".gz", ".mp3", ".mp4", ".webm", ".woff2", ".torrent",
+        ".txt",
+    ];
+    const DOING: [&str; 16] = [
+        "sid",
+        "phpsessid",
+        "token",
+        "action",
+        "do",
+        "mode",
+        "replytocom",
+        "add-to-cart",
+        "login",
+        "logout",
+        "redirect",
+        "returnto",
+        "oldid",
+        "diff",
+        "print",
+        "share",
+    ];
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let path = path.to_ascii_lowercase();
+    let is_doing = |name: &str| DOING.contains(&name.to_ascii_lowercase().as_str());
+    target.len() <= 1024
+        && !ENDS.iter().any(|end| path.ends_with(end))
+        && !["login", "logout", "signin", "register"].iter().any(|word| path.contains(word))
+        && !form_urlencoded::parse(query.as_bytes()).any(|(name, _)| is_doing(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_asked_for_and_what_does_something_is_not() {
+        for (target, expected) in [
+            ("/", true),
+            ("/viewtopic.php?t=12", true),
+            ("/wiki/한글?page=2", true),
+            ("/picture.JPG", false),
+            ("/ucp.php?mode=login", false),
+            ("/logout", false),
+            ("/index.php?sid=0123", false),
+            ("/w/index.php?title=A&action=edit", false),
+        ] {
+            assert_eq!(is_worth_it(target), expected, "{target}");
+        }
+        assert!(!is_worth_it(&format!("/{}", "a".repeat(2000))));
+    }
+
+    #[test]
+    fn an_address_waits_once_and_orders_of_a_list_are_bounded() {
+        let mut crawl = Crawl { base: ("http", "a.test".to_owned()), ..Crawl::default() };
+        for _ in 0..3 {
+            crawl.push("/a".to_owned(), None);
+        }
+        for number in 0..1000 {
+            crawl.push(format!("/list?order={number}"), None);
+        }
+        assert_eq!(crawl.queue.len(), 1 + VARIANTS_MAX);
+        crawl.robots = Robots::of("user-agent: *\ndisallow: /b", NAME);
+        crawl.push("/b/c".to_owned(), Some(5));
+        assert_eq!(crawl.queue.len(), 1 + VARIANTS_MAX);
+        assert_eq!(crawl.within("https://other.test/x?y=1").as_deref(), Some("/x?y=1"));
+        assert_eq!(crawl.within("/map.xml").as_deref(), Some("/map.xml"));
+    }
+}

@@ -1,0 +1,312 @@
+//! Finding: the index is asked, and what it finds is shown only if it is sure.
+//!
+//! A hit whose page isn't vouched for is asked for as a stranger, within [`PATIENCE`] for all of
+//! them; what can't be had, or isn't there any more, is left out, and the index asked again
+//! without it, so that neither numbers nor what is proposed tell of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::search::site::show::{Shown, ShownHit};
+use ::search::site::{PAGE_HITS, SHAPE_HOST, SHAPE_SUM};
+use ::search::{
+    Document, Filter, FilterKind, Found, Group, GroupBy, Hit, Index, Query, Search, Snippets, Sort,
+    SortKey, Value, read_query,
+};
+use futures_util::StreamExt;
+use futures_util::stream::{self};
+use server::Server;
+use tokio::time::Instant;
+
+use super::taking::{Taken, sum_of};
+use super::{Place, READS_MAX, SiteSearch};
+
+/// How long pages may take that must be asked for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often the index is asked again without what was left out.
+const ROUNDS: usize = 4;
+/// How long the index may look.
+const LOOK: Duration = Duration::from_millis(500);
+/// Behind so many hits nothing is shown.
+const MATCHES_MAX: usize = 1000;
+/// The title, the text, and when a page was changed, as [`::search::Shape::pages`] has them.
+const TITLE: usize = 0;
+const TEXT: usize = 2;
+const URL: usize = 0;
+const LANGUAGE: usize = 1;
+const CHANGED: usize = 3;
+
+/// What is wanted.
+#[derive(Clone)]
+pub(super) struct Wish {
+    pub(super) query: String,
+    /// From 1.
+    pub(super) page: usize,
+    pub(super) limit: usize,
+    /// The newest first, instead of what fits best.
+    pub(super) is_newest: bool,
+    /// Whether pages are asked for that aren't vouched for.
+    pub(super) may_ask: bool,
+    /// The query's last word may be the beginning of one.
+    pub(super) is_prefix: bool,
+}
+
+/// Who asks, and by which name they know the site.
+pub(super) struct Asker {
+    pub(super) server: Arc<Server>,
+    pub(super) scheme: &'static str,
+    pub(super) host: String,
+}
+
+impl SiteSearch {
+    /// What is found, and may be shown.
+    pub(super) async fn find(
+        self: &Arc<Self>,
+        index: &Index,
+        asker: &Asker,
+        wish: &Wish,
+    ) -> Result<Shown, String> {
+        let until = Instant::now() + PATIENCE;
+        let query = query_of(wish, index);
+        let (mut left_out, mut sure) = (Vec::new(), HashMap::new());
+        let mut round = 0;
+        let (found, hits) = loop {
+            round += 1;
+            let search = self.search_of(&query, wish, asker, &left_out);
+            let found = blocking(index, search).await?;
+            let judged = self.judge(index, asker, &query, &found.hits, &mut sure, (wish, until));
+            let (hits, others) = judged.await;
+            if others.is_empty() || round >= ROUNDS {
+                break (Found { hits: Vec::new(), ..found }, (hits, others.len()));
+            }
+            self.counters.hits_left_out.add(others.len() as u64);
+            left_out.extend(others);
+        };
+        let (hits, missing) = hits;
+        let mut shown = self.shown(asker, wish, found, hits, missing);
+        if let Some(meant) = shown.did_you_mean.take() {
+            let only = Wish { query: meant.clone(), page: 1, limit: 3, ..wish.clone() };
+            // Words of pages that are gone stay in the index for a while.
+            let is_there = Box::pin(self.find(index, asker, &only)).await?;
+            shown.did_you_mean = (!is_there.hits.is_empty()).then_some(meant);
+        }
+        Ok(shown)
+    }
+
+    fn search_of(&self, query: &Query, wish: &Wish, asker: &Asker, left_out: &[u64]) -> Search {
+        let mut filters = Vec::new();
+        if !self.hosts.is_empty() {
+            let host = self.host_of(&asker.host);
+            let kind = FilterKind::TextIn(vec![host]);
+            filters.push(Filter { attribute: Some(SHAPE_HOST), kind, is_excluded: false });
+        }
+        if !left_out.is_empty() {
+            let ids = left_out.iter().map(|id| id.cast_signed()).collect();
+            let kind = FilterKind::In(ids);
+            filters.push(Filter { attribute: None, kind, is_excluded: true });
+        }
+        let newest = Sort { key: SortKey::Attribute(CHANGED), is_descending: true };
+        Search {
+            query: query.clone(),
+            filters,
+            sort: if wish.is_newest { vec![newest] } else { Vec::new() },
+            // Addresses that show the same are one hit.
+            group: Some(Group { by: GroupBy::Attribute(SHAPE_SUM), within: Vec::new() }),
+            offset: (wish.page - 1) * wish.limit,
+            limit: wish.limit,
+            max_matches: MATCHES_MAX,
+            snippets: Some(Snippets { fields: vec![TEXT], ..Snippets::default() }),
+            has_fields: true,
+            relax: wish.may_ask && !wish.is_newest,
+            deadline: Some(std::time::Instant::now() + LOOK),
+            ..Search::default()
+        }
+    }
+
+    /// Tells the hits that may be shown from those that may not, by their ids.
+    async fn judge(
+        self: &Arc<Self>,
+        index: &Index,
+        asker: &Asker,
+        query: &Query,
+        hits: &[Hit],
+        sure: &mut HashMap<u64, Option<ShownHit>>,
+        (wish, until): (&Wish, Instant),
+    ) -> (Vec<ShownHit>, Vec<u64>) {
+        let mut open = Vec::new();
+        for hit in hits {
+            if !sure.contains_key(&hit.id) {
+                open.push(self.confirm(index, asker, query, hit, (wish, until)));
+            }
+        }
+        let asked: Vec<(u64, Option<ShownHit>)> =
+            stream::iter(open).buffered(READS_MAX).collect().await;
+        sure.extend(asked);
+        let (mut shown, mut left_out) = (Vec::new(), Vec::new());
+        for hit in hits {
+            match sure.get(&hit.id).cloned().flatten() {
+                Some(one) => shown.push(one),
+                None => left_out.push(hit.id),
+            }
+        }
+        (shown, left_out)
+    }
+
+    /// The id of a hit, and how it may be shown; none if it may not.
+    async fn confirm(
+        self: &Arc<Self>,
+        index: &Index,
+        asker: &Asker,
+        query: &Query,
+        hit: &Hit,
+        bounds: (&Wish, Instant),
+    ) -> (u64, Option<ShownHit>) {
+        (hit.id, self.confirmed(index, asker, query, hit, bounds).await)
+    }
+
+    async fn confirmed(
+        self: &Arc<Self>,
+        index: &Index,
+        asker: &Asker,
+        query: &Query,
+        hit: &Hit,
+        (wish, until): (&Wish, Instant),
+    ) -> Option<ShownHit> {
+        let url = text_of(&hit.attributes, URL);
+        let sum = sum_of(&hit.attributes);
+        if self.standings.is_sure(&asker.server, hit.id, sum, &asker.host) {
+            return Some(self.show(hit));
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if !wish.may_ask || left.is_zero() {
+            return None;
+        }
+        let place = Place {
+            scheme: asker.scheme,
+            host: asker.host.clone(),
+            target: self.target_of(url).to_owned(),
+        };
+        let _place = tokio::time::timeout(left, self.reads.acquire()).await.ok()?.ok()?;
+        self.counters.confirmations.bump();
+        match self.read(&place, until.saturating_duration_since(Instant::now())).await {
+            Ok(Taken::In(document)) if sum_of(&document.attributes) == sum => Some(self.show(hit)),
+            Ok(Taken::In(document)) => {
+                let (index, query) = (index.clone(), query.clone());
+                let (search, changed) = (self.clone(), hit.clone());
+                let made = tokio::task::spawn_blocking(move || {
+                    search.show_anew(&index, &query, &changed, &document)
+                });
+                made.await.ok().flatten()
+            }
+            Ok(Taken::Out(_)) | Err(_) => None,
+        }
+    }
+
+    fn show(&self, hit: &Hit) -> ShownHit {
+        let snippets = hit.snippets.iter().filter(|snippet| snippet.field == TEXT);
+        ShownHit {
+            target: self.target_of(text_of(&hit.attributes, URL)).to_owned(),
+            title: hit.fields.get(TITLE).cloned().unwrap_or_default(),
+            language: text_of(&hit.attributes, LANGUAGE).to_owned(),
+            changed: number_of(&hit.attributes, CHANGED),
+            fragments: snippets.flat_map(|snippet| snippet.fragments.clone()).collect(),
+        }
+    }
+
+    /// A page that has changed since it was put into the index, if it still fits: by what it says
+    /// now.
+    fn show_anew(
+        &self,
+        index: &Index,
+        query: &Query,
+        hit: &Hit,
+        document: &Document,
+    ) -> Option<ShownHit> {
+        let field = |at: usize| document.fields.get(at).map_or("", String::as_str);
+        let wish = Snippets::default();
+        let fragments = index.excerpt(field(TEXT), TEXT, query, &wish);
+        let title = index.excerpt(field(TITLE), TITLE, query, &wish);
+        let is_marked = fragments.iter().chain(&title).any(|piece| !piece.marks.is_empty());
+        (is_marked || *query == Query::All).then(|| ShownHit {
+            target: self.target_of(text_of(&hit.attributes, URL)).to_owned(),
+            title: field(TITLE).to_owned(),
+            language: text_of(&document.attributes, LANGUAGE).to_owned(),
+            changed: number_of(&document.attributes, CHANGED),
+            fragments,
+        })
+    }
+
+    fn shown(
+        &self,
+        asker: &Asker,
+        wish: &Wish,
+        found: Found,
+        hits: Vec<ShownHit>,
+        missing: usize,
+    ) -> Shown {
+        let end = wish.page * wish.limit;
+        let has_next = found.total > end;
+        let before = (wish.page - 1) * wish.limit;
+        let total = match has_next {
+            true => found.total_found.saturating_sub(missing),
+            false => {
+                if hits.is_empty() {
+                    0
+                } else {
+                    before + hits.len()
+                }
+            }
+        };
+        let (relaxed, did_you_mean) = match hits.is_empty() {
+            // What was left out must not be guessed at.
+            true => (None, found.did_you_mean),
+            false => (found.relaxed, found.did_you_mean),
+        };
+        Shown {
+            query: wish.query.clone(),
+            path: self.plan().path.clone(),
+            origin: format!("{}://{}", asker.scheme, asker.host),
+            hits,
+            number: wish.page,
+            total,
+            has_next,
+            relaxed,
+            did_you_mean,
+        }
+    }
+}
+
+/// Hits of one page of results.
+pub(super) const LIMIT: usize = PAGE_HITS;
+
+fn query_of(wish: &Wish, index: &Index) -> Query {
+    let query = wish.query.trim();
+    match wish.is_prefix && query.ends_with(char::is_alphanumeric) {
+        true => read_query(&format!("{query}*"), index.shape()),
+        false => read_query(query, index.shape()),
+    }
+}
+
+async fn blocking(index: &Index, search: Search) -> Result<Found, String> {
+    let index = index.clone();
+    let found = tokio::task::spawn_blocking(move || index.search(&search));
+    match found.await {
+        Ok(found) => found.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+pub(super) fn text_of(attributes: &[Value], at: usize) -> &str {
+    match attributes.get(at) {
+        Some(Value::Text(text)) => text,
+        _ => "",
+    }
+}
+
+fn number_of(attributes: &[Value], at: usize) -> i64 {
+    match attributes.get(at) {
+        Some(Value::Int(number)) => *number,
+        _ => 0,
+    }
+}

@@ -1,0 +1,388 @@
+//! `search = true`: a site's own search, fed by the pages that everybody is given.
+//!
+//! The server tells of pages that were stored for everybody and of addresses that became
+//! doubtful ([`Companion::notice`]); tasks read them (`taking.rs`) and put their text into an
+//! index in the state folder. Whoever searches is answered by `answering.rs`, and what is found
+//! is shown only if it is vouched for at that moment (`standing.rs`, `finding.rs`).
+//! Invariants: 1. no answer waits for any of this. 2. no text is shown of a page that Wick would
+//! not serve to a stranger without asking, unless it was asked for just now and is still there.
+//! Bounds: [`EVENTS_MAX`] events of each kind wait; what finds no room is shed and counted.
+//! Start at [`SiteSearch`].
+
+mod answering;
+mod asking;
+mod crawl;
+mod finding;
+mod setting;
+mod standing;
+mod taking;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+use ::search::site::{Blocks, plain_host, shape};
+use ::search::text::{Korean, Morphemes};
+use ::search::{Index, IndexError, Limits, Opened};
+use base::Counter;
+use base::complaint::complain;
+use server::{Companion, CompanionAsked, CompanionFuture, Notice, Noticed, PageHandle, Server};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinHandle};
+
+pub(crate) use asking::{SearchQuestion, ask, tell};
+pub(crate) use setting::{SearchError, SearchPath, SearchPlan, rules};
+use standing::Standings;
+
+use crate::plan::SitePlan;
+use crate::sites::{Started, folder_name};
+
+/// Events of a kind that may wait.
+const EVENTS_MAX: usize = 1024;
+/// Searches at one time; others are told to come again.
+const SEARCHES_MAX: usize = 8;
+/// Pages that are read for searches at one time.
+const READS_MAX: usize = 4;
+/// How often it is tried to open an index that another process has.
+const OPEN_PAUSE: Duration = Duration::from_millis(200);
+/// A file that is sent again and again is read so often.
+const FILE_AGAIN: Duration = Duration::from_secs(10);
+/// How long a stop waits for what is being put.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
+base::counters! {
+    /// What happened.
+    #[derive(Debug, Default)]
+    pub(crate) struct Counters {
+        /// Pages whose text was looked at.
+        pub(crate) pages_read: Counter,
+        /// Pages that were put into the index, again or for the first time.
+        pub(crate) pages_put: Counter,
+        /// Pages that were taken out of it.
+        pub(crate) pages_removed: Counter,
+        /// Events that found no room in the queue.
+        pub(crate) events_shed: Counter,
+        /// Searches that were answered, feeds among them.
+        pub(crate) searches: Counter,
+        /// Searches that were told to come again.
+        pub(crate) searches_refused: Counter,
+        /// Pages that were asked for as a stranger before they were shown.
+        pub(crate) confirmations: Counter,
+        /// Hits that were not shown.
+        pub(crate) hits_left_out: Counter,
+        /// Pages that the crawl asked for.
+        pub(crate) pages_crawled: Counter,
+    }
+}
+
+/// Where a page is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) scheme: &'static str,
+    /// As asked for, in lower case.
+    pub(super) host: String,
+    pub(super) target: String,
+}
+
+/// What is to be looked into.
+pub(super) enum Event {
+    Stored(Place, PageHandle),
+    File(Place),
+}
+
+/// One site's search.
+pub(crate) struct SiteSearch {
+    name: String,
+    /// The site's hosts, without ports; none: any.
+    hosts: Vec<String>,
+    plan: RwLock<Arc<SearchPlan>>,
+    folder: PathBuf,
+    /// None before it is open, and at the end.
+    index: RwLock<Option<Index>>,
+    server: OnceLock<Weak<Server>>,
+    standings: Standings,
+    blocks: Mutex<Blocks>,
+    events: mpsc::Sender<Event>,
+    doubts: mpsc::Sender<Place>,
+    /// Files that were read lately, and when.
+    files: Mutex<HashMap<u64, Instant>>,
+    /// By which scheme and host visitors come.
+    base: Mutex<Option<(&'static str, String)>>,
+    searches: Semaphore,
+    reads: Semaphore,
+    pub(crate) counters: Counters,
+    /// What the crawl does, in a few words.
+    crawl: Mutex<String>,
+    began: i64,
+}
+
+fn unpoisoned<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Seconds since 1970.
+fn unix() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
+}
+
+impl SiteSearch {
+    pub(super) fn plan(&self) -> Arc<SearchPlan> {
+        self.plan.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn index(&self) -> Option<Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_index(&self, index: Option<Index>) -> Option<Index> {
+        let mut own = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut own, index)
+    }
+
+    pub(super) fn server(&self) -> Option<Arc<Server>> {
+        self.server.get()?.upgrade()
+    }
+
+    /// What a page's address is known by: without its host where the site answers for any.
+    pub(super) fn url_of(&self, host: &str, target: &str) -> String {
+        match self.hosts.is_empty() {
+            true => target.to_owned(),
+            false => format!("//{}{target}", plain_host(host)),
+        }
+    }
+
+    /// The host that a page is kept apart by.
+    pub(super) fn host_of(&self, host: &str) -> String {
+        if self.hosts.is_empty() { String::new() } else { plain_host(host).to_owned() }
+    }
+
+    /// Path and query of what is known by this.
+    pub(super) fn target_of<'a>(&self, url: &'a str) -> &'a str {
+        match url.strip_prefix("//") {
+            Some(rest) if !self.hosts.is_empty() => rest.find('/').map_or("/", |at| &rest[at..]),
+            _ => url,
+        }
+    }
+
+    /// Whether a file was read lately: one that is sent all the time is read now and then.
+    fn was_read_lately(&self, id: u64) -> bool {
+        let (mut files, now) = (unpoisoned(&self.files), Instant::now());
+        if files.get(&id).is_some_and(|&read| now.duration_since(read) < FILE_AGAIN) {
+            return true;
+        }
+        if files.len() >= EVENTS_MAX {
+            files.clear();
+        }
+        files.insert(id, now);
+        false
+    }
+
+    fn put<T>(&self, queue: &mpsc::Sender<T>, event: T) {
+        if queue.try_send(event).is_err() {
+            self.counters.events_shed.bump();
+        }
+    }
+}
+
+impl Companion for SiteSearch {
+    fn answers(&self, path: &str) -> bool {
+        answering::Wanted::of(path, &self.plan().path).is_some()
+    }
+
+    fn answer(self: Arc<Self>, asked: CompanionAsked) -> CompanionFuture {
+        Box::pin(async move { self.answered(asked).await })
+    }
+
+    fn notice(&self, notice: Notice<'_>) {
+        let Notice { scheme, host, target, what } = notice;
+        let scheme = if scheme == "https" { "https" } else { "http" };
+        let host = host.to_ascii_lowercase();
+        {
+            let mut base = unpoisoned(&self.base);
+            if base.is_none() {
+                *base = Some((scheme, host.clone()));
+            }
+        }
+        let id = ::search::Document::id_of(&self.url_of(&host, target));
+        if matches!(what, Noticed::File) && self.was_read_lately(id) {
+            return;
+        }
+        // Whatever it is: what was known before isn't known any more. Only then may it be shed.
+        self.standings.remove(id);
+        let place = Place { scheme, host, target: target.to_owned() };
+        match what {
+            Noticed::Stored(page) => self.put(&self.events, Event::Stored(place, page)),
+            Noticed::File => self.put(&self.events, Event::File(place)),
+            Noticed::Doubted => self.put(&self.doubts, place),
+        }
+    }
+}
+
+/// The searches of all sites, as long as they run.
+#[derive(Default)]
+pub(crate) struct Searching {
+    sites: HashMap<String, Running>,
+}
+
+struct Running {
+    search: Arc<SiteSearch>,
+    tasks: Vec<AbortHandle>,
+    opening: Option<JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+        // What holds it besides is over as soon as it is done; then its files are closed.
+        self.search.set_index(None);
+    }
+}
+
+impl Searching {
+    /// Gives each site that wants one its search, and ends those that nobody wants any more. It
+    /// must be called on a runtime.
+    pub(crate) fn settle(&mut self, plans: &[SitePlan], started: &mut [Started], state: &Path) {
+        let mut before = std::mem::take(&mut self.sites);
+        for (plan, site) in plans.iter().zip(started) {
+            site.config.companion = None;
+            let Some(wanted) = &plan.search else { continue };
+            let name = site.config.name.clone();
+            let running = match before.remove(&name) {
+                Some(running) => {
+                    let mut own =
+                        running.search.plan.write().unwrap_or_else(PoisonError::into_inner);
+                    *own = Arc::new(wanted.clone());
+                    drop(own);
+                    running
+                }
+                None => Running::begin(&name, &plan.hosts, wanted, state),
+            };
+            site.config.companion = Some(running.search.clone());
+            self.sites.insert(name, running);
+        }
+    }
+
+    /// Names the server that pages are read by.
+    pub(crate) fn attach(&self, server: &Arc<Server>) {
+        for running in self.sites.values() {
+            let _ = running.search.server.set(Arc::downgrade(server));
+        }
+    }
+
+    /// All of them, by the names of their sites.
+    pub(crate) fn each(&self) -> Vec<Arc<SiteSearch>> {
+        let mut all: Vec<_> = self.sites.values().map(|one| one.search.clone()).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    /// Ends all of them; what was put is written.
+    pub(crate) async fn end(&mut self) {
+        for (_, mut running) in std::mem::take(&mut self.sites) {
+            running.tasks.iter().for_each(AbortHandle::abort);
+            if let Some(opening) = running.opening.take() {
+                opening.abort();
+            }
+            let index = running.search.set_index(None);
+            let closing = tokio::task::spawn_blocking(move || {
+                if let Some(index) = index {
+                    index.commit();
+                }
+            });
+            // What takes longer is derived data, and read again.
+            let _ = tokio::time::timeout(END_PATIENCE, closing).await;
+        }
+    }
+}
+
+impl Running {
+    fn begin(name: &str, hosts: &[String], plan: &SearchPlan, state: &Path) -> Self {
+        let (events, stored) = mpsc::channel(EVENTS_MAX);
+        let (doubts, doubted) = mpsc::channel(EVENTS_MAX);
+        let hosts = hosts.iter().map(|host| plain_host(host).to_ascii_lowercase()).collect();
+        let search = Arc::new(SiteSearch {
+            name: name.to_owned(),
+            hosts,
+            plan: RwLock::new(Arc::new(plan.clone())),
+            folder: state.join("search").join(folder_name(Path::new(name))),
+            index: RwLock::new(None),
+            server: OnceLock::new(),
+            standings: Standings::default(),
+            blocks: Mutex::default(),
+            events,
+            doubts,
+            files: Mutex::default(),
+            base: Mutex::default(),
+            searches: Semaphore::new(SEARCHES_MAX),
+            reads: Semaphore::new(READS_MAX),
+            counters: Counters::default(),
+            crawl: Mutex::new("has not begun".to_owned()),
+            began: unix(),
+        });
+        let opening = tokio::spawn(open(search.clone(), state.join("dict/ko")));
+        let tasks = vec![
+            tokio::spawn(taking::take_stored(Arc::downgrade(&search), stored)).abort_handle(),
+            tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
+            tokio::spawn(crawl::crawl(Arc::downgrade(&search))).abort_handle(),
+            opening.abort_handle(),
+        ];
+        Self { search, tasks, opening: Some(opening) }
+    }
+}
+
+/// Opens the index, once no other process has it.
+async fn open(search: Arc<SiteSearch>, dictionary: PathBuf) {
+    let limits = Limits { writer_bytes: search.plan().memory_bytes, ..Limits::default() };
+    let mut is_told = false;
+    loop {
+        let (folder, limits, dictionary) =
+            (search.folder.clone(), limits.clone(), dictionary.clone());
+        let opened = tokio::task::spawn_blocking(move || {
+            let morphemes = korean(&dictionary);
+            std::fs::create_dir_all(&folder).map_err(|error| error.to_string()).and_then(|()| {
+                match Index::open(&folder, shape(), limits, morphemes) {
+                    Ok(opened) => Ok(Some(opened)),
+                    Err(IndexError::InUse(_)) => Ok(None),
+                    Err(error) => Err(error.to_string()),
+                }
+            })
+        });
+        match opened.await {
+            Ok(Ok(Some((index, how)))) => {
+                if let Opened::BegunAnew(why) = how {
+                    complain(format_args!(
+                        "{}: its search is begun anew, and fills as pages are read: {why}",
+                        search.name
+                    ));
+                }
+                search.set_index(Some(index));
+                return;
+            }
+            // The one before ends.
+            Ok(Ok(None)) => {}
+            Ok(Err(why)) if !is_told => {
+                is_told = true;
+                complain(format_args!("{}: there is no search yet: {why}", search.name));
+            }
+            Ok(Err(_)) => {}
+            Err(_) => return,
+        }
+        tokio::time::sleep(if is_told { END_PATIENCE } else { OPEN_PAUSE }).await;
+    }
+}
+
+/// The Korean dictionary, if it is there.
+fn korean(folder: &Path) -> Option<Arc<dyn Morphemes>> {
+    if !folder.is_dir() {
+        return None;
+    }
+    match Korean::open(folder) {
+        Ok(korean) => Some(Arc::new(korean)),
+        Err(error) => {
+            complain(&error);
+            None
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Taking pages in: from what was stored, from files that were sent, and of what became doubtful.
+//!
+//! One page at a time of each kind, so that the machine is left to visitors; what is asked of the
+//! origin here is followed by a rest as long.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use ::search::Document;
+use ::search::Value;
+use ::search::site::{PageText, SHAPE_SUM, canonical, says_noindex, targets_within};
+use server::{PublicPage, Unread};
+use tokio::sync::mpsc;
+
+use super::{Event, Place, SiteSearch, unix, unpoisoned};
+
+/// How long one page may take to come.
+pub(super) const READ_PATIENCE: Duration = Duration::from_secs(30);
+/// Larger pages are cut: what is behind is not looked for.
+const HTML_BYTES_MAX: usize = 2 << 20;
+/// Pages in an index; no more are taken in.
+const PAGES_MAX: u64 = 500_000;
+/// How often it is looked whether the index is open.
+const OPENING: Duration = Duration::from_millis(20);
+const REST_MAX: Duration = Duration::from_secs(5);
+
+/// What became of a page.
+pub(super) enum Taken {
+    /// It is, or will be, in the index as this document.
+    In(Box<Document>),
+    /// It isn't to be found; another address is, if it names one.
+    Out(Option<String>),
+}
+
+/// Takes in what was stored, for as long as there is a search.
+pub(super) async fn take_stored(search: Weak<SiteSearch>, mut events: mpsc::Receiver<Event>) {
+    while let Some(event) = events.recv().await {
+        let Some(search) = opened(&search).await else { return };
+        let Some(server) = search.server() else { continue };
+        match event {
+            Event::Stored(place, handle) => {
+                // One that is gone again has been told of since.
+                if let Some(page) = server.public_page(&handle) {
+                    search.take(place, page).await;
+                }
+            }
+            Event::File(place) => {
+                // One that can't be read isn't found.
+                let _ = search.read(&place, READ_PATIENCE).await;
+            }
+        }
+    }
+}
+
+/// The search once its index is open: what comes before waits.
+async fn opened(search: &Weak<SiteSearch>) -> Option<Arc<SiteSearch>> {
+    loop {
+        let owned = search.upgrade()?;
+        if owned.index().is_some() {
+            return Some(owned);
+        }
+        drop(owned);
+        tokio::time::sleep(OPENING).await;
+    }
+}
+
+/// Reads again what became doubtful, if it is in the index.
+pub(super) async fn look_into_doubts(search: Weak<SiteSearch>, mut doubts: mpsc::Receiver<Place>) {
+    while let Some(place) = doubts.recv().await {
+        let Some(search) = opened(&search).await else { return };
+        if !search.has(&place).await {
+            continue;
+        }
+        let began = Instant::now();
+        // Where the origin fails it stays in doubt, and is asked for before it is shown.
+        let _ = search.read(&place, READ_PATIENCE).await;
+        drop(search);
+        tokio::time::sleep(began.elapsed().min(REST_MAX)).await;
+    }
+}
+
+impl SiteSearch {
+    /// Whether a page is in the index.
+    pub(super) async fn has(&self, place: &Place) -> bool {
+        let Some(index) = self.index() else { return false };
+        let id = Document::id_of(&self.url_of(&place.host, &place.target));
+        let found = tokio::task::spawn_blocking(move || index.get(id).is_some());
+        found.await.unwrap_or(false)
+    }
+
+    /// Asks for a page as a stranger and takes it in, or out.
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        place: &Place,
+        patience: Duration,
+    ) -> Result<Taken, Unread> {
+        let server = self.server().ok_or(Unread::Failed { retry_after: None })?;
+        let read = server.read_public(place.scheme, &place.host, &place.target, patience).await;
+        match read {
+            Ok(page) => {
+                let taken = self.take(place.clone(), page).await;
+                Ok(taken.unwrap_or(Taken::Out(None)))
+            }
+            Err(failed @ Unread::Failed { .. }) => Err(failed),
+            Err(gone) => {
+                self.take_out(&place.host, &place.target);
+                Err(gone)
+            }
+        }
+    }
+
+    /// Takes a page in, or out if it says that it is not to be found.
+    pub(super) async fn take(self: &Arc<Self>, place: Place, page: PublicPage) -> Option<Taken> {
+        let search = self.clone();
+        // It takes a moment of work, and may wait for the disk.
+        tokio::task::spawn_blocking(move || search.look_at(&place, page)).await.ok()
+    }
+
+    fn look_at(&self, place: &Place, page: PublicPage) -> Taken {
+        self.counters.pages_read.bump();
+        let base = format!("{}://{}{}", place.scheme, place.host, place.target);
+        let html = &page.body[..page.body.len().min(HTML_BYTES_MAX)];
+        let text = PageText::of(&String::from_utf8_lossy(html));
+        let fields = page.fields.all_named("x-robots-tag");
+        let mut wishes = fields.map(String::from_utf8_lossy);
+        if text.is_noindex || wishes.any(|wish| says_noindex(&wish)) || !is_text(html) {
+            self.take_out(&place.host, &place.target);
+            return Taken::Out(None);
+        }
+        if let Some(written) = &text.canonical {
+            let named = canonical(written, &base, &self.hosts);
+            let own = canonical(&place.target, &base, &self.hosts);
+            if named != own {
+                self.take_out(&place.host, &place.target);
+                return Taken::Out(named);
+            }
+        }
+        let url = self.url_of(&place.host, &place.target);
+        let document = {
+            let mut blocks = unpoisoned(&self.blocks);
+            blocks.note(Document::id_of(&url), text.hashes());
+            text.document(&url, &self.host_of(&place.host), &blocks, unix())
+        };
+        let sum = sum_of(&document.attributes);
+        let Some(index) = self.index() else { return Taken::Out(None) };
+        let before = index.get(document.id);
+        let is_same = before.is_some_and(|before| sum_of(&before.attributes) == sum);
+        if !is_same && index.counts().documents < PAGES_MAX {
+            index.put(document.clone());
+            self.counters.pages_put.bump();
+        }
+        if let Some(vouch) = page.vouch {
+            self.standings.put(document.id, vouch, sum, &place.host);
+        }
+        Taken::In(Box::new(document))
+    }
+
+    /// Takes a page out of the index.
+    pub(super) fn take_out(&self, host: &str, target: &str) {
+        let id = Document::id_of(&self.url_of(host, target));
+        self.standings.remove(id);
+        if let Some(index) = self.index() {
+            index.remove(id);
+            self.counters.pages_removed.bump();
+        }
+    }
+
+    /// Where a page leads to on its own host.
+    pub(super) fn links_of(&self, place: &Place, html: &str) -> Vec<String> {
+        let base = format!("{}://{}{}", place.scheme, place.host, place.target);
+        let text = PageText::of(html);
+        let followed = text.links.iter().filter(|link| link.is_followed);
+        targets_within(followed.map(|link| link.to.as_str()), &base)
+    }
+}
+
+/// Whether a body is text that can be read: UTF-8, but for a letter that the cut went through.
+fn is_text(html: &[u8]) -> bool {
+    match std::str::from_utf8(html) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    }
+}
+
+/// The hash of the text that a document is of.
+pub(super) fn sum_of(attributes: &[Value]) -> i64 {
+    match attributes.get(SHAPE_SUM) {
+        Some(Value::Int(sum)) => *sum,
+        _ => 0,
+    }
+}

@@ -1,0 +1,425 @@
+//! A site's search: what was visited is found, and what isn't public any more is not, whatever
+//! is asked for and however soon.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::origin::Origin;
+use crate::wick::{Wick, ask, body, open_folder, until};
+
+/// How an address is answered.
+#[derive(Clone, Debug)]
+enum Page {
+    /// To everybody, for ten minutes.
+    Public(String),
+    /// To each visitor with a session of its own.
+    Session(String),
+    /// To members, and not marked as theirs; others are refused.
+    Members(String),
+    /// The same to everybody who bears the same cookies.
+    ByCookie(String),
+    /// To everybody, and not to be found.
+    Hidden(String),
+    /// The same, told in a field.
+    HiddenByField(String),
+    /// To everybody, under another address.
+    Elsewhere(String, &'static str),
+    Gone,
+}
+
+type Pages = Arc<Mutex<HashMap<String, Page>>>;
+
+fn answer(status: &str, fields: &str, text: &str, stream: &mut TcpStream) {
+    let title = text.split(' ').next().unwrap_or("");
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><head><title>{title}</title></head><body>\
+         <nav>Menu of the site</nav><main><h1>{title}</h1><p>{text}</p></main></body></html>"
+    );
+    let length = html.len();
+    // A visitor who went away is the test's affair.
+    let _ = write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n{fields}\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n{html}"
+    );
+}
+
+/// An origin with these pages. A POST to one makes it go.
+fn site(pages: &Pages) -> Origin {
+    let pages = pages.clone();
+    let sessions = Mutex::new(0_u64);
+    Origin::new(move |head, stream| {
+        let line = head.lines().next().unwrap_or("");
+        let path = line.split(' ').nth(1).unwrap_or("").to_owned();
+        if line.starts_with("POST ") {
+            pages.lock().expect("no test panics here").insert(path, Page::Gone);
+            return answer("204 No Content", "", "", stream);
+        }
+        let is_member = head.to_ascii_lowercase().contains("cookie: member=");
+        let long = "Cache-Control: max-age=600\r\n";
+        let page = pages.lock().expect("no test panics here").get(&path).cloned();
+        match page.unwrap_or(Page::Gone) {
+            Page::Public(text) => answer("200 OK", long, &text, stream),
+            Page::Session(text) => {
+                let mut number = sessions.lock().expect("no test panics here");
+                *number += 1;
+                let id = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                let fields = format!("Set-Cookie: sid={id:032x}; path=/\r\n");
+                answer("200 OK", &fields, &text, stream);
+            }
+            Page::Members(text) if is_member => answer("200 OK", long, &text, stream),
+            Page::Members(_) => answer("403 Forbidden", "", "refused", stream),
+            Page::ByCookie(text) => {
+                let fields = format!("Vary: Cookie\r\n{long}");
+                answer("200 OK", &fields, &text, stream);
+            }
+            Page::Hidden(text) => {
+                let text = format!("{text}<meta name=\"robots\" content=\"noindex\">");
+                answer("200 OK", long, &text, stream);
+            }
+            Page::HiddenByField(text) => {
+                answer("200 OK", &format!("X-Robots-Tag: noindex\r\n{long}"), &text, stream);
+            }
+            Page::Elsewhere(text, to) => {
+                let text = format!("{text}<link rel=\"canonical\" href=\"{to}\">");
+                answer("200 OK", long, &text, stream);
+            }
+            Page::Gone => answer("404 Not Found", "", "gone", stream),
+        }
+    })
+}
+
+fn set(pages: &Pages, path: &str, page: Page) {
+    pages.lock().expect("no test panics here").insert(path.to_owned(), page);
+}
+
+fn settings(folder: &Path, origin: &Origin, lines: &str) -> String {
+    let file = folder.join("wick.toml");
+    let text = format!("[[site]]\norigin = {:?}\nsearch = true\n{lines}", origin.url());
+    fs::write(&file, text).expect("the folder takes files");
+    file.display().to_string()
+}
+
+fn visit(address: SocketAddr, path: &str, fields: &str) -> String {
+    ask(address, &format!("GET {path}\nUser-Agent: Mozilla/5.0\n{fields}"))
+}
+
+fn found(address: SocketAddr, query: &str) -> Value {
+    let answer = visit(address, &format!("/search.json?q={query}"), "");
+    serde_json::from_str(body(&answer)).unwrap_or(Value::Null)
+}
+
+/// The addresses that a query brings.
+fn paths(address: SocketAddr, query: &str) -> Vec<String> {
+    let told = found(address, query);
+    let hits = told["hits"].as_array().cloned().unwrap_or_default();
+    let base = format!("http://{address}");
+    hits.iter()
+        .map(|hit| hit["url"].as_str().unwrap_or("").trim_start_matches(&base).to_owned())
+        .collect()
+}
+
+/// A word that stands on one page only, and is like no other.
+fn word(kind: &str, number: usize) -> String {
+    let letter = |at: usize| char::from(b'a' + u8::try_from(at % 26).expect("a letter"));
+    format!("{kind}{}{}{}", letter(number / 26), letter(number), letter(number * 7 + 3))
+}
+
+struct Serving {
+    wick: Wick,
+    address: SocketAddr,
+    state: TempDir,
+    _folder: TempDir,
+}
+
+fn serve(origin: &Origin, lines: &str) -> Serving {
+    let (folder, state) = (open_folder(), open_folder());
+    let file = settings(folder.path(), origin, lines);
+    let kept = state.path().display().to_string();
+    let (wick, address) = Wick::serve(&["--config", &file, "--state", &kept]);
+    Serving { wick, address, state, _folder: folder }
+}
+
+#[test]
+fn what_was_visited_is_found_and_shown_in_every_way() {
+    let pages = Pages::default();
+    set(&pages, "/apples", Page::Public("Apples and <b>pears</b> are fruit & more".into()));
+    set(&pages, "/plums", Page::Session("Plums are fruit as well".into()));
+    let origin = site(&pages);
+    let Serving { wick, address, state, .. } = serve(&origin, "search_crawl = false\n");
+    visit(address, "/apples", "");
+    visit(address, "/plums", "");
+    until("both are found", || paths(address, "fruit").len() == 2);
+    assert_eq!(paths(address, "pear"), ["/apples"], "stems");
+    assert_eq!(paths(address, "menu"), [""; 0], "what stands around the text");
+    let page = visit(address, "/search?q=fruit", "");
+    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    assert!(page.contains("<a href=\"/apples\">Apples</a>"), "{page}");
+    assert!(page.contains("are <mark>fruit</mark> &amp; more"), "{page}");
+    assert!(page.contains("2 pages found"), "{page}");
+    assert!(page.contains("Content-Security-Policy: default-src 'none'"), "{page}");
+    let none = visit(address, "/search?q=nothinglikethis", "");
+    assert!(none.contains("Nothing was found"), "{none}");
+    // What was typed is shown as text.
+    let odd = visit(address, "/search?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "");
+    assert!(!odd.contains("<script>alert"), "{odd}");
+    let blank = visit(address, "/search", "");
+    assert!(blank.contains("<form") && !blank.contains("wick-hits"), "{blank}");
+    for (path, kind) in [
+        ("/search.css", "text/css"),
+        ("/search.js", "text/javascript"),
+        ("/search.xml", "application/opensearchdescription+xml"),
+        ("/search.suggest.json?q=app", "application/x-suggestions+json"),
+    ] {
+        let answer = visit(address, path, "");
+        assert!(answer.contains(&format!("content-type: {kind}")), "{path}: {answer}");
+    }
+    until("titles are suggested", || {
+        visit(address, "/search.suggest.json?q=app", "")
+            .ends_with(&format!("[\"app\",[\"Apples\"],[],[\"http://{address}/apples\"]]"))
+    });
+    // Nobody else's methods, and nobody else's paths.
+    assert!(visit(address, "/searching", "").starts_with("HTTP/1.1 404 "));
+    let told = |arguments: &[&str]| {
+        let kept = state.path().display().to_string();
+        Wick::run(&[&["search", "--state", &kept], arguments].concat()).end()
+    };
+    let status = told(&["status"]).output;
+    assert!(status.contains("pages_put") && status.contains("/search"), "{status}");
+    let asked = told(&["fruit"]).output;
+    assert!(asked.contains("/apples") && asked.contains("/plums"), "{asked}");
+    let asked: Value = serde_json::from_str(&told(&["--json", "pears"]).output).expect("JSON");
+    assert_eq!(asked["hits"][0]["url"], "/apples");
+    wick.stop();
+}
+
+#[test]
+fn a_feed_of_any_query_costs_a_304_until_something_new_fits() {
+    let pages = Pages::default();
+    set(&pages, "/one", Page::Public("One about gardens".into()));
+    set(&pages, "/two", Page::Public("Two about gardens too".into()));
+    let origin = site(&pages);
+    let Serving { wick, address, .. } = serve(&origin, "search_crawl = false\n");
+    visit(address, "/one", "");
+    until("it is in the feed", || visit(address, "/search.rss?q=gardens", "").contains("/one<"));
+    let field = |answer: &str, name: &str| {
+        let line = answer.lines().find(|line| line.to_ascii_lowercase().starts_with(name));
+        line.and_then(|line| line.split_once(": ")).map(|(_, value)| value.trim().to_owned())
+    };
+    for kind in ["rss", "atom"] {
+        let path = format!("/search.{kind}?q=gardens");
+        let first = visit(address, &path, "");
+        assert!(first.contains(&format!("content-type: application/{kind}+xml")), "{first}");
+        let etag = field(&first, "etag").expect("a tag");
+        let again = visit(address, &path, &format!("If-None-Match: {etag}\n"));
+        assert!(again.starts_with("HTTP/1.1 304 "), "{again}");
+    }
+    let etag = field(&visit(address, "/search.atom?q=gardens", ""), "etag").expect("a tag");
+    visit(address, "/two", "");
+    until("the feed is another", || {
+        let again = visit(address, "/search.atom?q=gardens", &format!("If-None-Match: {etag}\n"));
+        again.starts_with("HTTP/1.1 200 ") && again.contains("/two")
+    });
+    wick.stop();
+}
+
+/// Everything that is shown of a query to anybody.
+fn surfaces(address: SocketAddr, query: &str) -> Vec<String> {
+    ["/search", "/search.json", "/search.suggest.json", "/search.rss", "/search.atom"]
+        .iter()
+        .map(|path| visit(address, &format!("{path}?q={query}"), ""))
+        .collect()
+}
+
+/// Whether a page's text or address is in anything that a search for its word shows.
+fn leaks(address: SocketAddr, word: &str, path: &str) -> bool {
+    let first = &word[..word.len() - 2];
+    [word.to_owned(), first.to_owned(), format!("{first}*")].iter().any(|query| {
+        surfaces(address, query)
+            .iter()
+            .any(|shown| shown.contains(path) || shown.contains(&format!("secret of {word}")))
+    })
+}
+
+/// Pages of each kind.
+const EACH: usize = 30;
+
+#[test]
+fn nothing_is_found_that_is_not_public() {
+    let pages = Pages::default();
+    let text = |word: &str| format!("{word} and the secret of {word} is told here");
+    let kinds: [(&str, fn(String) -> Page); 6] = [
+        ("pub", Page::Public),
+        ("ses", Page::Session),
+        ("mem", Page::Members),
+        ("coo", Page::ByCookie),
+        ("hid", Page::Hidden),
+        ("fie", Page::HiddenByField),
+    ];
+    for (kind, page) in kinds {
+        for number in 0..EACH {
+            set(&pages, &format!("/{kind}/{number}/"), page(text(&word(kind, number))));
+        }
+    }
+    set(&pages, "/alias", Page::Elsewhere(text("aliasword"), "/pub/0/"));
+    let origin = site(&pages);
+    let Serving { wick, address, .. } = serve(&origin, "search_crawl = false\n");
+    visit(address, "/alias", "");
+    for (kind, _) in kinds {
+        for number in 0..EACH {
+            let member = if kind == "mem" { "Cookie: member=1\n" } else { "" };
+            visit(address, &format!("/{kind}/{number}/"), member);
+            visit(address, &format!("/{kind}/{number}/"), "Cookie: member=1\n");
+        }
+    }
+    for kind in ["pub", "ses"] {
+        for number in 0..EACH {
+            let (word, path) = (word(kind, number), format!("/{kind}/{number}/"));
+            until(&format!("{word} is found"), || paths(address, &word) == [path.clone()]);
+        }
+    }
+    for kind in ["mem", "coo", "hid", "fie"] {
+        for number in 0..EACH {
+            let word = word(kind, number);
+            assert!(!leaks(address, &word, &format!("/{kind}/{number}/")), "{word} leaks");
+        }
+    }
+    assert!(!leaks(address, "aliasword", "/alias"));
+    wick.stop();
+}
+
+#[test]
+fn what_was_public_is_not_found_once_it_is_revoked() {
+    let pages = Pages::default();
+    let text = |word: &str| format!("{word} and the secret of {word} is told here");
+    for number in 0..EACH {
+        set(&pages, &format!("/pub/{number}/"), Page::Public(text(&word("pub", number))));
+        set(&pages, &format!("/ses/{number}/"), Page::Session(text(&word("ses", number))));
+    }
+    let origin = site(&pages);
+    let Serving { wick, address, .. } = serve(&origin, "search_crawl = false\n");
+    for kind in ["pub", "ses"] {
+        for number in 0..EACH {
+            visit(address, &format!("/{kind}/{number}/"), "");
+        }
+    }
+    for kind in ["pub", "ses"] {
+        for number in 0..EACH {
+            let (word, path) = (word(kind, number), format!("/{kind}/{number}/"));
+            until(&format!("{word} is found"), || paths(address, &word) == [path.clone()]);
+        }
+    }
+    for number in 0..EACH {
+        for kind in ["pub", "ses"] {
+            let (word, path) = (word(kind, number), format!("/{kind}/{number}/"));
+            let after = match number % 5 {
+                0 => Page::Gone,
+                1 => Page::Members(text(&word)),
+                2 => Page::Hidden(text(&word)),
+                3 => Page::HiddenByField(text(&word)),
+                _ => Page::Public(format!("{word} and nothing more")),
+            };
+            // As the app says so, or as somebody writes to the page itself.
+            match number % 2 {
+                0 => {
+                    set(&pages, &path, after);
+                    let told = ask(address, &format!("PURGE {path}"));
+                    assert!(told.starts_with("HTTP/1.1 200 "), "{told}");
+                }
+                _ => {
+                    let told = ask(address, &format!("POST {path}\nContent-Length: 0"));
+                    assert!(told.starts_with("HTTP/1.1 204 "), "{told}");
+                }
+            }
+            let shown = surfaces(address, &word);
+            let secret = format!("secret of {word}");
+            assert!(shown.iter().all(|it| !it.contains(&secret)), "{word}: {shown:?}");
+        }
+    }
+    // What changed and stays public is found by what it says now.
+    assert_eq!(paths(address, &word("pub", 4)), ["/pub/4/"]);
+    for number in 0..EACH {
+        for kind in ["pub", "ses"] {
+            let word = word(kind, number);
+            let is_changed = number % 10 == 4;
+            let path = if is_changed { "nowhere" } else { &*format!("/{kind}/{number}/") };
+            assert!(!leaks(address, &word, path), "{word} leaks");
+        }
+    }
+    wick.stop();
+}
+
+#[test]
+fn the_index_is_there_after_a_restart_and_is_asked_about_before_it_is_shown() {
+    let pages = Pages::default();
+    set(&pages, "/stays", Page::Public("Stays about harbours".into()));
+    set(&pages, "/goes", Page::Public("Goes about harbours".into()));
+    let origin = site(&pages);
+    let (folder, state) = (open_folder(), open_folder());
+    let kept = state.path().display().to_string();
+    let file = settings(folder.path(), &origin, "search_crawl = false\n");
+    let (wick, address) = Wick::serve(&["--config", &file, "--state", &kept]);
+    visit(address, "/stays", "");
+    visit(address, "/goes", "");
+    until("both are found", || paths(address, "harbours").len() == 2);
+    wick.stop();
+    set(&pages, "/goes", Page::Gone);
+    let (wick, address) = Wick::serve(&["--config", &file, "--state", &kept]);
+    until("the index is open", || !paths(address, "harbours").is_empty());
+    assert_eq!(paths(address, "harbours"), ["/stays"], "before anybody visited a page");
+    wick.stop();
+}
+
+#[test]
+fn what_the_site_names_is_asked_for_and_what_it_forbids_is_not() {
+    let pages = Pages::default();
+    set(&pages, "/", Page::Public("Front <a href=/linked>more</a>".into()));
+    set(&pages, "/linked", Page::Public("Linked about lighthouses".into()));
+    set(&pages, "/named", Page::Public("Named about lighthouses".into()));
+    set(&pages, "/forbidden/x", Page::Public("Forbidden about lighthouses".into()));
+    let inner = site(&pages);
+    let inner_address = inner.address;
+    let origin = Origin::new(move |head, stream| {
+        let path = head.split(' ').nth(1).unwrap_or("");
+        let text = match path {
+            "/robots.txt" => "user-agent: *\ndisallow: /forbidden\nsitemap: /maps/all.xml\n",
+            "/maps/all.xml" => {
+                "<sitemapindex><sitemap><loc>/maps/1.xml</loc></sitemap></sitemapindex>"
+            }
+            "/maps/1.xml" => {
+                "<urlset><url><loc>http://named.test/named</loc></url>\
+                 <url><loc>/forbidden/x</loc></url></urlset>"
+            }
+            other => {
+                let answer = ask(inner_address, &format!("GET {other}"));
+                let _ = stream.write_all(answer.as_bytes());
+                return;
+            }
+        };
+        let length = text.len();
+        let _ = write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\
+             Connection: close\r\n\r\n{text}"
+        );
+    });
+    let Serving { wick, address, .. } = serve(&origin, "search_path = \"/find\"\n");
+    // Whoever comes first tells by which name the site is known.
+    visit(address, "/nothing", "");
+    let found = |query: &str| {
+        let answer = visit(address, &format!("/find.json?q={query}"), "");
+        let told: Value = serde_json::from_str(body(&answer)).unwrap_or(Value::Null);
+        told["total"].as_u64().unwrap_or(0)
+    };
+    until("both pages are found", || found("lighthouses") == 2);
+    assert!(visit(address, "/search", "").starts_with("HTTP/1.1 404 "), "that is the app's");
+    assert!(!origin.heads().iter().any(|head| head.contains("/forbidden")), "it was obeyed");
+    wick.stop();
+}

@@ -1,0 +1,40 @@
+//! What a page, a `robots.txt` and a sitemap may hold.
+
+use search::site::robots::Robots;
+use search::site::show::escaped;
+use search::site::sitemap::Sitemap;
+use search::site::{Blocks, PageText, canonical, shape, targets_within};
+
+/// A document has the shape, is no larger than its page allows, and is the same each time.
+pub(crate) fn run_page(input: &[u8]) {
+    let html = String::from_utf8_lossy(input);
+    let page = PageText::of(&html);
+    let mut blocks = Blocks::default();
+    blocks.note(1, page.hashes());
+    let made = page.document("/x", "", &blocks, 7);
+    assert_eq!(made, PageText::of(&html).document("/x", "", &blocks, 7));
+    assert_eq!(made.fields.len(), shape().fields.len());
+    assert_eq!(made.attributes.len(), shape().attributes.len());
+    for field in &made.fields[..3] {
+        // A letter may stand for an entity, and no entity is that much shorter than its letters.
+        assert!(field.len() <= 8 * html.len() + 8, "{} of {}", field.len(), html.len());
+        assert!(!escaped(field).contains(['<', '"', '\0']));
+    }
+    let base = "http://a.test/b/c";
+    if let Some(written) = &page.canonical {
+        let target = canonical(written, base, &[]);
+        assert!(target.is_none_or(|target| target.starts_with('/')));
+    }
+    let links = page.links.iter().map(|link| link.to.as_str());
+    assert!(targets_within(links, base).iter().all(|target| target.starts_with('/')));
+}
+
+/// Both are read whatever they are.
+pub(crate) fn run_maps(input: &[u8]) {
+    let map = Sitemap::of(input);
+    assert!(map.pages.iter().all(|(page, _)| !page.is_empty()));
+    let text = String::from_utf8_lossy(input);
+    let robots = Robots::of(&text, "wick");
+    robots.allows("/");
+    robots.allows(text.lines().next().unwrap_or("/"));
+}
