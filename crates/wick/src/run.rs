@@ -221,8 +221,7 @@ impl Running {
         }
         let mut found = found(&plan, &started, caches, prepared.as_ref()).await;
         let notebook = open_notebook(&plan);
-        let observing = Observing::new(&plan.state);
-        let exporting = observing.trace(plan.traces.as_ref());
+        let (observing, exporting) = observe(&plan);
         let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             access: log.as_ref().map(AccessLog::sink),
@@ -503,6 +502,13 @@ async fn given_up(
             Err(error)
         }
     }
+}
+
+/// What is told of all that happens, and to whom of traces.
+fn observe(plan: &Plan) -> (Arc<Observing>, Option<Exporting>) {
+    let observing = Observing::new(&plan.state);
+    let exporting = observing.trace(plan.traces.as_ref());
+    (observing, exporting)
 }
 
 /// What else is served beside the sites: bound with them, and begun when nobody else has it.

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::conf::IndexConf;
 use super::table::Kind;
 use crate::text::Morphemes;
-use crate::{AttributeKind, Index, Limits, Shape};
+use crate::{AttributeKind, Index, Limits, Shape, Value};
 
 /// Each has a writer's memory.
 const TABLES_MAX: usize = 64;
@@ -36,6 +36,41 @@ pub struct Held {
     pub strips_html: bool,
     /// Ids that indexes before this one don't show where both are asked, in order.
     pub killed: Arc<Vec<i64>>,
+    /// What clients change of it while another is made in its place.
+    pub changes: Changes,
+}
+
+/// Attributes that clients changed, for an index that is made meanwhile.
+#[derive(Clone, Default)]
+pub struct Changes(Arc<Mutex<Option<Vec<Changed>>>>);
+
+/// A document with its attributes' places and values.
+pub(super) type Changed = (u64, Vec<(usize, Value)>);
+
+/// More than these are not noted; the next making has them.
+const CHANGES_MAX: usize = 100_000;
+
+impl Changes {
+    /// Notes them from now on.
+    pub(super) fn begin(&self) {
+        *self.0.lock() = Some(Vec::new());
+    }
+
+    /// Those since then, or since they were last taken.
+    pub(super) fn take(&self) -> Vec<Changed> {
+        self.0.lock().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Notes them no more.
+    pub(super) fn end(&self) {
+        *self.0.lock() = None;
+    }
+
+    fn note(&self, id: u64, values: &[(usize, Value)]) {
+        if let Some(noted) = self.0.lock().as_mut().filter(|noted| noted.len() < CHANGES_MAX) {
+            noted.push((id, values.to_vec()));
+        }
+    }
 }
 
 /// All indexes. Cheap to share.
@@ -51,7 +86,8 @@ pub struct Catalogue {
 }
 
 impl Held {
-    /// An index of `shape`, as its attributes' kinds show it.
+    /// An index whose attributes are of the kinds that its shape shows: sets are of small
+    /// numbers, unless `kinds` says otherwise.
     #[must_use]
     pub fn new(name: &str, index: Index, is_realtime: bool) -> Self {
         let kinds = index.shape().attributes.iter().map(|one| kind_of(one.kind)).collect();
@@ -63,7 +99,17 @@ impl Held {
             ignored: String::new(),
             strips_html: false,
             killed: Arc::default(),
+            changes: Changes::default(),
         }
+    }
+
+    /// Gives a document's attributes, by their places, other values. False where no such
+    /// document is.
+    #[must_use]
+    pub fn update(&self, id: u64, values: &[(usize, Value)]) -> bool {
+        // Before, so that an index that takes this one's place has it in any case.
+        self.changes.note(id, values);
+        self.index.update_attributes(id, values)
     }
 
     /// A text as it is indexed or searched for.

@@ -132,7 +132,7 @@ pub(super) fn update(
         })
         .collect::<Result<Vec<_>, String>>()?;
     let ids = ids(held, filter, catalogue)?;
-    Ok(ids.into_iter().filter(|id| held.index.update_attributes(*id, &values)).count() as u64)
+    Ok(ids.into_iter().filter(|id| held.update(*id, &values)).count() as u64)
 }
 
 /// Takes out what fits `filter`; how many that were.

@@ -228,6 +228,28 @@ fn what_was_made_is_found_at_once_and_while_the_database_is_away() {
 }
 
 #[test]
+fn what_clients_change_while_an_index_is_made_is_changed_in_that_too() {
+    let (folder, database, wishes) = site();
+    let kept = Kept::begin(&folder, wishes.clone());
+    kept.until("SELECT id FROM delta", &[]);
+    database
+        .execute_batch("BEGIN EXCLUSIVE; UPDATE posts SET text = 'dark' WHERE id = 2")
+        .expect("a lock");
+    kept.filling.settle(wishes);
+    let begun = Instant::now();
+    // It waits for the lock.
+    while kept.state("main") != State::Making {
+        assert!(begun.elapsed() < PATIENCE, "{:?}", kept.state("main"));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    kept.find("UPDATE main SET forum = 77 WHERE id = 1").expect("it is changed");
+    database.execute_batch("COMMIT").expect("it is released");
+    kept.until("SELECT id FROM main WHERE MATCH('dark')", &[2]);
+    kept.until("SELECT id FROM main WHERE forum = 77", &[1]);
+    kept.end();
+}
+
+#[test]
 fn other_settings_take_the_place_of_those_before() {
     let (folder, _database, wishes) = site();
     let kept = Kept::begin(&folder, wishes.clone());

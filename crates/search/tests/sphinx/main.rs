@@ -123,6 +123,34 @@ fn commands_are_answered_byte_by_byte_as_searchd_answers_them() {
     }
 }
 
+/// Rows as MariaDB's client prints them.
+#[test]
+fn sets_of_large_numbers_are_told_as_searchd_tells_them() {
+    let Some(searchd) = Searchd::start() else {
+        eprintln!("skipped: searchd isn't there; scripts/setup test installs it");
+        return;
+    };
+    let wick = Wick::start();
+    let statements = "\
+        REPLACE INTO main (id,title,far,tags) VALUES (1,'a',(9000000000,3),(1)), (2,'a',(3),()); \
+        SELECT id, far FROM main ORDER BY id ASC; \
+        SELECT id FROM main WHERE far = 9000000000; \
+        SELECT id FROM main WHERE far IN (3) ORDER BY id ASC; \
+        SELECT id FROM main WHERE far > 3; \
+        SELECT GROUPBY() AS g, COUNT(*) AS c FROM main GROUP BY far ORDER BY g ASC; \
+        UPDATE main SET far = (7, 12345678901) WHERE id = 2; \
+        SELECT id, far, tags FROM main ORDER BY id ASC; \
+        DESC main";
+    let (Some(told), Some(expected)) = (
+        servers::printed_by_mariadb(wick.mysql(), statements),
+        servers::printed_by_mariadb(searchd.mysql, statements),
+    ) else {
+        eprintln!("skipped: the mariadb client isn't there; scripts/setup test installs it");
+        return;
+    };
+    assert_eq!(told, expected);
+}
+
 #[test]
 fn php_and_the_mariadb_client_are_served() {
     let wick = Wick::start();

@@ -17,7 +17,8 @@ fn conf_of(folder: &str, api: u16, mysql: u16) -> String {
             "index {name} {{\n type = rt\n path = {folder}/{name}\n rt_field = title\n \
              rt_field = data\n rt_attr_uint = forum_id\n rt_attr_uint = topic_id\n \
              rt_attr_uint = poster_id\n rt_attr_timestamp = post_time\n rt_attr_bool = deleted\n \
-             rt_attr_multi = tags\n rt_attr_string = subject\n min_prefix_len = 2\n \
+             rt_attr_multi = tags\n \
+             rt_attr_multi_64 = far\n rt_attr_string = subject\n min_prefix_len = 2\n \
              dict = keywords\n rt_mem_limit = 32M\n}}\n"
         )
     };
@@ -101,7 +102,8 @@ impl Wick {
             fs::create_dir(&own).expect("a folder");
             let (opened, _) =
                 search::Index::open(&own, shape, Limits::default(), None).expect("it opens");
-            catalogue.hold(Held::new(&index.name, opened, true));
+            let kinds = index.attributes.iter().map(|(_, kind)| *kind).collect();
+            catalogue.hold(Held { kinds, ..Held::new(&index.name, opened, true) });
         }
         let figures = Arc::new(Figures::default());
         let open = |protocol| {
@@ -178,6 +180,13 @@ pub(crate) fn clients_of_others(mysql: u16, _api: u16) {
         return;
     };
     assert_eq!(told, "5\n6\ntopics_rt\trt\n");
+}
+
+/// What MariaDB's client prints of the answers to statements.
+pub(crate) fn printed_by_mariadb(mysql: u16, statements: &str) -> Option<String> {
+    let mut client = Command::new("mariadb");
+    client.args(["--no-defaults", "-h", "127.0.0.1", "-P", &mysql.to_string(), "-N", "-e"]);
+    printed(client.arg(statements))
 }
 
 /// What a program prints; none where it can't be begun.

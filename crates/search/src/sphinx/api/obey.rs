@@ -185,7 +185,7 @@ fn change_one(update: &Update, held: &Held) -> Result<u32, String> {
             Some((*at, value))
         };
         let values: Vec<_> = places.iter().zip(values).filter_map(value).collect();
-        updated += u32::from(held.index.update_attributes(*id, &values));
+        updated += u32::from(held.update(*id, &values));
     }
     Ok(updated)
 }

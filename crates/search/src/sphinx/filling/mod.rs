@@ -169,8 +169,8 @@ impl Work {
             if let Some(wishes) = next {
                 self.settle(wishes);
             }
-            self.left =
-                std::mem::take(&mut self.left).into_iter().filter_map(Left::remove).collect();
+            let left = std::mem::take(&mut self.left).into_iter();
+            self.left = left.filter_map(|left| left.remove(&self.catalogue)).collect();
             self.look();
             match self.due(Instant::now()) {
                 Some(at) => self.make(at),
@@ -190,7 +190,7 @@ impl Work {
     }
 
     fn make(&mut self, at: usize) {
-        self.plain[at].status.state = State::Making;
+        self.plain[at].prepare(&self.catalogue);
         self.look();
         let left = self.plain[at].make(&self.wishes, &self.catalogue, &self.shared.stop);
         self.left.extend(left);

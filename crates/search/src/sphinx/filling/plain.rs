@@ -18,7 +18,7 @@ use super::shelf::{Making, Shelf};
 use super::status::{IndexStatus, State};
 use crate::sphinx::catalogue::{Catalogue, Held, shape_of};
 use crate::sphinx::conf::{IndexConf, IndexKind, Source};
-use crate::{Index, IndexError, Opened};
+use crate::{Index, IndexError, Opened, Value};
 
 /// A making takes at most one part of so many of the time.
 const SHARE: u32 = 20;
@@ -48,9 +48,13 @@ pub(super) struct Left(Arc<Held>, PathBuf);
 
 impl Left {
     /// Removes it; gives it back where somebody has it still.
-    pub(super) fn remove(self) -> Option<Self> {
+    pub(super) fn remove(self, catalogue: &Catalogue) -> Option<Self> {
         if Arc::strong_count(&self.0) > 1 {
             return Some(self);
+        }
+        // Who had found it just before the other took its place may have changed it since.
+        if let Some(new) = catalogue.find(&self.0.name) {
+            change_likewise(&self.0, &new);
         }
         // What it has not written yet is nobody's any more, and must not be written later.
         self.0.index.commit();
@@ -138,6 +142,14 @@ impl Plain {
             && own.clone().any(|parent| other.conf.sources.contains(parent))
     }
 
+    /// Says that it is made; what clients change from now on is changed in the new one, too.
+    pub(super) fn prepare(&mut self, catalogue: &Catalogue) {
+        if let Some(old) = catalogue.find(&self.conf.name) {
+            old.changes.begin();
+        }
+        self.status.state = State::Making;
+    }
+
     /// Makes it anew.
     pub(super) fn make(
         &mut self,
@@ -198,10 +210,12 @@ impl Plain {
             let _ = held.index.takes_wish_for_sources();
             Ok(held)
         };
+        let old = catalogue.find(&self.conf.name);
         let filled = fill(&self.sources, stop, &mut open);
         let (layout, held, filled) = match filled {
             Ok(filled) => filled,
             Err(trouble) => {
+                old.iter().for_each(|old| old.changes.end());
                 self.shelf.clear(self.current);
                 return Err(trouble);
             }
@@ -217,8 +231,10 @@ impl Plain {
         };
         self.shelf.finish(&making).map_err(on_disk)?;
         let before = self.current.map(|number| self.shelf.index(number));
-        let old = catalogue.find(&self.conf.name);
         self.take(making, held, catalogue, wishes.every);
+        if let (Some(old), Some(new)) = (&old, catalogue.find(&self.conf.name)) {
+            change_likewise(old, &new);
+        }
         self.status.skipped = filled.skipped;
         self.status.warning.clone_from(&filled.warning);
         let left = old
@@ -250,6 +266,21 @@ impl Plain {
             (self.status.documents, self.status.disk_bytes) = (counts.documents, counts.disk_bytes);
         }
         self.status.next_seconds = self.due.saturating_duration_since(Instant::now()).as_secs();
+    }
+}
+
+/// Changes in one index what was changed in the one before while it was made.
+fn change_likewise(old: &Held, new: &Held) {
+    let (before, after) = (old.index.shape(), new.index.shape());
+    for (id, values) in old.changes.take() {
+        let place = |(at, value): (usize, Value)| {
+            let own = &before.attributes[at];
+            let place = after.attribute_at(&own.name);
+            place.filter(|place| after.attributes[*place].kind == own.kind).map(|at| (at, value))
+        };
+        let values: Vec<_> = values.into_iter().filter_map(place).collect();
+        // It may be gone from the database.
+        let _ = new.update(id, &values);
     }
 }
 

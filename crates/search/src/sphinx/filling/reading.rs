@@ -18,7 +18,7 @@ use crate::sphinx::table::Kind;
 /// Values of `sql_attr_multi` that queries bring, of one source.
 const VALUES_MAX: usize = 8_000_000;
 /// Ids of all `sql_query_killlist` of an index.
-const KILLED_MAX: usize = 1_000_000;
+const KILLED_MAX: usize = 100_000;
 /// Ranges of one source.
 const STEPS_MAX: u64 = 10_000_000;
 
