@@ -274,7 +274,7 @@ fn steps(
         None => (0, 0),
         Some(query) => bounds(database, query)?,
     };
-    let count = (most - least) / step + 1;
+    let count = ((most - least) / step).saturating_add(1);
     if count > STEPS_MAX {
         return Err(Trouble::Refused(format!(
             "ids from {least} to {most} are more than {STEPS_MAX} ranges; write a larger \

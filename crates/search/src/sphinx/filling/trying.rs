@@ -63,7 +63,7 @@ fn try_one(source: &Source) -> Result<Found, Trouble> {
     if let Some(query) = &source.range {
         let (least, most) = bounds(&mut database, query)?;
         found.range = Some((least, most));
-        found.steps = (most - least) / source.range_step + 1;
+        found.steps = ((most - least) / source.range_step).saturating_add(1);
         (start, end) = (least, least.saturating_add(source.range_step - 1).min(most));
     }
     database.each(&ranged(&source.query, start, end), &mut |told| {

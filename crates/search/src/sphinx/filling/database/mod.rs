@@ -129,6 +129,9 @@ impl Database {
     /// Gives `take` the columns of an answer and each of its rows.
     pub(crate) fn each(&mut self, query: &str, take: Take<'_>) -> Result<(), Trouble> {
         let stop = &self.stop;
+        if stop.has_begun() {
+            return Err(Trouble::Stopped);
+        }
         let read = match &mut self.link {
             None => return Err(Trouble::Away("the connection ended".to_owned())),
             Some(Link::MySql(link)) => self.runtime.block_on(link.each(query, stop, take)),
