@@ -87,13 +87,9 @@ impl Server {
         let bearer = head.clone();
         let reader = pipeline::read_visitor(site, &mut head);
         let scheme = self.scheme_of(&question.url);
-        if scheme == "http" && doorway::redirects(self, &head) {
-            say("redirect", "visitors of this host are sent to HTTPS: ask for https://…".into());
-            return Verdict::Synthetic(OwnReason::Https);
-        }
-        if companion::of_request(site, &head).is_some() {
-            say("store", "not looked at: Wick answers this address itself".into());
-            return Verdict::Synthetic(OwnReason::Search);
+        if let Some((topic, text, own)) = self.answered_here(site, &head, scheme) {
+            say(topic, text.into());
+            return Verdict::Synthetic(own);
         }
         let mut key_text = Vec::new();
         let ignored = &site.rules().key_ignores_query;
@@ -149,6 +145,21 @@ impl Server {
             true => "https",
             false => "http",
         }
+    }
+
+    /// What Wick answers by itself, whatever is stored.
+    fn answered_here(
+        &self,
+        site: &Site,
+        head: &RequestHead,
+        scheme: &str,
+    ) -> Option<(&'static str, &'static str, OwnReason)> {
+        if scheme == "http" && doorway::redirects(self, head) {
+            let text = "visitors of this host are sent to HTTPS: ask for https://…";
+            return Some(("redirect", text, OwnReason::Https));
+        }
+        let text = "not looked at: the site's search answers here";
+        companion::of_request(site, head).map(|_| ("store", text, OwnReason::Search))
     }
 
     /// What lies under a key for such a request.

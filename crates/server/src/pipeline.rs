@@ -405,7 +405,6 @@ pub(crate) async fn travel(journey: Journey, hash: u64, task: Task) -> Reply {
 pub(crate) async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
     match task {
         Task::Pass(PassReason::Upgrade) => return Box::pin(tunnel::open(journey)).await,
-        Task::Companion(companion) => return companion::answered(journey, companion).await,
         Task::Recall(why) => match Box::pin(recalled(&journey, hash, why)).await {
             Ok(reply) => return reply,
             Err(next) => task = next,

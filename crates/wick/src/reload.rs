@@ -57,8 +57,7 @@ impl Running {
             self.started.push(started);
         }
         self.searching.settle(&plan.sites, &mut self.started, &self.plan.state);
-        self.searching.attach(&self.server);
-        self.observing.set_searches(self.searching.each());
+        self.searching.tell(&self.observing, &self.server);
         self.server.replace_sites(self.started.iter().map(|one| one.config.clone()).collect());
         if let (Some(now), Some(prepared)) = (&mut self.certificates, certificates) {
             now.succeed(prepared);

@@ -210,15 +210,10 @@ impl Running {
         listening::probe(&plan, &inherited)?;
         let mut beside = Beside::bind(&plan, &mut inherited)?;
         let prepared = Prepared::of(&plan)?;
-        let lost = Arc::<Counter>::default();
-        let log = open_log(&plan, &lost)?;
+        let (log, lost) = open_first_log(&plan)?;
         // First, as what lies there decides how everything is hashed.
         let disk = disk::begin(&plan);
-        let mut started = start_all(&plan, number, caches).await?;
-        let mut searching = Searching::default();
-        if caches {
-            searching.settle(&plan.sites, &mut started, &plan.state);
-        }
+        let (started, searching) = start_sites(&plan, number, caches).await?;
         let mut found = found(&plan, &started, caches, prepared.as_ref()).await;
         let notebook = open_notebook(&plan);
         let (observing, exporting) = observe(&plan);
@@ -233,8 +228,6 @@ impl Running {
             ..configured(&plan, feasible(&plan.limits))
         };
         let server = Server::new(config, Clock::machine());
-        searching.attach(&server);
-        observing.set_searches(searching.each());
         found.extend(disk::open(&server, &plan, &shutdown).await);
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
@@ -250,6 +243,7 @@ impl Running {
         Ok(Self {
             keeping: Some(Keeping::begin(&observing, &server, plan.memory_bytes)),
             plan,
+            searching: searching.told_to(&observing, &server),
             server,
             addresses,
             addresses_tls,
@@ -258,7 +252,6 @@ impl Running {
             found,
             tracker: beside.tracker,
             sphinx: beside.sphinx,
-            searching,
             log,
             lost,
             notebook,
@@ -594,6 +587,20 @@ fn opened(plan: &Plan, takes_over: bool) -> Result<(Option<Predecessor>, Inherit
     Ok((None, taken))
 }
 
+/// Starts every site, or none, and the searches of those that have one.
+async fn start_sites(
+    plan: &Plan,
+    number: u64,
+    caches: bool,
+) -> Result<(Vec<Started>, Searching), RunError> {
+    let mut started = start_all(plan, number, caches).await?;
+    let mut searching = Searching::default();
+    if caches {
+        searching.settle(&plan.sites, &mut started, &plan.state);
+    }
+    Ok((started, searching))
+}
+
 /// Starts every site, or none.
 async fn start_all(plan: &Plan, number: u64, caches: bool) -> Result<Vec<Started>, RunError> {
     let mut started = Vec::new();
@@ -631,6 +638,12 @@ async fn found(
 pub(crate) fn feasible(limits: &Limits) -> Limits {
     let connections_max = limits.connections_max.min(descriptors::raise_limit());
     Limits { connections_max, ..limits.clone() }
+}
+
+/// The access log, if one is wanted, and what counts the lines that it can't take.
+fn open_first_log(plan: &Plan) -> Result<(Option<AccessLog>, Arc<Counter>), RunError> {
+    let lost = Arc::default();
+    Ok((open_log(plan, &lost)?, lost))
 }
 
 /// The access log, if one is wanted.

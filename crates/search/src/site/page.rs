@@ -307,7 +307,7 @@ impl Reading {
         } else {
             |_| true
         };
-        let kept = self.blocks.into_iter().filter(|block| keep(block));
+        let kept = self.blocks.into_iter().filter(keep);
         self.page.blocks = kept.map(|block| block.text).collect();
         let told = |key: &str| {
             let (_, rest) = self.json.split_once(&format!("\"{key}\""))?;

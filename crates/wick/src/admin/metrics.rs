@@ -57,6 +57,14 @@ pub(crate) fn page(now: &Now) -> Page {
     if let Some(tracker) = &now.tracker {
         tracker.put(&mut page);
     }
+    for search in &now.searches {
+        let labels = [("site", search.site.as_str())];
+        let help = "Pages in the index of a site's search.";
+        page.gauge("wick_search_pages", help, &labels, search.pages);
+        let help = "What the files of that index have.";
+        page.gauge("wick_search_disk_bytes", help, &labels, search.disk_bytes);
+        counts(&mut page, "wick_search", &labels, &search.counters);
+    }
     for kind in Kind::ALL {
         let raised = now.alerts.iter().filter(|alert| alert.kind == kind).count() as u64;
         let help = "Alerts of a kind that have begun and are not over.";

@@ -57,6 +57,7 @@ const TABLE: &[(&str, Teller)] = &[
     ("Early hints", hints),
     ("Parts of pages (ESI)", parts),
     ("Help for apps", apps),
+    ("Search", search),
 ];
 
 /// How every module is.
@@ -179,6 +180,25 @@ fn apps(sight: &Sight<'_>) -> Told {
     let (things, bytes) = sight.server.app_size();
     let size = vec![("kept", things as u64), ("bytes", bytes as u64)];
     (State::On, "for PHP in a folder".to_owned(), [counted(sight, &figures), size].concat())
+}
+
+fn search(sight: &Sight<'_>) -> Told {
+    let searches = &sight.now.searches;
+    if searches.is_empty() {
+        return off("no site is searched; search = true for one finds its public pages");
+    }
+    let sum = |name| searches.iter().map(|one| number(&one.counters, name)).sum();
+    let figures = [
+        ("sites", searches.len() as u64),
+        ("pages", searches.iter().filter_map(|one| one.pages).sum()),
+        ("searches", sum("searches")),
+        ("confirmations", sum("confirmations")),
+        ("shed", sum("events_shed")),
+    ];
+    match searches.iter().all(|one| one.pages.is_some()) {
+        true => (State::On, String::new(), figures.to_vec()),
+        false => (State::Trouble, "an index isn't open yet".to_owned(), figures.to_vec()),
+    }
 }
 
 /// Counters under shorter names.

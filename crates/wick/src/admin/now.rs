@@ -14,6 +14,7 @@ use wire::Coding;
 use super::modules::Module;
 use super::subjects::{DatabaseState, PhpState};
 use crate::observing::Latest;
+use crate::search::SearchNow;
 use crate::tracker::TrackerNow;
 
 /// Everything at one moment.
@@ -53,6 +54,8 @@ pub(crate) struct Now {
     pub(crate) certificates: Vec<CertificateNow>,
     /// The tracker; none: there is none, or it isn't open yet.
     pub(crate) tracker: Option<TrackerNow>,
+    /// The sites' searches.
+    pub(crate) searches: Vec<SearchNow>,
     pub(crate) machine: Machine,
     /// What may be on or off, and how that is.
     pub(crate) modules: Vec<Module>,

@@ -613,6 +613,7 @@ async fn each_module_tells_its_state_and_its_figures() {
             "Early hints \"off\"",
             "Parts of pages (ESI) \"on\"",
             "Help for apps \"on\"",
+            "Search \"off\"",
         ]
     );
     assert_eq!(modules[0]["figures"]["sites"], 1);

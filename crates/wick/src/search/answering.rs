@@ -145,6 +145,7 @@ fn wish(wanted: Wanted, query: &str) -> Wish {
         // Suggestions come with each letter: no page is asked for because of them.
         may_ask: !is_suggestion,
         is_prefix: is_suggestion,
+        proposes: matches!(wanted, Wanted::Page | Wanted::Json),
     }
 }
 

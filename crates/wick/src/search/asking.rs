@@ -2,9 +2,13 @@
 //!
 //! It is for the owner, and asks no page: hits that aren't vouched for are told as such.
 
+use std::sync::Arc;
+
 use ::search::site::show::ShownHit;
 use ::search::{Search, Snippets, read_query};
-use serde::{Deserialize, Serialize};
+use base::Count;
+use base::amount::show_bytes;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::finding::text_of;
@@ -58,7 +62,7 @@ pub(crate) fn ask(arguments: &SearchAsked) -> Result<(), ControlError> {
 
 /// Answers a question about these searches.
 pub(crate) fn tell(
-    searches: &[std::sync::Arc<SiteSearch>],
+    searches: &[Arc<SiteSearch>],
     question: &SearchQuestion,
 ) -> Result<SearchAnswer, String> {
     if searches.is_empty() {
@@ -84,43 +88,61 @@ fn line(topic: &str, text: impl ToString) -> (String, String) {
     (topic.to_owned(), text.to_string())
 }
 
-fn status(searches: &[std::sync::Arc<SiteSearch>]) -> SearchAnswer {
-    let (mut lines, mut told) = (Vec::new(), Vec::new());
-    for search in searches {
-        let (sure, bytes) = search.standings.count();
-        let crawl = unpoisoned(&search.crawl).clone();
-        let counts: serde_json::Map<_, _> = search
-            .counters
-            .each()
-            .map(|count| (count.name.to_owned(), json!(count.number)))
-            .collect();
-        lines.push(line("site", &search.name));
-        lines.push(line("path", &search.plan().path));
-        let index = search.index().map(|index| index.counts());
-        match &index {
-            Some(counts) => {
-                let disk = base::amount::show_bytes(counts.disk_bytes);
-                lines.push(line("pages", format!("{} on {disk} of disk", counts.documents)));
-            }
-            None => lines.push(line("pages", "the index isn't open yet")),
+/// A search at one moment: numbers only.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SearchNow {
+    pub(crate) site: String,
+    path: String,
+    /// Pages in the index; none before it is open.
+    pub(crate) pages: Option<u64>,
+    pub(crate) disk_bytes: Option<u64>,
+    /// Pages that are vouched for.
+    vouched: u64,
+    vouched_bytes: u64,
+    /// What the crawl does.
+    crawl: String,
+    #[serde(serialize_with = "by_name")]
+    pub(crate) counters: Vec<Count>,
+}
+
+fn by_name<S: Serializer>(counts: &[Count], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(counts.iter().map(|count| (count.name, count.number)))
+}
+
+impl SiteSearch {
+    /// How it is.
+    pub(crate) fn now(&self) -> SearchNow {
+        let (vouched, vouched_bytes) = self.standings.count();
+        let index = self.index().map(|index| index.counts());
+        SearchNow {
+            site: self.name.clone(),
+            path: self.plan().path.clone(),
+            pages: index.as_ref().map(|counts| counts.documents),
+            disk_bytes: index.as_ref().map(|counts| counts.disk_bytes),
+            vouched: vouched as u64,
+            vouched_bytes: vouched_bytes as u64,
+            crawl: unpoisoned(&self.crawl).clone(),
+            counters: self.counters.each().collect(),
         }
-        lines.push(line(
-            "vouched",
-            format!("{sure} pages, in {}", base::amount::show_bytes(bytes as u64)),
-        ));
-        lines.push(line("crawl", &crawl));
-        lines.extend(search.counters.each().map(|count| line(count.name, count.number)));
-        told.push(json!({
-            "site": search.name,
-            "path": search.plan().path,
-            "documents": index.as_ref().map(|counts| counts.documents),
-            "disk_bytes": index.as_ref().map(|counts| counts.disk_bytes),
-            "vouched": sure,
-            "crawl": crawl,
-            "counters": counts,
-        }));
     }
-    SearchAnswer { lines, told: Value::Array(told) }
+}
+
+fn status(searches: &[Arc<SiteSearch>]) -> SearchAnswer {
+    let each: Vec<SearchNow> = searches.iter().map(|search| search.now()).collect();
+    let mut lines = Vec::new();
+    for now in &each {
+        lines.push(line("site", &now.site));
+        lines.push(line("path", &now.path));
+        lines.push(match now.pages.zip(now.disk_bytes) {
+            Some((pages, bytes)) => line("pages", format!("{pages}, in {}", show_bytes(bytes))),
+            None => line("pages", "the index isn't open yet"),
+        });
+        let bytes = show_bytes(now.vouched_bytes);
+        lines.push(line("vouched", format!("{} pages, in {bytes}", now.vouched)));
+        lines.push(line("crawl", &now.crawl));
+        lines.extend(now.counters.iter().map(|count| line(count.name, count.number)));
+    }
+    SearchAnswer { lines, told: json!(each) }
 }
 
 fn find(search: &SiteSearch, query: &str) -> Result<SearchAnswer, String> {

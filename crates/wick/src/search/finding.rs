@@ -50,6 +50,8 @@ pub(super) struct Wish {
     pub(super) may_ask: bool,
     /// The query's last word may be the beginning of one.
     pub(super) is_prefix: bool,
+    /// Whether another query may be proposed.
+    pub(super) proposes: bool,
 }
 
 /// Who asks, and by which name they know the site.
@@ -85,8 +87,9 @@ impl SiteSearch {
         };
         let (hits, missing) = hits;
         let mut shown = self.shown(asker, wish, found, hits, missing);
-        if let Some(meant) = shown.did_you_mean.take() {
-            let only = Wish { query: meant.clone(), page: 1, limit: 3, ..wish.clone() };
+        if let Some(meant) = shown.did_you_mean.take().filter(|_| wish.proposes) {
+            let query = meant.clone();
+            let only = Wish { query, page: 1, limit: 3, proposes: false, ..wish.clone() };
             // Words of pages that are gone stay in the index for a while.
             let is_there = Box::pin(self.find(index, asker, &only)).await?;
             shown.did_you_mean = (!is_there.hits.is_empty()).then_some(meant);

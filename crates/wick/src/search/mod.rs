@@ -31,17 +31,18 @@ use server::{Companion, CompanionAsked, CompanionFuture, Notice, Noticed, PageHa
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinHandle};
 
-pub(crate) use asking::{SearchQuestion, ask, tell};
+pub(crate) use asking::{SearchNow, SearchQuestion, ask, tell};
 pub(crate) use setting::{SearchError, SearchPath, SearchPlan, rules};
 use standing::Standings;
 
+use crate::observing::Observing;
 use crate::plan::SitePlan;
 use crate::sites::{Started, folder_name};
 
 /// Events of a kind that may wait.
 const EVENTS_MAX: usize = 1024;
 /// Searches at one time; others are told to come again.
-const SEARCHES_MAX: usize = 8;
+const SEARCHES_MAX: usize = 32;
 /// Pages that are read for searches at one time.
 const READS_MAX: usize = 4;
 /// How often it is tried to open an index that another process has.
@@ -264,18 +265,21 @@ impl Searching {
         }
     }
 
-    /// Names the server that pages are read by.
-    pub(crate) fn attach(&self, server: &Arc<Server>) {
-        for running in self.sites.values() {
-            let _ = running.search.server.set(Arc::downgrade(server));
+    /// Names the server that pages are read by, and has the searches be told of.
+    pub(crate) fn tell(&self, observing: &Observing, server: &Arc<Server>) {
+        let mut all: Vec<_> = self.sites.values().map(|one| one.search.clone()).collect();
+        for search in &all {
+            // One that goes on has it.
+            let _ = search.server.set(Arc::downgrade(server));
         }
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        observing.set_searches(all);
     }
 
-    /// All of them, by the names of their sites.
-    pub(crate) fn each(&self) -> Vec<Arc<SiteSearch>> {
-        let mut all: Vec<_> = self.sites.values().map(|one| one.search.clone()).collect();
-        all.sort_by(|one, other| one.name.cmp(&other.name));
-        all
+    /// The same.
+    pub(crate) fn told_to(self, observing: &Observing, server: &Arc<Server>) -> Self {
+        self.tell(observing, server);
+        self
     }
 
     /// Ends all of them; what was put is written.

@@ -248,6 +248,9 @@ fn leaks(address: SocketAddr, word: &str, path: &str) -> bool {
     })
 }
 
+/// The name of a kind of pages, and what makes one.
+type Kind = (&'static str, fn(String) -> Page);
+
 /// Pages of each kind.
 const EACH: usize = 30;
 
@@ -255,7 +258,7 @@ const EACH: usize = 30;
 fn nothing_is_found_that_is_not_public() {
     let pages = Pages::default();
     let text = |word: &str| format!("{word} and the secret of {word} is told here");
-    let kinds: [(&str, fn(String) -> Page); 6] = [
+    let kinds: [Kind; 6] = [
         ("pub", Page::Public),
         ("ses", Page::Session),
         ("mem", Page::Members),

@@ -51,11 +51,16 @@ impl Looker {
 
     /// Types the page's address.
     pub(crate) fn open(&self) -> Outcome<()> {
-        self.tab.open(&self.url)?;
+        self.open_at(&self.url, "#state[data-kind=live]")
+    }
+
+    /// Types another address, and waits for `mark`.
+    pub(crate) fn open_at(&self, url: &str, mark: &str) -> Outcome<()> {
+        self.tab.open(url)?;
         if let Some(axe) = &self.axe {
             self.tab.ask(&format!("{axe};'ready'"))?;
         }
-        self.tab.wait_for("#state[data-kind=live]")
+        self.tab.wait_for(mark)
     }
 
     /// Goes to a view by its link, and waits for `mark`.

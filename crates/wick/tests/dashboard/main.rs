@@ -1,4 +1,5 @@
-//! The admin page in a real browser, over a Wick that has something to show.
+//! The admin page, and a site's search, in a real browser; the first over a Wick that has
+//! something to show.
 //!
 //! Three hundred requests are made first, and counted by what their `Cache-Status` says; then
 //! every view is opened, used, and held against that count. Nothing may be complained about by
@@ -18,6 +19,7 @@ mod wick;
 
 mod load;
 mod look;
+mod search;
 
 use std::sync::Arc;
 
