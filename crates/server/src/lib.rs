@@ -72,7 +72,7 @@ pub use app::{AppKey, Help};
 pub use aside::Aside;
 pub use companion::{
     Companion, CompanionAnswer, CompanionAsked, CompanionFuture, Notice, Noticed, PageHandle,
-    PublicPage, Unread, Vouch,
+    PageMark, PublicPage, Unread, Vouch,
 };
 pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use control::{Done, Order, Orders, SOCKETS_MAX, Wanted};

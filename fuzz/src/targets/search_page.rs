@@ -35,6 +35,8 @@ pub(crate) fn run_maps(input: &[u8]) {
     assert!(map.pages.iter().all(|(page, _)| !page.is_empty()));
     let text = String::from_utf8_lossy(input);
     let robots = Robots::of(&text, "wick");
-    robots.allows("/");
-    robots.allows(text.lines().next().unwrap_or("/"));
+    let target = text.lines().next().unwrap_or("/");
+    // Without rules all is allowed.
+    assert!(robots != Robots::default() || robots.allows(target));
+    assert_eq!(robots.allows(target), Robots::of(&text, "wick").allows(target));
 }

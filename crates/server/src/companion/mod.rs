@@ -103,6 +103,26 @@ pub struct PageHandle {
     pub(super) hash: u64,
 }
 
+/// By which a page is told from another of the same address, without being held.
+#[derive(Clone)]
+pub struct PageMark(Weak<Page>);
+
+impl PageMark {
+    /// Whether both are of one page.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Weak::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl PageHandle {
+    /// What the page is told by.
+    #[must_use]
+    pub fn mark(&self) -> PageMark {
+        PageMark(self.page.clone())
+    }
+}
+
 /// The companion that answers this request, if one does.
 pub(crate) fn of_request(site: &Site, head: &RequestHead) -> Option<Beside> {
     let companion = site.companion()?;

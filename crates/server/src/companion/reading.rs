@@ -14,6 +14,7 @@ use policy::{MissReason, NoStore, StaleReason, Verdict};
 use tokio::time::{Instant, timeout_at};
 use wire::{Fields, Name, RequestHead, ResponseHead, Version};
 
+use super::PageMark;
 use super::vouch::Vouch;
 use crate::Server;
 use crate::journey::{Journey, Peers};
@@ -37,6 +38,8 @@ pub struct PublicPage {
     pub body: Bytes,
     /// That it is what it was; none for a file, which is read each time.
     pub vouch: Option<Vouch>,
+    /// By which it is told from others of its address; none for a file.
+    pub mark: Option<PageMark>,
 }
 
 /// Why a page was not read.
@@ -80,7 +83,8 @@ pub(super) fn of_page(
         return None;
     }
     let vouch = Some(Vouch::of(site, page, key, hash)?);
-    Some(PublicPage { fields, body: stored.body.clone(), vouch })
+    let mark = Some(PageMark(Arc::downgrade(page)));
+    Some(PublicPage { fields, body: stored.body.clone(), vouch, mark })
 }
 
 impl Server {
@@ -118,7 +122,7 @@ impl Server {
             Read::Plain { head, body, is_file: true } if head.status == 200 => {
                 let is_html =
                     head.fields.first(Name::ContentType).is_some_and(crate::render::is_html_type);
-                let found = PublicPage { fields: head.fields, body, vouch: None };
+                let found = PublicPage { fields: head.fields, body, vouch: None, mark: None };
                 is_html.then_some(found).ok_or(Unread::NotPublic)
             }
             Read::Plain { head, .. } => Err(unread(&head)),

@@ -199,14 +199,15 @@ impl Crawl {
         self.asked += 1;
         search.counters.pages_crawled.bump();
         let Some(server) = search.server() else { return REST };
-        let began = Instant::now();
+        let (began, since) = (Instant::now(), search.standings.number());
         let read =
             server.read_public(place.scheme, &place.host, &place.target, READ_PATIENCE).await;
         match read {
             Ok(page) => {
                 self.failures = 0;
                 let html = page.body.clone();
-                if let Some(Taken::Out(Some(other))) = search.take(place.clone(), page).await {
+                if let Some(Taken::Out(Some(other))) = search.take(place.clone(), page, since).await
+                {
                     self.push(other, None);
                 }
                 let (reader, from) = (search.clone(), place);

@@ -88,7 +88,8 @@ pub(super) struct Place {
 
 /// What is to be looked into.
 pub(super) enum Event {
-    Stored(Place, PageHandle),
+    /// With the number of its notice.
+    Stored(Place, PageHandle, u64),
     File(Place),
 }
 
@@ -207,16 +208,20 @@ impl Companion for SiteSearch {
             }
         }
         let id = ::search::Document::id_of(&self.url_of(&host, target));
-        if matches!(what, Noticed::File) && self.was_read_lately(id) {
-            return;
-        }
-        // Whatever it is: what was known before isn't known any more. Only then may it be shed.
-        self.standings.remove(id);
         let place = Place { scheme, host, target: target.to_owned() };
+        // Whatever it is: what was known before isn't known any more. Only then may it be shed.
         match what {
-            Noticed::Stored(page) => self.put(&self.events, Event::Stored(place, page)),
+            Noticed::Stored(page) => {
+                let number = self.standings.notice(id, Some(page.mark()));
+                self.put(&self.events, Event::Stored(place, page, number));
+            }
+            Noticed::Doubted => {
+                self.standings.notice(id, None);
+                self.put(&self.doubts, place);
+            }
+            // Of files nothing is known: each is read before it is shown.
+            Noticed::File if self.was_read_lately(id) => {}
             Noticed::File => self.put(&self.events, Event::File(place)),
-            Noticed::Doubted => self.put(&self.doubts, place),
         }
     }
 }

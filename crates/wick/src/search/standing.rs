@@ -6,11 +6,13 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use server::{Server, Vouch};
+use server::{PageMark, Server, Vouch};
 
 use super::unpoisoned;
 
 const BYTES_MAX: usize = 4 << 20;
+/// Addresses of which the last notice is known.
+const NOTICES_MAX: usize = 8192;
 /// What an entry takes beside its vouch.
 const ENTRY_BYTES: usize = 64;
 
@@ -24,6 +26,11 @@ pub(super) struct Standings {
 struct Inner {
     entries: HashMap<u64, Entry>,
     bytes: usize,
+    /// The number of the last notice of an address, and of which page it was.
+    notices: HashMap<u64, (u64, Option<PageMark>)>,
+    /// How many notices there were, and how many of them are forgotten.
+    number: u64,
+    forgotten: u64,
 }
 
 struct Entry {
@@ -56,6 +63,37 @@ impl Standings {
         }
     }
 
+    /// Something is told of a page: what was known isn't known any more. The notice's number.
+    pub(super) fn notice(&self, id: u64, page: Option<PageMark>) -> u64 {
+        let mut inner = unpoisoned(&self.inner);
+        inner.remove(id);
+        inner.number += 1;
+        if inner.notices.len() >= NOTICES_MAX {
+            inner.notices.clear();
+            inner.forgotten = inner.number - 1;
+        }
+        let number = inner.number;
+        inner.notices.insert(id, (number, page));
+        number
+    }
+
+    /// The number of the last notice of any page.
+    pub(super) fn number(&self) -> u64 {
+        unpoisoned(&self.inner).number
+    }
+
+    /// Whether nothing was told of an address after this notice but of this very page: else
+    /// whoever has it has what may be older than what is on its way.
+    pub(super) fn is_newest(&self, id: u64, since: u64, page: Option<&PageMark>) -> bool {
+        let inner = unpoisoned(&self.inner);
+        match inner.notices.get(&id) {
+            Some((number, _)) if *number <= since => true,
+            Some((_, Some(last))) => page.is_some_and(|page| page.is(last)),
+            Some((_, None)) => false,
+            None => inner.forgotten <= since,
+        }
+    }
+
     /// It may not be what it was.
     pub(super) fn remove(&self, id: u64) {
         unpoisoned(&self.inner).remove(id);
@@ -81,5 +119,27 @@ impl Inner {
         if let Some(entry) = self.entries.remove(&id) {
             self.bytes -= entry.bytes();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_of_an_address_since_outdates_what_was_read_before() {
+        let standings = Standings::default();
+        assert!(standings.is_newest(1, standings.number(), None));
+        let since = standings.number();
+        let told = standings.notice(1, None);
+        assert!(!standings.is_newest(1, since, None));
+        assert!(standings.is_newest(2, since, None), "of another nothing was told");
+        assert!(standings.is_newest(1, told, None));
+        let since = standings.number();
+        for id in 0..=NOTICES_MAX as u64 {
+            standings.notice(1000 + id, None);
+        }
+        assert!(!standings.is_newest(7, since, None), "what is forgotten may have been told");
+        assert!(standings.is_newest(7, standings.number(), None));
     }
 }

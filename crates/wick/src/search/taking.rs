@@ -38,10 +38,10 @@ pub(super) async fn take_stored(search: Weak<SiteSearch>, mut events: mpsc::Rece
         let Some(search) = opened(&search).await else { return };
         let Some(server) = search.server() else { continue };
         match event {
-            Event::Stored(place, handle) => {
+            Event::Stored(place, handle, number) => {
                 // One that is gone again has been told of since.
                 if let Some(page) = server.public_page(&handle) {
-                    search.take(place, page).await;
+                    search.take(place, page, number).await;
                 }
             }
             Event::File(place) => {
@@ -95,10 +95,11 @@ impl SiteSearch {
         patience: Duration,
     ) -> Result<Taken, Unread> {
         let server = self.server().ok_or(Unread::Failed { retry_after: None })?;
+        let since = self.standings.number();
         let read = server.read_public(place.scheme, &place.host, &place.target, patience).await;
         match read {
             Ok(page) => {
-                let taken = self.take(place.clone(), page).await;
+                let taken = self.take(place.clone(), page, since).await;
                 Ok(taken.unwrap_or(Taken::Out(None)))
             }
             Err(failed @ Unread::Failed { .. }) => Err(failed),
@@ -109,20 +110,33 @@ impl SiteSearch {
         }
     }
 
-    /// Takes a page in, or out if it says that it is not to be found.
-    pub(super) async fn take(self: &Arc<Self>, place: Place, page: PublicPage) -> Option<Taken> {
+    /// Takes a page in, or out if it says that it is not to be found; neither if something else
+    /// was told of its address since that notice.
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        place: Place,
+        page: PublicPage,
+        since: u64,
+    ) -> Option<Taken> {
         let search = self.clone();
         // It takes a moment of work, and may wait for the disk.
-        tokio::task::spawn_blocking(move || search.look_at(&place, page)).await.ok()
+        tokio::task::spawn_blocking(move || search.look_at(&place, page, since)).await.ok()
     }
 
-    fn look_at(&self, place: &Place, page: PublicPage) -> Taken {
+    fn look_at(&self, place: &Place, page: PublicPage, since: u64) -> Taken {
         self.counters.pages_read.bump();
         let base = format!("{}://{}{}", place.scheme, place.host, place.target);
         let html = &page.body[..page.body.len().min(HTML_BYTES_MAX)];
         let text = PageText::of(&String::from_utf8_lossy(html));
         let fields = page.fields.all_named("x-robots-tag");
         let mut wishes = fields.map(String::from_utf8_lossy);
+        let url = self.url_of(&place.host, &place.target);
+        let id = Document::id_of(&url);
+        // From here on one at a time: or what is older could be put behind what is newer.
+        let mut blocks = unpoisoned(&self.blocks);
+        if !self.standings.is_newest(id, since, page.mark.as_ref()) {
+            return Taken::Out(None);
+        }
         if text.is_noindex || wishes.any(|wish| says_noindex(&wish)) || !is_text(html) {
             self.take_out(&place.host, &place.target);
             return Taken::Out(None);
@@ -135,12 +149,8 @@ impl SiteSearch {
                 return Taken::Out(named);
             }
         }
-        let url = self.url_of(&place.host, &place.target);
-        let document = {
-            let mut blocks = unpoisoned(&self.blocks);
-            blocks.note(Document::id_of(&url), text.hashes());
-            text.document(&url, &self.host_of(&place.host), &blocks, unix())
-        };
+        blocks.note(id, text.hashes());
+        let document = text.document(&url, &self.host_of(&place.host), &blocks, unix());
         let sum = sum_of(&document.attributes);
         let Some(index) = self.index() else { return Taken::Out(None) };
         let before = index.get(document.id);

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::origin::Origin;
+use crate::serving::{end, upgrade};
 use crate::wick::{Wick, ask, body, open_folder, until};
 
 /// How an address is answered.
@@ -29,6 +30,8 @@ enum Page {
     Hidden(String),
     /// The same, told in a field.
     HiddenByField(String),
+    /// The same, to each visitor with a session of its own.
+    HiddenSession(String),
     /// To everybody, under another address.
     Elsewhere(String, &'static str),
     Gone,
@@ -67,11 +70,16 @@ fn site(pages: &Pages) -> Origin {
         let page = pages.lock().expect("no test panics here").get(&path).cloned();
         match page.unwrap_or(Page::Gone) {
             Page::Public(text) => answer("200 OK", long, &text, stream),
-            Page::Session(text) => {
+            page @ (Page::Session(_) | Page::HiddenSession(_)) => {
+                let (text, robots) = match page {
+                    Page::HiddenSession(text) => (text, "X-Robots-Tag: none\r\n"),
+                    Page::Session(text) => (text, ""),
+                    _ => return,
+                };
                 let mut number = sessions.lock().expect("no test panics here");
                 *number += 1;
                 let id = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                let fields = format!("Set-Cookie: sid={id:032x}; path=/\r\n");
+                let fields = format!("Set-Cookie: sid={id:032x}; path=/\r\n{robots}");
                 answer("200 OK", &fields, &text, stream);
             }
             Page::Members(text) if is_member => answer("200 OK", long, &text, stream),
@@ -258,13 +266,14 @@ const EACH: usize = 30;
 fn nothing_is_found_that_is_not_public() {
     let pages = Pages::default();
     let text = |word: &str| format!("{word} and the secret of {word} is told here");
-    let kinds: [Kind; 6] = [
+    let kinds: [Kind; 7] = [
         ("pub", Page::Public),
         ("ses", Page::Session),
         ("mem", Page::Members),
         ("coo", Page::ByCookie),
         ("hid", Page::Hidden),
         ("fie", Page::HiddenByField),
+        ("hse", Page::HiddenSession),
     ];
     for (kind, page) in kinds {
         for number in 0..EACH {
@@ -288,7 +297,7 @@ fn nothing_is_found_that_is_not_public() {
             until(&format!("{word} is found"), || paths(address, &word) == [path.clone()]);
         }
     }
-    for kind in ["mem", "coo", "hid", "fie"] {
+    for kind in ["mem", "coo", "hid", "fie", "hse"] {
         for number in 0..EACH {
             let word = word(kind, number);
             assert!(!leaks(address, &word, &format!("/{kind}/{number}/")), "{word} leaks");
@@ -425,4 +434,40 @@ fn what_the_site_names_is_asked_for_and_what_it_forbids_is_not() {
     assert!(visit(address, "/search", "").starts_with("HTTP/1.1 404 "), "that is the app's");
     assert!(!origin.heads().iter().any(|head| head.contains("/forbidden")), "it was obeyed");
     wick.stop();
+}
+
+#[test]
+fn a_reload_moves_the_search_and_an_upgrade_hands_it_over() {
+    let pages = Pages::default();
+    set(&pages, "/boats", Page::Public("Boats about harbours".into()));
+    let origin = site(&pages);
+    let (folder, state) = (open_folder(), open_folder());
+    let kept = state.path().display().to_string();
+    let file = settings(folder.path(), &origin, "search_crawl = false\n");
+    let (wick, address) = Wick::serve(&["--config", &file, "--state", &kept]);
+    visit(address, "/boats", "");
+    until("it is found", || paths(address, "harbours") == ["/boats"]);
+    let order = |what: &str| {
+        let ended = Wick::run(&[what, "--state", &kept]).end();
+        assert!(ended.status.success(), "{what}: {}", ended.told());
+    };
+    settings(folder.path(), &origin, "search_crawl = false\nsearch_path = \"/find\"\n");
+    order("reload");
+    assert!(visit(address, "/find?q=harbours", "").contains("href=\"/boats\""));
+    assert!(visit(address, "/search", "").starts_with("HTTP/1.1 404 "), "the app has it again");
+    let text = format!("[[site]]\norigin = {:?}\n", origin.url());
+    fs::write(&file, text).expect("the folder takes files");
+    order("reload");
+    assert!(visit(address, "/find", "").starts_with("HTTP/1.1 404 "));
+    settings(folder.path(), &origin, "search_crawl = false\n");
+    order("reload");
+    until("it is found again", || paths(address, "harbours") == ["/boats"]);
+    let serving = upgrade(&kept);
+    // The one before is gone, or is about to be; its index is the new one's.
+    until("the new one finds it", || paths(address, "harbours") == ["/boats"]);
+    set(&pages, "/ships", Page::Public("Ships about harbours".into()));
+    visit(address, "/ships", "");
+    until("the new one takes pages in", || paths(address, "harbours").len() == 2);
+    end(serving);
+    wick.end();
 }
