@@ -250,6 +250,29 @@ fn what_clients_change_while_an_index_is_made_is_changed_in_that_too() {
 }
 
 #[test]
+fn what_is_damaged_is_made_anew_without_a_hand() {
+    let (folder, _database, wishes) = site();
+    let lamp = "SELECT id FROM board WHERE MATCH('lamp')";
+    let making = folder.path().join("indexes/main");
+    for broken in ["1/index/terms/meta.json", "1/layout", "current"] {
+        let kept = Kept::begin(&folder, wishes.clone());
+        kept.until(lamp, &[1, 7, 1200]);
+        kept.end();
+        let path = making.join(broken);
+        // Another making may have another number by now.
+        let path = if path.exists() { path } else { making.join("current") };
+        std::fs::write(&path, b"\0odd").expect("it is ours");
+    }
+    // As whoever is killed in a making leaves it.
+    std::fs::create_dir_all(making.join("9/index")).expect("it is ours");
+    std::fs::write(making.join("unfinished"), b"").expect("it is ours");
+    let kept = Kept::begin(&folder, wishes);
+    kept.until(lamp, &[1, 7, 1200]);
+    kept.end();
+    assert!(!making.join("9").exists(), "it is cleared away");
+}
+
+#[test]
 fn other_settings_take_the_place_of_those_before() {
     let (folder, _database, wishes) = site();
     let kept = Kept::begin(&folder, wishes.clone());
