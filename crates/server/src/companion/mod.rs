@@ -5,7 +5,7 @@
 //! [`Vouch`] each, by which it can be told at any moment whether a page is still what it was.
 //! Invariants: 1. whoever is told never holds up an answer: it is told in a call that must not
 //! wait. 2. a page is public only if it was made for nobody in particular, says that it is HTML
-//! with status 200, and is the same whatever a visitor bears. 3. a vouch stands only while Wick
+//! with status 200, and is what somebody is given who bears nothing. 3. a vouch stands only while Wick
 //! itself would serve that page to a stranger without asking.
 //! Start at [`Companion`]; pages are read in [`reading`].
 

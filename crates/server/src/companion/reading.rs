@@ -5,7 +5,7 @@
 //! Bounds: [`TRIES`] requests a page, and the time that whoever asks gives.
 //! Start at [`Server::read_public`].
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -56,7 +56,8 @@ pub enum Unread {
     },
 }
 
-/// Whether a page was made for nobody in particular, and is the same whatever a visitor bears.
+/// Whether a page was made for nobody in particular: of what varies by what visitors bear, the
+/// variant for who bears nothing.
 pub(super) fn is_public(page: &Page) -> bool {
     let Some(stored) = page.as_stored() else { return false };
     let is_plain = stored.object.is_none() && stored.template.is_none();
@@ -65,7 +66,7 @@ pub(super) fn is_public(page: &Page) -> bool {
         && stored.is_html
         && is_plain
         && is_of_navigation
-        && page.vary().is_none()
+        && page.vary().is_none_or(|vary| vary.matches(&STRANGER))
         && !page.is_of_bearer
 }
 
@@ -262,6 +263,9 @@ fn unread(head: &ResponseHead) -> Unread {
         status => Unread::Status(status, head.fields.text(Name::Location).map(str::to_owned)),
     }
 }
+
+/// What a stranger sends who bears nothing.
+static STRANGER: LazyLock<Fields> = LazyLock::new(|| stranger("", "/").fields);
 
 /// The request of a stranger whose browser is the commonest.
 fn stranger(host: &str, target: &str) -> RequestHead {

@@ -24,7 +24,7 @@ enum Page {
     Session(String),
     /// To members, and not marked as theirs; others are refused.
     Members(String),
-    /// The same to everybody who bears the same cookies.
+    /// To members, by `Vary`; to others without its secret.
     ByCookie(String),
     /// To everybody, and not to be found.
     Hidden(String),
@@ -85,6 +85,8 @@ fn site(pages: &Pages) -> Origin {
             Page::Members(text) if is_member => answer("200 OK", long, &text, stream),
             Page::Members(_) => answer("403 Forbidden", "", "refused", stream),
             Page::ByCookie(text) => {
+                let secret = if is_member { "the secret of" } else { "nothing of" };
+                let text = text.replace("the secret of", secret);
                 let fields = format!("Vary: Cookie\r\n{long}");
                 answer("200 OK", &fields, &text, stream);
             }
@@ -297,7 +299,11 @@ fn nothing_is_found_that_is_not_public() {
             until(&format!("{word} is found"), || paths(address, &word) == [path.clone()]);
         }
     }
-    for kind in ["mem", "coo", "hid", "fie", "hse"] {
+    for number in 0..EACH {
+        let word = word("coo", number);
+        assert!(!leaks(address, &word, "nowhere"), "what members are given of {word} leaks");
+    }
+    for kind in ["mem", "hid", "fie", "hse"] {
         for number in 0..EACH {
             let word = word(kind, number);
             assert!(!leaks(address, &word, &format!("/{kind}/{number}/")), "{word} leaks");
