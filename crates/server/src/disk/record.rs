@@ -46,7 +46,8 @@ struct Facts {
     no_cache: bool,
     authorized: bool,
     explicit: bool,
-    #[serde(default)]
+    /// Of what doesn't say so it isn't known.
+    #[serde(default = "unknown")]
     is_of_bearer: bool,
     early_ms: u32,
     born: u64,
@@ -55,6 +56,10 @@ struct Facts {
     sharing: Option<KeptSharing>,
     /// The number and the length of a body that lies in slices.
     object: Option<(u64, u64)>,
+}
+
+fn unknown() -> bool {
+    true
 }
 
 #[derive(Debug, Deserialize, Serialize)]
