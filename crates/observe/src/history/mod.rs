@@ -19,7 +19,7 @@ pub use point::{Mark, POINT_BYTES, Point, Times};
 pub use ring::Tier;
 use ring::{RingFile, Source, is_ring, read_points};
 
-/// How long what is kept how finely; 80 MiB together.
+/// How long what is kept how finely; 64 MB together.
 pub const TIERS: [Tier; 3] = [
     Tier { seconds: 1, points: 86_400 },
     Tier { seconds: 10, points: 259_200 },

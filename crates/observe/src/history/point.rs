@@ -1,7 +1,8 @@
 //! One stretch of time: what happened in it, and how it is written down.
 //!
 //! A point has one size, so that its place in a file follows from its time. Written counts
-//! of times are rounded to an eighth, all others are exact as far as their fields reach.
+//! of times are rounded to the third of a doubling, memory to 64 KiB; all others are exact as
+//! far as their fields reach.
 //! Invariant: bytes that are not just as they were written are no point.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -9,8 +10,16 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::histogram::Histogram;
 
 /// Bytes of a written point.
-pub const POINT_BYTES: usize = 96;
-const CHECKED_BYTES: usize = POINT_BYTES - 8;
+pub const POINT_BYTES: usize = CHECKED_BYTES + 4;
+const CHECKED_BYTES: usize = NUMBERS_BYTES + TIMES_BYTES;
+/// Bytes of the numbers before the times, in this order: time, requests, hits, errors, memory,
+/// marks, seconds covered, bytes, microseconds at the origins.
+const NUMBERS: [usize; 9] = [4, 4, 4, 3, 3, 2, 1, 6, 6];
+const NUMBERS_BYTES: usize = 33;
+/// Both counts of times, four of them in three bytes.
+const TIMES_BYTES: usize = 2 * COARSE / 4 * 3;
+/// Memory is written in units of 64 KiB.
+const MEMORY_BITS: u32 = 16;
 /// Buckets of times, each twice as wide as the one before; the first ends at 16 µs.
 pub(super) const COARSE: usize = 24;
 const FIRST_BITS: u32 = 4;
@@ -164,16 +173,28 @@ impl Point {
     /// The point as it is written into this place of a file.
     pub(super) fn write(&self, place: u64) -> [u8; POINT_BYTES] {
         let mut bytes = Vec::with_capacity(POINT_BYTES);
-        for number in [self.time, self.requests, self.hits, self.errors, self.memory_bytes >> 10] {
-            bytes.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+        let marks = u64::from(self.marks);
+        let numbers = [
+            self.time,
+            self.requests,
+            self.hits,
+            self.errors,
+            self.memory_bytes >> MEMORY_BITS,
+            marks,
+            self.covered,
+            self.bytes,
+            self.origin_us,
+        ];
+        for (number, length) in numbers.into_iter().zip(NUMBERS) {
+            put(&mut bytes, number, length);
         }
-        bytes.extend(self.marks.to_le_bytes());
-        bytes.extend(u16::try_from(self.covered).unwrap_or(u16::MAX).to_le_bytes());
-        bytes.extend(self.bytes.to_le_bytes());
-        bytes.extend(self.origin_us.to_le_bytes());
-        let times = self.html.0.iter().chain(&self.other.0);
-        bytes.extend(times.map(|count| rounded(*count)));
-        bytes.extend(xxh3_64_with_seed(&bytes, place).to_le_bytes());
+        for times in [&self.html, &self.other] {
+            for four in times.0.chunks_exact(4) {
+                let codes = four.iter().fold(0, |codes, count| codes << 6 | rounded(*count));
+                put(&mut bytes, codes, 3);
+            }
+        }
+        bytes.extend(sum_of(&bytes, place));
         let mut written = [0; POINT_BYTES];
         written.copy_from_slice(&bytes);
         written
@@ -182,7 +203,7 @@ impl Point {
     /// Reads a point that was written into this place; none if it isn't whole, or another's.
     pub(super) fn read(bytes: &[u8], place: u64) -> Option<Self> {
         let (checked, sum) = bytes.split_at_checked(CHECKED_BYTES)?;
-        if sum != xxh3_64_with_seed(checked, place).to_le_bytes() {
+        if sum != sum_of(checked, place) {
             return None;
         }
         let mut rest = checked;
@@ -191,12 +212,19 @@ impl Point {
             rest = after;
             bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
         };
-        let [time, requests, hits, errors, memory] = [4; 5].map(&mut next);
-        let (marks, covered) = (next(2) as u16, next(2));
-        let (bytes, origin_us) = (next(8), next(8));
-        let [html, other] =
-            [(); 2].map(|()| Times([1; COARSE].map(|length| unrounded(next(length) as u8))));
-        let memory_bytes = memory << 10;
+        let [time, requests, hits, errors, memory, marks, covered, bytes, origin_us] =
+            NUMBERS.map(&mut next);
+        let [html, other] = [(); 2].map(|()| {
+            let mut times = Times::default();
+            for four in times.0.chunks_exact_mut(4) {
+                let codes = next(3);
+                four.iter_mut().zip([18, 12, 6, 0]).for_each(|(count, bits)| {
+                    *count = unrounded(codes >> bits & 63);
+                });
+            }
+            times
+        });
+        let (marks, memory_bytes) = (marks as u16, memory << MEMORY_BITS);
         Some(Self {
             time,
             covered,
@@ -213,26 +241,44 @@ impl Point {
     }
 }
 
-/// A count in one byte: exact below 16, else the power of two and the eighth of it.
-fn rounded(count: u64) -> u8 {
-    if count < 16 {
-        return count as u8;
-    }
-    let power = count.ilog2();
-    let code = 16 + u64::from(power - 4) * 8 + (count >> (power - 3) & 7);
-    u8::try_from(code).unwrap_or(u8::MAX)
+/// A number in so many bytes, or the largest that they hold.
+fn put(bytes: &mut Vec<u8>, number: u64, length: usize) {
+    let number = number.min(u64::MAX >> (64 - 8 * length as u32));
+    bytes.extend_from_slice(&number.to_le_bytes()[..length]);
 }
 
-/// The middle of the counts that are written so.
-fn unrounded(code: u8) -> u64 {
-    let code = u64::from(code);
-    match code.checked_sub(16) {
-        None => code,
-        Some(code) => {
-            let (power, eighth) = (code / 8 + 4, code % 8);
-            ((8 + eighth) << (power - 3)) + (1 << (power - 3)) / 2
-        }
+/// By which a point is known to be as it was written, and into this place.
+fn sum_of(bytes: &[u8], place: u64) -> [u8; 4] {
+    (xxh3_64_with_seed(bytes, place) as u32).to_le_bytes()
+}
+
+/// What a count in six bits says: up to eight exactly, then three to a doubling.
+const COUNTS: [u64; 64] = {
+    let mut counts = [0; 64];
+    let mut code = 0;
+    while code < counts.len() {
+        counts[code] = match code {
+            0..8 => code as u64,
+            _ => [100, 126, 159][(code - 8) % 3] * (8 << ((code - 8) / 3)) / 100,
+        };
+        code += 1;
     }
+    counts
+};
+
+/// The code of the count that is nearest.
+fn rounded(count: u64) -> u64 {
+    let above = COUNTS.partition_point(|known| *known < count);
+    let code = match (above.checked_sub(1), COUNTS.get(above)) {
+        (Some(below), Some(next)) if count - COUNTS[below] < next - count => below,
+        (Some(below), None) => below,
+        _ => above,
+    };
+    code as u64
+}
+
+fn unrounded(code: u64) -> u64 {
+    COUNTS.get(code as usize).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -286,13 +332,22 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_rounded_by_less_than_a_sixteenth_and_only_once() {
-        for count in [0, 1, 15, 16, 17, 100, 999, 123_456, 1 << 33] {
+    fn counts_are_rounded_by_less_than_an_eighth_and_only_once() {
+        for count in [0, 1, 7, 8, 9, 11, 15, 16, 17, 100, 999, 123_456, 2_600_000] {
             let read = unrounded(rounded(count));
-            assert!(read.abs_diff(count) <= count / 16, "{count} {read}");
+            assert!(read.abs_diff(count) <= count / 8, "{count} {read}");
             assert_eq!(unrounded(rounded(read)), read);
         }
-        assert_eq!(rounded(u64::MAX), u8::MAX);
+        assert_eq!(rounded(u64::MAX), 63);
+        assert!(COUNTS.windows(2).all(|pair| pair[0] < pair[1]), "{COUNTS:?}");
+    }
+
+    #[test]
+    fn what_a_field_does_not_reach_is_the_most_that_it_holds() {
+        let most = Point { errors: 1 << 40, bytes: u64::MAX, covered: 300, ..point() };
+        let read = Point::read(&most.write(7), 7).expect("it is whole");
+        assert_eq!((read.errors, read.bytes), ((1 << 24) - 1, (1 << 48) - 1));
+        assert_eq!((read.covered, read.hits), (255, 2), "the fields beside them are as they were");
     }
 
     #[test]
