@@ -162,6 +162,10 @@ fn tell(companion: &Beside, key: &[u8], what: Noticed) {
 /// A page was stored.
 pub(crate) fn note_stored(site: &Site, key: &Key<'_>, page: &Arc<Page>) {
     let Some(companion) = site.companion() else { return };
+    if reading::is_of_others(page) {
+        // It lies beside what strangers are given, and says nothing about that.
+        return;
+    }
     let what = match reading::is_public(page) {
         true => Noticed::Stored(PageHandle {
             page: Arc::downgrade(page),

@@ -66,8 +66,13 @@ pub(super) fn is_public(page: &Page) -> bool {
         && stored.is_html
         && is_plain
         && is_of_navigation
-        && page.vary().is_none_or(|vary| vary.matches(&STRANGER))
+        && !is_of_others(page)
         && !page.is_of_bearer
+}
+
+/// Whether a page is the variant for those who bear something.
+pub(super) fn is_of_others(page: &Page) -> bool {
+    page.vary().is_some_and(|vary| !vary.matches(&STRANGER))
 }
 
 /// What is read of a stored page.

@@ -293,7 +293,7 @@ fn nothing_is_found_that_is_not_public() {
             visit(address, &format!("/{kind}/{number}/"), "Cookie: member=1\n");
         }
     }
-    for kind in ["pub", "ses"] {
+    for kind in ["pub", "ses", "coo"] {
         for number in 0..EACH {
             let (word, path) = (word(kind, number), format!("/{kind}/{number}/"));
             until(&format!("{word} is found"), || paths(address, &word) == [path.clone()]);
