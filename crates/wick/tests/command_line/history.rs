@@ -122,8 +122,9 @@ fn a_day_is_there_after_a_kill_but_for_the_second_that_was_written() {
         from = end + beyond.len() as u64;
     }
     let minutes = read_back(&folder, begin + 60, from - 60, 60);
-    let whole = minutes.values().filter(|minute| minute.covered == 60);
-    assert!(whole.count() as u64 >= (from - begin) / 60 - 3, "{}", minutes.len());
+    let whole = minutes.values().filter(|minute| minute.covered == 60).count() as u64;
+    // Each kill may have come between the files of the second that was written.
+    assert!(whole + KILLS >= (from - begin) / 60 - 2, "{whole} of {}", minutes.len());
     a_wick_tells_it(state.path(), begin, from, doubtful);
 }
 
