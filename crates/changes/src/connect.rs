@@ -1,4 +1,4 @@
-//! Connecting to a MariaDB or MySQL server, and what its errors mean.
+//! Connecting to a MariaDB or MySQL server, and what its errors mean; how a PostgreSQL is reached.
 //!
 //! Invariant: an error that leaves this crate holds the server's words or ours, never
 //! the driver's, which may repeat what was sent.
@@ -8,6 +8,7 @@ use std::time::Duration;
 use mysql_async::{Conn, DriverError, OptsBuilder};
 use tokio::time::timeout;
 
+pub use crate::postgres::postgres_options;
 use crate::{Address, Door, Lost};
 
 /// How long a server may take to let us in.

@@ -42,19 +42,8 @@ impl Drop for Connection {
 
 impl Connection {
     pub(crate) async fn open(address: &Address) -> Result<Self, Lost> {
-        let mut config = Config::new();
-        config.user(&address.user).dbname(database(address)).application_name(NAME);
-        config.connect_timeout(CONNECT_MAX).ssl_mode(SslMode::Disable);
-        if !address.password.reveal().is_empty() {
-            config.password(address.password.reveal());
-        }
-        match &address.door {
-            Door::Socket(path) => {
-                let (folder, port) = socket(path);
-                config.host_path(folder).port(port)
-            }
-            Door::Tcp(host, port) => config.host(host).port(*port),
-        };
+        let mut config = postgres_options(address, NAME);
+        config.connect_timeout(CONNECT_MAX);
         let (client, connection) = match timeout(CONNECT_MAX, config.connect(NoTls)).await {
             Ok(connected) => connected.map_err(|error| lost(&error))?,
             Err(_) => return Err(Lost::Disconnected),
@@ -118,6 +107,24 @@ impl Line {
     pub(super) fn list(&self, index: usize) -> Vec<String> {
         self.text(index).lines().map(str::to_owned).collect()
     }
+}
+
+/// How the server at `address` is reached, and its database used, by connections of this name.
+pub fn postgres_options(address: &Address, name: &str) -> Config {
+    let mut config = Config::new();
+    config.user(&address.user).dbname(database(address)).application_name(name);
+    config.ssl_mode(SslMode::Disable);
+    if !address.password.reveal().is_empty() {
+        config.password(address.password.reveal());
+    }
+    match &address.door {
+        Door::Socket(path) => {
+            let (folder, port) = socket(path);
+            config.host_path(folder).port(port)
+        }
+        Door::Tcp(host, port) => config.host(host).port(*port),
+    };
+    config
 }
 
 /// The database of an address, which is the user's own unless it is named.

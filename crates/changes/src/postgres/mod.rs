@@ -27,6 +27,7 @@ mod stream;
 mod watch;
 
 pub(crate) use connection::Connection;
+pub use connection::postgres_options;
 pub(crate) use figures::figures;
 pub(crate) use standing::standing;
 

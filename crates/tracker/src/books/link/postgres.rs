@@ -1,15 +1,11 @@
 //! PostgreSQL.
 
-use std::path::{Path, PathBuf};
-
-use changes::{Address, Door};
+use changes::{Address, connect};
 use tokio::task::JoinHandle;
-use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use super::{Row, Trouble, words};
 
-const PORT: u16 = 5432;
 const MANNERS: &str = "SET lock_timeout = '5s'; SET timezone = 'UTC'; \
     SET idle_in_transaction_session_timeout = '60s'";
 
@@ -26,21 +22,7 @@ impl Drop for Link {
 
 impl Link {
     pub(super) async fn connect(address: &Address) -> Result<Self, Trouble> {
-        let mut config = Config::new();
-        config.user(&address.user).application_name("wick tracker").ssl_mode(SslMode::Disable);
-        if !address.database.is_empty() {
-            config.dbname(&address.database);
-        }
-        if !address.password.reveal().is_empty() {
-            config.password(address.password.reveal());
-        }
-        match &address.door {
-            Door::Socket(path) => {
-                let (folder, port) = socket(path);
-                config.host_path(folder).port(port)
-            }
-            Door::Tcp(host, port) => config.host(host).port(*port),
-        };
+        let config = connect::postgres_options(address, "wick tracker");
         let (client, connection) = config.connect(NoTls).await.map_err(|error| trouble(&error))?;
         // Its end is known to whoever asks next.
         let driver = tokio::spawn(async move { drop(connection.await) });
@@ -73,16 +55,6 @@ impl Link {
 fn decoded(text: &str) -> Vec<u8> {
     let Some(digits) = text.strip_prefix("\\x") else { return text.as_bytes().to_vec() };
     super::super::registry::hexadecimal(digits.as_bytes()).unwrap_or_default()
-}
-
-/// The folder and the port that a socket's path stands for; a folder alone is one, too.
-fn socket(path: &Path) -> (PathBuf, u16) {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let port = name.strip_prefix(".s.PGSQL.").and_then(|port| port.parse().ok());
-    match (port, path.parent()) {
-        (Some(port), Some(folder)) => (folder.to_owned(), port),
-        _ => (path.to_owned(), PORT),
-    }
 }
 
 fn trouble(error: &tokio_postgres::Error) -> Trouble {

@@ -1,13 +1,11 @@
 //! PostgreSQL.
 
-use std::path::Path;
 use std::pin::pin;
 
-use changes::{Address, Door};
+use changes::{Address, connect};
 use futures_util::StreamExt;
 use tokio::task::JoinHandle;
-use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use super::{Go, SILENCE_MAX, Stop, Take, Told, Trouble, within, words};
 
@@ -24,22 +22,7 @@ impl Drop for Link {
 
 impl Link {
     pub(super) async fn connect(address: &Address) -> Result<Self, Trouble> {
-        let mut config = Config::new();
-        config.user(&address.user).application_name("wick search").ssl_mode(SslMode::Disable);
-        if !address.database.is_empty() {
-            config.dbname(&address.database);
-        }
-        if !address.password.reveal().is_empty() {
-            config.password(address.password.reveal());
-        }
-        match &address.door {
-            Door::Socket(path) => {
-                let port = path.extension().and_then(|port| port.to_str()?.parse().ok());
-                config.host_path(path.parent().unwrap_or(Path::new("/")));
-                config.port(port.unwrap_or(5432))
-            }
-            Door::Tcp(host, port) => config.host(host).port(*port),
-        };
+        let config = connect::postgres_options(address, "wick search");
         let (client, connection) = config.connect(NoTls).await.map_err(|error| trouble(&error))?;
         // Its end is known to whoever asks next.
         let driver = tokio::spawn(async move { drop(connection.await) });
