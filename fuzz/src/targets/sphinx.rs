@@ -13,7 +13,9 @@ pub(crate) fn run_api(input: &[u8]) {
     let read = api::read(head, body);
     // What is whole is not read otherwise when more follows.
     if read.is_ok() {
-        assert_eq!(api::read(head, &[body, b"more"].concat()), read);
+        let more = api::read(head, &[body, b"more"].concat());
+        // Their texts are compared, since a client's NaN does not equal itself.
+        assert_eq!(format!("{more:?}"), format!("{read:?}"));
     }
     if let Err(refusal) = read {
         assert!(refusal.to_string().len() < WORDS_MAX);
