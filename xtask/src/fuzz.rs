@@ -1,6 +1,8 @@
-//! `cargo xtask fuzz [--seconds N] [TARGET…]`: the targets of `fuzz/` under libFuzzer.
+//! `cargo xtask fuzz [--seconds N] [--seed N] [TARGET…]`: the targets of `fuzz/` under libFuzzer.
 //!
-//! Unless it is told, each has the same share of [`SECONDS_IN_ALL`].
+//! Unless it is told, each has the same share of [`SECONDS_IN_ALL`] and walks from
+//! [`SEED`], so that a change is refused for what it breaks and not for what luck finds in
+//! somebody else's. Told how long, it hunts from a seed that nobody chose.
 //!
 //! The code is instrumented by the stable compiler: the flags below are what libFuzzer
 //! needs, and since nothing of ours is `unsafe`, the sanitizers that ask for a nightly
@@ -23,6 +25,7 @@ const SECONDS_IN_ALL: u32 = 420;
 const SECONDS_MAX: u32 = 30;
 const INPUT_BYTES_MAX: u32 = 16 << 10;
 const HANG_SECONDS: u32 = 10;
+const SEED: u32 = 20;
 const MEMORY_MEBIBYTES_MAX: u32 = 1024;
 
 /// Counters for each edge, and what comparisons compare, so that the fuzzer can aim.
@@ -40,10 +43,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let fuzzer = build()?;
     let cores = available_parallelism().map_or(1, usize::from);
     let seconds = wish.seconds.unwrap_or_else(|| share(wish.targets.len(), cores));
+    let seed = wish.seed.or(wish.seconds.is_none().then_some(SEED));
     let mut faults = Vec::new();
     for group in wish.targets.chunks(cores) {
-        let started: Vec<_> =
-            group.iter().map(|target| (target, Run::start(&fuzzer, target, seconds))).collect();
+        let started: Vec<_> = group
+            .iter()
+            .map(|target| (target, Run::start(&fuzzer, target, seconds, seed)))
+            .collect();
         for (target, run) in started {
             match run.and_then(Run::finish) {
                 Ok(summary) => println!("    {target:<16} {summary}"),
@@ -64,18 +70,24 @@ fn share(targets: usize, cores: usize) -> u32 {
 #[derive(Debug, PartialEq, Eq)]
 struct Wish {
     seconds: Option<u32>,
+    seed: Option<u32>,
     targets: Vec<String>,
 }
 
 impl Wish {
     fn read(arguments: &[String], known: &[String]) -> Result<Self, String> {
-        let mut wish = Self { seconds: None, targets: Vec::new() };
+        let mut wish = Self { seconds: None, seed: None, targets: Vec::new() };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
-            if word == "--seconds" {
+            if let Some(place) = match &word[..] {
+                "--seconds" => Some(&mut wish.seconds),
+                "--seed" => Some(&mut wish.seed),
+                _ => None,
+            } {
+                // Of libFuzzer's seeds, nought is any.
                 let number = words.next().and_then(|number| number.parse().ok());
                 let number = number.filter(|&number| number > 0);
-                wish.seconds = Some(number.ok_or("--seconds needs a number")?);
+                *place = Some(number.ok_or_else(|| format!("{word} needs a number"))?);
             } else if known.contains(word) {
                 wish.targets.push(word.clone());
             } else {
@@ -133,7 +145,7 @@ struct Run {
 }
 
 impl Run {
-    fn start(fuzzer: &Path, target: &str, seconds: u32) -> Result<Self, String> {
+    fn start(fuzzer: &Path, target: &str, seconds: u32, seed: Option<u32>) -> Result<Self, String> {
         let found = folder("fuzz-found", target)?;
         let faults = folder("fuzz-faults", target)?;
         let log = root().join("target/fuzz-faults").join(format!("{target}.log"));
@@ -145,6 +157,7 @@ impl Run {
             .arg(root().join("fuzz/corpus").join(target))
             .arg(format!("-artifact_prefix={}/", faults.display()))
             .arg(format!("-max_total_time={seconds}"))
+            .args(seed.map(|seed| format!("-seed={seed}")))
             .arg(format!("-max_len={INPUT_BYTES_MAX}"))
             .arg(format!("-timeout={HANG_SECONDS}"))
             .arg(format!("-rss_limit_mb={MEMORY_MEBIBYTES_MAX}"))
@@ -214,16 +227,18 @@ mod tests {
 
     #[test]
     fn the_command_line_says_which_targets_and_how_long() {
-        let check = |line: &str, expected: Result<(Option<u32>, &str), &str>| {
+        let check = |line: &str, expected: Result<(Option<u32>, Option<u32>, &str), &str>| {
             let found = Wish::read(&words(line), &words("range vary"));
             let expected = expected
-                .map(|(seconds, targets)| Wish { seconds, targets: words(targets) })
+                .map(|(seconds, seed, targets)| Wish { seconds, seed, targets: words(targets) })
                 .map_err(str::to_owned);
             assert_eq!(found, expected, "{line}");
         };
-        check("", Ok((None, "range vary")));
-        check("--seconds 5", Ok((Some(5), "range vary")));
-        check("vary --seconds 5", Ok((Some(5), "vary")));
+        check("", Ok((None, None, "range vary")));
+        check("--seconds 5", Ok((Some(5), None, "range vary")));
+        check("vary --seconds 5", Ok((Some(5), None, "vary")));
+        check("--seed 7 range", Ok((None, Some(7), "range")));
+        check("--seed x", Err("--seed needs a number"));
         check("--seconds", Err("--seconds needs a number"));
         check("--seconds 0", Err("--seconds needs a number"));
         check("rang", Err("no target is called rang; there are range, vary"));

@@ -45,6 +45,8 @@ pub struct PageText {
     pub canonical: Option<String>,
     /// Whether it is not to be found.
     pub is_noindex: bool,
+    /// Whether its links are not to be followed.
+    pub is_nofollow: bool,
     /// Where it leads.
     pub links: Vec<Link>,
     blocks: Vec<String>,
@@ -262,7 +264,10 @@ impl Reading {
         let Some(content) = attribute(tag, "content") else { return };
         let name = attribute(tag, "name").or_else(|| attribute(tag, "property")).unwrap_or("");
         match name.to_ascii_lowercase().as_str() {
-            "robots" => self.page.is_noindex |= is_noindex(content),
+            "robots" => {
+                self.page.is_noindex |= is_noindex(content);
+                self.page.is_nofollow |= says(content, "nofollow");
+            }
             "article:published_time" | "date" | "dc.date" => self.published = date::unix(content),
             "article:modified_time" | "og:updated_time" | "last-modified" => {
                 self.modified = date::unix(content);
@@ -337,10 +342,15 @@ fn title_end(title: &str) -> Option<usize> {
 
 /// Whether a value of the robots meta or of `X-Robots-Tag` says that a page isn't to be found.
 pub(super) fn is_noindex(value: &str) -> bool {
+    says(value, "noindex")
+}
+
+/// Whether it says this, or `none`, which is all of it.
+fn says(value: &str, what: &str) -> bool {
     value
         .split([',', ':'])
         .map(str::trim)
-        .any(|one| one.eq_ignore_ascii_case("noindex") || one.eq_ignore_ascii_case("none"))
+        .any(|one| one.eq_ignore_ascii_case(what) || one.eq_ignore_ascii_case("none"))
 }
 
 fn is_aside(name: &str, role: &str, is_main: bool) -> bool {
@@ -504,6 +514,16 @@ mod tests {
 
     #[test]
     fn a_page_that_wants_not_to_be_found_says_so_in_several_ways() {
+        for (value, is_nofollow) in [
+            ("noindex", false),
+            ("NOINDEX, nofollow", true),
+            ("none", true),
+            ("index,NoFollow", true),
+        ] {
+            let page =
+                PageText::of(&format!("<a href=/a>a</a><meta name=robots content='{value}'>"));
+            assert_eq!(page.is_nofollow, is_nofollow, "{value}");
+        }
         for value in ["noindex", "NOINDEX, nofollow", "none", "follow,noindex"] {
             assert!(PageText::of(&format!("<meta name=robots content='{value}'>")).is_noindex);
             assert!(says_noindex(value), "{value}");

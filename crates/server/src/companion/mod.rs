@@ -93,6 +93,8 @@ pub enum Noticed {
     File,
     /// What was known of it may not be so any more.
     Doubted,
+    /// The same, as a stranger was given a page that isn't everybody's, or isn't yet.
+    Unshared,
 }
 
 /// A stored page that isn't held by who has this.
@@ -191,8 +193,10 @@ pub(crate) fn note_unstored(journey: &Journey, head: &ResponseHead, is_file: boo
     let is_reading = matches!(*journey.method(), Method::GET | Method::HEAD);
     let is_html = head.fields.first(Name::ContentType).is_some_and(crate::render::is_html_type);
     let is_gone = matches!(head.status, 401 | 403 | 404 | 410 | 451);
-    let what = match is_file && head.status == 200 && is_html {
-        true => Noticed::File,
+    let what = match head.status == 200 && is_html {
+        true if is_file => Noticed::File,
+        true if is_reading && !journey.bears_credentials() => Noticed::Unshared,
+        true => return,
         false if is_reading && (is_gone || !journey.bears_credentials()) => Noticed::Doubted,
         false => return,
     };

@@ -47,8 +47,11 @@ pub struct PublicPage {
 pub enum Unread {
     /// There is none: this is the status, and where it leads if it is a redirect.
     Status(u16, Option<String>),
-    /// It isn't everybody's, or no page.
-    NotPublic,
+    /// It isn't everybody's, as far as is known now, or no page. What a stranger was given who
+    /// asked for it, if that is HTML.
+    NotPublic(Option<Bytes>),
+    /// Something was written to the site, or changed, while it was read. What it was then.
+    Changing(Option<Bytes>),
     /// The origin failed, or nothing whole came in time. That says nothing about the page.
     Failed {
         /// For how long the origin wants to be left alone, if it said so.
@@ -110,7 +113,8 @@ impl Server {
         let (site, read) = self.read_as_stranger(wanted, patience, TRIES).await?;
         match read {
             Read::Page { page, key, hash, verdict } => {
-                let found = of_page(&site, &page, &key, hash).ok_or(Unread::NotPublic)?;
+                let found = of_page(&site, &page, &key, hash);
+                let found = found.ok_or_else(|| Unread::NotPublic(html_of(&page)))?;
                 let is_untouched =
                     found.vouch.as_ref().is_some_and(|vouch| vouch.is_untouched(self.clock.now()));
                 match verdict {
@@ -122,16 +126,16 @@ impl Server {
                     {
                         Ok(found)
                     }
-                    _ => Err(Unread::Failed { retry_after: None }),
+                    _ => Err(Unread::Changing(html_of(&page))),
                 }
             }
             Read::Plain { head, body, is_file: true } if head.status == 200 => {
                 let is_html =
                     head.fields.first(Name::ContentType).is_some_and(crate::render::is_html_type);
                 let found = PublicPage { fields: head.fields, body, vouch: None, mark: None };
-                is_html.then_some(found).ok_or(Unread::NotPublic)
+                is_html.then_some(found).ok_or(Unread::NotPublic(None))
             }
-            Read::Plain { head, .. } => Err(unread(&head)),
+            Read::Plain { head, body, .. } => Err(unread(&head, body)),
         }
     }
 
@@ -152,10 +156,10 @@ impl Server {
             Read::Page { page, .. } => match page.as_stored() {
                 Some(stored) if stored.status == 200 => Ok(stored.body.clone()),
                 Some(stored) => Err(Unread::Status(stored.status, None)),
-                None => Err(Unread::NotPublic),
+                None => Err(Unread::NotPublic(None)),
             },
             Read::Plain { head, body, .. } if head.status == 200 => Ok(body),
-            Read::Plain { head, .. } => Err(unread(&head)),
+            Read::Plain { head, body, .. } => Err(unread(&head, body)),
         }
     }
 
@@ -165,7 +169,9 @@ impl Server {
         patience: Duration,
         tries: usize,
     ) -> Result<(Arc<Site>, Read), Unread> {
-        let Some(site) = self.sites().find(host).cloned() else { return Err(Unread::NotPublic) };
+        let Some(site) = self.sites().find(host).cloned() else {
+            return Err(Unread::NotPublic(None));
+        };
         let until = Instant::now() + patience;
         let mut last = None;
         for _ in 0..tries {
@@ -182,7 +188,7 @@ impl Server {
                 break;
             }
         }
-        last.map(|read| (site, read)).ok_or(Unread::NotPublic)
+        last.map(|read| (site, read)).ok_or(Unread::NotPublic(None))
     }
 
     /// One request, to its end. None: it broke off.
@@ -259,11 +265,22 @@ fn of_bearer(reply: &Reply) -> Option<Arc<Page>> {
     }
 }
 
-fn unread(head: &ResponseHead) -> Unread {
+/// The HTML of a page that isn't everybody's and wasn't made for somebody who bore something.
+fn html_of(page: &Page) -> Option<Bytes> {
+    let stored = page.as_stored()?;
+    let is_html = stored.status == 200 && stored.is_html && stored.template.is_none();
+    (is_html && !page.is_of_bearer && !is_of_others(page)).then(|| stored.body.clone())
+}
+
+fn unread(head: &ResponseHead, body: Bytes) -> Unread {
     let retry_after = head.fields.text(Name::RetryAfter).and_then(|text| text.trim().parse().ok());
     let retry_after = retry_after.map(Duration::from_secs);
     match head.status {
-        200 => Unread::NotPublic,
+        200 => {
+            let is_html =
+                head.fields.first(Name::ContentType).is_some_and(crate::render::is_html_type);
+            Unread::NotPublic(is_html.then_some(body))
+        }
         429 | 500.. => Unread::Failed { retry_after },
         status => Unread::Status(status, head.fields.text(Name::Location).map(str::to_owned)),
     }

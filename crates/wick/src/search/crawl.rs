@@ -1,8 +1,11 @@
 //! The crawl: pages that nobody visits, by the site's sitemaps and by links.
 //!
 //! It asks by the road that visitors take, as a stranger, one page at a time with a rest after
-//! each, and obeys `robots.txt` and `Retry-After`. It begins when Wick does, looks at what the
-//! index doesn't have or what a sitemap says has changed since, and ends.
+//! each, and obeys `robots.txt` and `Retry-After`. It begins when Wick does and goes over the
+//! whole site but for what a sitemap says has not changed since; then it waits for links that
+//! nobody has followed yet. Links are followed of pages that are not everybody's too, as a
+//! stranger is given them: of a site that nobody has visited yet, little is known to be
+//! everybody's.
 //! Bounds: [`PAGES_MAX`] pages and [`MAPS_MAX`] sitemaps a crawl, [`FAILURES_MAX`] failures one
 //! after the other.
 
@@ -14,13 +17,15 @@ use ::search::Document;
 use ::search::Value;
 use ::search::site::robots::Robots;
 use ::search::site::sitemap::Sitemap;
-use ::search::site::targets_within;
+use ::search::site::{PageText, targets_within};
+use bytes::Bytes;
 use server::Unread;
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::answering::Wanted;
-use super::taking::{READ_PATIENCE, Taken};
-use super::{Place, SiteSearch, unpoisoned};
+use super::taking::{Doubt, READ_PATIENCE, Taken, links_of};
+use super::{Links, Place, SiteSearch, unpoisoned};
 
 /// By what name `robots.txt` may speak of it.
 const NAME: &str = "wick";
@@ -32,16 +37,18 @@ const PAGES_MAX: usize = 20_000;
 const MAPS_MAX: usize = 50;
 /// Addresses that wait.
 const QUEUE_MAX: usize = 50_000;
-/// Addresses of one path that differ in their queries only.
-const VARIANTS_MAX: usize = 100;
+/// Addresses of one path that differ only in what their queries give to the same names: of one
+/// name, which is most often a page's, and of several, which most often are orders and filters.
+const VARIANTS_MAX: usize = 5_000;
+const ORDERS_MAX: usize = 100;
 const FAILURES_MAX: u32 = 8;
 /// The least rest between two requests; a page that took longer is followed by a rest as long.
 const REST: Duration = Duration::from_millis(100);
 const REST_MAX: Duration = Duration::from_secs(10);
 const BACK_OFF_MAX: Duration = Duration::from_secs(300);
 
-/// Crawls once, if the owner wants it.
-pub(super) async fn crawl(search: Weak<SiteSearch>) {
+/// Crawls, if the owner wants it, for as long as there is a search.
+pub(super) async fn crawl(search: Weak<SiteSearch>, mut links: mpsc::Receiver<Links>) {
     let Some(base) = begin(&search).await else { return };
     let Some(owned) = search.upgrade() else { return };
     if !owned.plan().crawls {
@@ -54,21 +61,33 @@ pub(super) async fn crawl(search: Weak<SiteSearch>) {
     crawl.read_maps(&owned).await;
     crawl.push("/".to_owned(), None);
     drop(owned);
-    while let Some((target, changed)) = crawl.queue.pop_front() {
-        let Some(search) = search.upgrade() else { return };
-        if crawl.asked >= PAGES_MAX || crawl.failures >= FAILURES_MAX {
-            break;
+    while crawl.asked < PAGES_MAX {
+        while let Ok(linked) = links.try_recv() {
+            crawl.push_all(linked);
         }
-        let waiting = crawl.queue.len();
-        search.tell_crawl(&format!("asked for {} pages, {waiting} wait", crawl.asked));
-        let rest = crawl.visit(&search, target, changed).await;
-        drop(search);
+        let Some(owned) = search.upgrade() else { return };
+        let asked = crawl.asked;
+        let Some((target, changed)) = crawl.next() else {
+            owned.tell_crawl(&format!("is done: asked for {asked} pages"));
+            drop(owned);
+            match links.recv().await {
+                Some(linked) => crawl.push_all(linked),
+                None => return,
+            }
+            continue;
+        };
+        let waiting = crawl.waiting();
+        owned.tell_crawl(&format!("asked for {asked} pages, {waiting} wait"));
+        let mut rest = crawl.visit(&owned, target, changed).await;
+        if crawl.failures >= FAILURES_MAX {
+            owned.tell_crawl(&format!("rests, as the origin fails: asked for {asked} pages"));
+            rest = rest.max(BACK_OFF_MAX);
+        }
+        drop(owned);
         sleep(rest).await;
     }
     if let Some(search) = search.upgrade() {
-        let how =
-            if crawl.failures >= FAILURES_MAX { "gave up as the origin fails" } else { "is done" };
-        search.tell_crawl(&format!("{how}: asked for {} pages", crawl.asked));
+        search.tell_crawl(&format!("has ended: it asks for {PAGES_MAX} pages at most"));
     }
 }
 
@@ -100,6 +119,9 @@ struct Crawl {
     base: (&'static str, String),
     robots: Robots,
     queue: VecDeque<(String, Option<i64>)>,
+    /// Addresses with a query that a sitemap doesn't name: more often than others they show
+    /// what is shown elsewhere.
+    variations: VecDeque<(String, Option<i64>)>,
     known: HashSet<u64>,
     variants: std::collections::HashMap<u64, usize>,
     asked: usize,
@@ -112,7 +134,7 @@ impl Crawl {
     }
 
     fn push(&mut self, target: String, changed: Option<i64>) {
-        let is_room = self.queue.len() < QUEUE_MAX && self.known.len() < 4 * QUEUE_MAX;
+        let is_room = self.waiting() < QUEUE_MAX && self.known.len() < 4 * QUEUE_MAX;
         if !is_room || !is_worth_it(&target) || !self.robots.allows(&target) {
             return;
         }
@@ -120,15 +142,44 @@ impl Crawl {
             return;
         }
         // What a site names itself isn't one of endless orders of the same list.
-        if changed.is_none() && target.contains('?') {
-            let path = target.split('?').next().unwrap_or("");
-            let count = self.variants.entry(Document::id_of(path)).or_default();
+        let is_variation = changed.is_none() && target.contains('?');
+        if is_variation {
+            let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+            let names: Vec<&str> =
+                query.split('&').filter_map(|pair| pair.split('=').next()).collect();
+            let max = if names.len() > 1 { ORDERS_MAX } else { VARIANTS_MAX };
+            let kind = Document::id_of(&format!("{path}?{}", names.join("&")));
+            let count = self.variants.entry(kind).or_default();
             *count += 1;
-            if *count > VARIANTS_MAX {
+            if *count > max {
                 return;
             }
         }
-        self.queue.push_back((target, changed));
+        let queue = if is_variation { &mut self.variations } else { &mut self.queue };
+        queue.push_back((target, changed));
+    }
+
+    fn waiting(&self) -> usize {
+        self.queue.len() + self.variations.len()
+    }
+
+    fn next(&mut self) -> Option<(String, Option<i64>)> {
+        self.queue.pop_front().or_else(|| self.variations.pop_front())
+    }
+
+    fn push_all(&mut self, links: Links) {
+        if links.host == self.base.1 {
+            links.targets.into_iter().for_each(|target| self.push(target, None));
+        }
+    }
+
+    /// Where a page leads to.
+    async fn follow(&mut self, place: Place, html: Bytes) {
+        let links = tokio::task::spawn_blocking(move || {
+            let text = PageText::of(&String::from_utf8_lossy(&html));
+            links_of(&place, &text)
+        });
+        links.await.into_iter().flatten().for_each(|link| self.push(link, None));
     }
 
     async fn read_robots(&mut self, search: &Arc<SiteSearch>) {
@@ -210,15 +261,20 @@ impl Crawl {
                 {
                     self.push(other, None);
                 }
-                let (reader, from) = (search.clone(), place);
-                let links = tokio::task::spawn_blocking(move || {
-                    reader.links_of(&from, &String::from_utf8_lossy(&html))
-                });
-                links.await.into_iter().flatten().for_each(|link| self.push(link, None));
+                self.follow(place, html).await;
+                self.rest(began.elapsed())
+            }
+            Err(Unread::NotPublic(html) | Unread::Changing(html)) => {
+                self.failures = 0;
+                search.put(&search.doubts, Doubt { place: place.clone(), tries: 1 });
+                if let Some(html) = html {
+                    self.follow(place, html).await;
+                }
                 self.rest(began.elapsed())
             }
             Err(Unread::Failed { retry_after }) => {
                 self.failures += 1;
+                search.put(&search.doubts, Doubt { place, tries: 1 });
                 let back_off = REST * 2u32.saturating_pow(self.failures + 2);
                 retry_after.unwrap_or(back_off).max(back_off).min(BACK_OFF_MAX)
             }
@@ -327,12 +383,15 @@ mod tests {
             crawl.push("/a".to_owned(), None);
         }
         for number in 0..1000 {
-            crawl.push(format!("/list?order={number}"), None);
+            crawl.push(format!("/list?order={number}&up=1"), None);
+            crawl.push(format!("/topic?t={number}"), None);
         }
-        assert_eq!(crawl.queue.len(), 1 + VARIANTS_MAX);
+        assert_eq!(crawl.waiting(), 1 + ORDERS_MAX + 1000);
+        assert_eq!(crawl.next().map(|(target, _)| target).as_deref(), Some("/a"));
+        assert_eq!(crawl.waiting(), ORDERS_MAX + 1000);
         crawl.robots = Robots::of("user-agent: *\ndisallow: /b", NAME);
         crawl.push("/b/c".to_owned(), Some(5));
-        assert_eq!(crawl.queue.len(), 1 + VARIANTS_MAX);
+        assert_eq!(crawl.waiting(), ORDERS_MAX + 1000);
         assert_eq!(crawl.within("https://other.test/x?y=1").as_deref(), Some("/x?y=1"));
         assert_eq!(crawl.within("/map.xml").as_deref(), Some("/map.xml"));
     }

@@ -33,7 +33,7 @@ const MATCHES_MAX: usize = 1000;
 /// The title, the text, and when a page was changed, as [`::search::Shape::pages`] has them.
 const TITLE: usize = 0;
 const TEXT: usize = 2;
-const URL: usize = 0;
+pub(super) const URL: usize = 0;
 const LANGUAGE: usize = 1;
 const CHANGED: usize = 3;
 

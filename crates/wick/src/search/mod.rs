@@ -3,7 +3,9 @@
 //! The server tells of pages that were stored for everybody and of addresses that became
 //! doubtful ([`Companion::notice`]); tasks read them (`taking.rs`) and put their text into an
 //! index in the state folder. Whoever searches is answered by `answering.rs`, and what is found
-//! is shown only if it is vouched for at that moment (`standing.rs`, `finding.rs`).
+//! is shown only if it is vouched for at that moment (`standing.rs`, `finding.rs`). Pages that
+//! nobody visits are asked for (`crawl.rs`), and asked for again once something was written to
+//! the site (`renewing.rs`).
 //! Invariants: 1. no answer waits for any of this. 2. no text is shown of a page that Wick would
 //! not serve to a stranger without asking, unless it was asked for just now and is still there.
 //! Bounds: [`EVENTS_MAX`] events of each kind wait; what finds no room is shed and counted.
@@ -13,6 +15,7 @@ mod answering;
 mod asking;
 mod crawl;
 mod finding;
+mod renewing;
 mod setting;
 mod standing;
 mod taking;
@@ -34,6 +37,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 pub(crate) use asking::{SearchNow, SearchQuestion, ask, tell};
 pub(crate) use setting::{SearchError, SearchPath, SearchPlan, rules};
 use standing::Standings;
+use taking::Doubt;
 
 use crate::observing::Observing;
 use crate::plan::SitePlan;
@@ -41,6 +45,8 @@ use crate::sites::{Started, folder_name};
 
 /// Events of a kind that may wait.
 const EVENTS_MAX: usize = 1024;
+/// Pages whose links may wait.
+const LINKS_MAX: usize = 64;
 /// Searches at one time; others are told to come again.
 const SEARCHES_MAX: usize = 32;
 /// Pages that are read for searches at one time.
@@ -74,6 +80,8 @@ base::counters! {
         pub(crate) hits_left_out: Counter,
         /// Pages that the crawl asked for.
         pub(crate) pages_crawled: Counter,
+        /// Pages that were asked for again since they may have changed.
+        pub(crate) pages_renewed: Counter,
     }
 }
 
@@ -84,6 +92,12 @@ pub(super) struct Place {
     /// As asked for, in lower case.
     pub(super) host: String,
     pub(super) target: String,
+}
+
+/// Targets that pages of a host lead to.
+pub(super) struct Links {
+    pub(super) host: String,
+    pub(super) targets: Vec<String>,
 }
 
 /// What is to be looked into.
@@ -106,7 +120,9 @@ pub(crate) struct SiteSearch {
     standings: Standings,
     blocks: Mutex<Blocks>,
     events: mpsc::Sender<Event>,
-    doubts: mpsc::Sender<Place>,
+    doubts: mpsc::Sender<Doubt>,
+    /// Where pages lead to that the index doesn't have.
+    links: mpsc::Sender<Links>,
     /// Files that were read lately, and when.
     files: Mutex<HashMap<u64, Instant>>,
     /// By which scheme and host visitors come.
@@ -215,9 +231,13 @@ impl Companion for SiteSearch {
                 let number = self.standings.notice(id, Some(page.mark()));
                 self.put(&self.events, Event::Stored(place, page, number));
             }
-            Noticed::Doubted => {
+            Noticed::Unshared | Noticed::Doubted => {
                 self.standings.notice(id, None);
-                self.put(&self.doubts, place);
+                if matches!(what, Noticed::Unshared) && self.plan().crawls {
+                    let targets = vec![place.target.clone()];
+                    self.put(&self.links, Links { host: place.host.clone(), targets });
+                }
+                self.put(&self.doubts, Doubt { place, tries: 0 });
             }
             // Of files nothing is known: each is read before it is shown.
             Noticed::File if self.was_read_lately(id) => {}
@@ -310,6 +330,7 @@ impl Running {
     fn begin(name: &str, hosts: &[String], plan: &SearchPlan, state: &Path) -> Self {
         let (events, stored) = mpsc::channel(EVENTS_MAX);
         let (doubts, doubted) = mpsc::channel(EVENTS_MAX);
+        let (links, linked) = mpsc::channel(LINKS_MAX);
         let hosts = hosts.iter().map(|host| plain_host(host).to_ascii_lowercase()).collect();
         let search = Arc::new(SiteSearch {
             name: name.to_owned(),
@@ -322,6 +343,7 @@ impl Running {
             blocks: Mutex::default(),
             events,
             doubts,
+            links,
             files: Mutex::default(),
             base: Mutex::default(),
             searches: Semaphore::new(SEARCHES_MAX),
@@ -334,7 +356,8 @@ impl Running {
         let tasks = vec![
             tokio::spawn(taking::take_stored(Arc::downgrade(&search), stored)).abort_handle(),
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
-            tokio::spawn(crawl::crawl(Arc::downgrade(&search))).abort_handle(),
+            tokio::spawn(crawl::crawl(Arc::downgrade(&search), linked)).abort_handle(),
+            tokio::spawn(renewing::renew(Arc::downgrade(&search))).abort_handle(),
             opening.abort_handle(),
         ];
         Self { search, tasks, opening: Some(opening) }

@@ -3,7 +3,7 @@
 //! Bound: [`BYTES_MAX`]; past it somebody's is forgotten, and that page is asked for again before
 //! it is shown.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
 use server::{PageMark, Server, Vouch};
@@ -13,6 +13,8 @@ use super::unpoisoned;
 const BYTES_MAX: usize = 4 << 20;
 /// Addresses of which the last notice is known.
 const NOTICES_MAX: usize = 8192;
+/// Pages whose text changed last, which may soon change again.
+const CHANGED_MAX: usize = 16;
 /// What an entry takes beside its vouch.
 const ENTRY_BYTES: usize = 64;
 
@@ -31,6 +33,8 @@ struct Inner {
     /// How many notices there were, and how many of them are forgotten.
     number: u64,
     forgotten: u64,
+    /// The pages whose text changed last, the latest at the end.
+    changed: VecDeque<u64>,
 }
 
 struct Entry {
@@ -105,6 +109,37 @@ impl Standings {
         inner.entries.get(&id).is_some_and(|entry| {
             entry.sum == sum && *entry.host == *host && server.is_vouched(&entry.vouch)
         })
+    }
+
+    /// The text of a page is another than before.
+    pub(super) fn note_change(&self, id: u64) {
+        let changed = &mut unpoisoned(&self.inner).changed;
+        changed.retain(|&other| other != id);
+        if changed.len() >= CHANGED_MAX {
+            changed.pop_front();
+        }
+        changed.push_back(id);
+    }
+
+    /// The ids of pages that nobody vouches for any more, at most so many of each kind: those
+    /// whose text changed lately, the latest first, and others.
+    pub(super) fn fallen(&self, server: &Server, max: usize) -> (Vec<u64>, Vec<u64>) {
+        let inner = unpoisoned(&self.inner);
+        let has_fallen = |entry: &Entry| !server.is_vouched(&entry.vouch);
+        let lately = inner.changed.iter().rev().copied();
+        let lately = lately.filter(|id| inner.entries.get(id).is_some_and(has_fallen));
+        let others = inner
+            .entries
+            .iter()
+            .filter(|(id, entry)| has_fallen(entry) && !inner.changed.contains(id));
+        (lately.take(max).collect(), others.map(|(&id, _)| id).take(max).collect())
+    }
+
+    /// By which host a page was read that was vouched for and isn't any more.
+    pub(super) fn fallen_host(&self, server: &Server, id: u64) -> Option<String> {
+        let inner = unpoisoned(&self.inner);
+        let entry = inner.entries.get(&id)?;
+        (!server.is_vouched(&entry.vouch)).then(|| entry.host.to_string())
     }
 
     /// How many there are, and about how many bytes they take.

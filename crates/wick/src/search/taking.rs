@@ -3,16 +3,16 @@
 //! One page at a time of each kind, so that the machine is left to visitors; what is asked of the
 //! origin here is followed by a rest as long.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use ::search::Document;
-use ::search::Value;
 use ::search::site::{PageText, SHAPE_SUM, canonical, says_noindex, targets_within};
+use ::search::{Document, Index, Value};
 use server::{PublicPage, Unread};
 use tokio::sync::mpsc;
 
-use super::{Event, Place, SiteSearch, unix, unpoisoned};
+use super::{Event, Links, Place, SiteSearch, unix, unpoisoned};
 
 /// How long one page may take to come.
 pub(super) const READ_PATIENCE: Duration = Duration::from_secs(30);
@@ -23,6 +23,13 @@ const PAGES_MAX: u64 = 500_000;
 /// How often it is looked whether the index is open.
 const OPENING: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_secs(5);
+/// What couldn't be had is asked for again after this, and four times as long each time.
+const PAUSE: Duration = Duration::from_millis(250);
+const TRIES_MAX: u32 = 6;
+/// So many wait for that.
+const LATER_MAX: usize = 4096;
+/// Of a page's links so many are looked at.
+const LINKS_MAX: usize = 256;
 
 /// What became of a page.
 pub(super) enum Taken {
@@ -64,16 +71,81 @@ async fn opened(search: &Weak<SiteSearch>) -> Option<Arc<SiteSearch>> {
     }
 }
 
-/// Reads again what became doubtful, if it is in the index.
-pub(super) async fn look_into_doubts(search: Weak<SiteSearch>, mut doubts: mpsc::Receiver<Place>) {
-    while let Some(place) = doubts.recv().await {
+/// An address to be looked at.
+pub(super) struct Doubt {
+    pub(super) place: Place,
+    /// How often it was asked for and couldn't be had, or wasn't everybody's as far as was known
+    /// then. Of what was never asked for, only what the index has is.
+    pub(super) tries: u32,
+}
+
+impl Doubt {
+    /// How long it is left alone.
+    fn pause(&self) -> Duration {
+        PAUSE * 4_u32.saturating_pow(self.tries.saturating_sub(1))
+    }
+}
+
+/// Doubts that are left alone for a while, by when that ends and the number of each.
+#[derive(Default)]
+struct Later {
+    doubts: BTreeMap<(Instant, u64), Doubt>,
+    number: u64,
+}
+
+impl Later {
+    /// False if it is given up, or there is no room.
+    fn put(&mut self, doubt: Doubt) -> bool {
+        if doubt.tries > TRIES_MAX || self.doubts.len() >= LATER_MAX {
+            return false;
+        }
+        self.number += 1;
+        self.doubts.insert((Instant::now() + doubt.pause(), self.number), doubt);
+        true
+    }
+
+    fn due(&mut self) -> Option<Doubt> {
+        let first = self.doubts.first_entry()?;
+        (first.key().0 <= Instant::now()).then(|| first.remove())
+    }
+
+    /// The next that is due, or that comes to be looked at now; none at the end.
+    async fn next(&mut self, doubts: &mut mpsc::Receiver<Doubt>) -> Option<Doubt> {
+        loop {
+            if let Some(due) = self.due() {
+                return Some(due);
+            }
+            let next = self.doubts.first_key_value().map(|((due, _), _)| (*due).into());
+            let come = match next {
+                None => doubts.recv().await,
+                Some(due) => match tokio::time::timeout_at(due, doubts.recv()).await {
+                    Ok(come) => come,
+                    Err(_) => continue,
+                },
+            }?;
+            if come.tries == 0 {
+                return Some(come);
+            }
+            self.put(come);
+        }
+    }
+}
+
+/// Reads again what became doubtful, if it is in the index; and again later what couldn't be had
+/// or wasn't everybody's: that takes some visits to find out, or the end of somebody's writing.
+pub(super) async fn look_into_doubts(search: Weak<SiteSearch>, mut doubts: mpsc::Receiver<Doubt>) {
+    let mut later = Later::default();
+    while let Some(Doubt { place, tries }) = later.next(&mut doubts).await {
         let Some(search) = opened(&search).await else { return };
-        if !search.has(&place).await {
+        if tries == 0 && !search.has(&place).await {
             continue;
         }
         let began = Instant::now();
-        // Where the origin fails it stays in doubt, and is asked for before it is shown.
-        let _ = search.read(&place, READ_PATIENCE).await;
+        // Until then it stays in doubt, and is asked for before it is shown.
+        let read = search.read(&place, READ_PATIENCE).await;
+        if read.is_err_and(|unread| !matches!(unread, Unread::Status(..))) {
+            later.put(Doubt { place, tries: tries + 1 });
+        }
         drop(search);
         tokio::time::sleep(began.elapsed().min(REST_MAX)).await;
     }
@@ -102,7 +174,7 @@ impl SiteSearch {
                 let taken = self.take(place.clone(), page, since).await;
                 Ok(taken.unwrap_or(Taken::Out(None)))
             }
-            Err(failed @ Unread::Failed { .. }) => Err(failed),
+            Err(open @ (Unread::Failed { .. } | Unread::Changing(_))) => Err(open),
             Err(gone) => {
                 self.take_out(&place.host, &place.target);
                 Err(gone)
@@ -154,10 +226,14 @@ impl SiteSearch {
         let sum = sum_of(&document.attributes);
         let Some(index) = self.index() else { return Taken::Out(None) };
         let before = index.get(document.id);
-        let is_same = before.is_some_and(|before| sum_of(&before.attributes) == sum);
+        let is_same = before.as_ref().is_some_and(|before| sum_of(&before.attributes) == sum);
+        if before.is_some() && !is_same {
+            self.standings.note_change(id);
+        }
         if !is_same && index.counts().documents < PAGES_MAX {
             index.put(document.clone());
             self.counters.pages_put.bump();
+            self.tell_links(&index, &place, &text);
         }
         if let Some(vouch) = page.vouch {
             self.standings.put(document.id, vouch, sum, &place.host);
@@ -175,13 +251,25 @@ impl SiteSearch {
         }
     }
 
-    /// Where a page leads to on its own host.
-    pub(super) fn links_of(&self, place: &Place, html: &str) -> Vec<String> {
-        let base = format!("{}://{}{}", place.scheme, place.host, place.target);
-        let text = PageText::of(html);
-        let followed = text.links.iter().filter(|link| link.is_followed);
-        targets_within(followed.map(|link| link.to.as_str()), &base)
+    /// Tells the crawl where a page leads to that nobody has read.
+    fn tell_links(&self, index: &Index, place: &Place, text: &PageText) {
+        if !self.plan().crawls {
+            return;
+        }
+        let mut targets = links_of(place, text);
+        targets.truncate(LINKS_MAX);
+        targets.retain(|to| index.get(Document::id_of(&self.url_of(&place.host, to))).is_none());
+        if !targets.is_empty() {
+            self.put(&self.links, Links { host: place.host.clone(), targets });
+        }
     }
+}
+
+/// Where a page leads to on its own host.
+pub(super) fn links_of(place: &Place, text: &PageText) -> Vec<String> {
+    let base = format!("{}://{}{}", place.scheme, place.host, place.target);
+    let followed = text.links.iter().filter(|link| link.is_followed && !text.is_nofollow);
+    targets_within(followed.map(|link| link.to.as_str()), &base)
 }
 
 /// Whether a body is text that can be read: UTF-8, but for a letter that the cut went through.

@@ -20,6 +20,7 @@ mod mediawiki;
 mod mediawiki_install;
 mod new_items;
 mod person;
+mod search;
 mod shaarli;
 mod strangers;
 mod tt_rss;

@@ -5,6 +5,7 @@ use std::fs;
 use crate::apps::App;
 use crate::mediawiki_install::{Content, PASSWORD, fill, installed};
 use crate::person::{GuestHands, Hands};
+use crate::search::{self, Sought};
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::wick::Wick;
@@ -52,6 +53,20 @@ fn strangers_of_mediawiki_are_served_from_memory() {
     let Some(app) = ready(installed(&Content::Server(&[]))) else { return };
     fill(&app).expect("pages are written");
     strangers::check(&CASE, &app.folder.root().display().to_string());
+    let sought = Sought {
+        visited: "/index.php/Candle_7",
+        words: "\"said of candle 7\"",
+        page: "Candle_7",
+        write: |guest, word| {
+            let form = guest.get("/index.php?title=Candle_9&action=edit");
+            let form = form.expect("an editor", "wpTextbox1");
+            let written = [("wpTextbox1", word), ("wpSave", "Save page")];
+            guest.submit(&form, "wpTextbox1", &written).expect("a guest's edit", word);
+            "Candle_9"
+        },
+        taken: Some("\"said of candle 9\""),
+    };
+    search::is_made(CASE.name, &app.folder.root(), &sought);
     removed(app);
 }
 

@@ -4,6 +4,7 @@
 use crate::apps::{self, PASSWORD, USER};
 use crate::new_items::{self, Items};
 use crate::person::{GuestHands, Hands};
+use crate::search::{self, Sought};
 use crate::strangers::{self, Case, LogIn};
 use crate::visitor::{Page, Visitor};
 use crate::{ready, removed};
@@ -64,5 +65,19 @@ fn strangers_of_wordpress_are_served_from_memory() {
         date: "time",
     };
     new_items::are_marked(CASE.name, &app.folder.root(), &items);
+    let sought = Sought {
+        visited: "/",
+        words: "candle number 7",
+        page: "/candle-number-7/",
+        write: |guest, word| {
+            let post = guest.get("/candle-number-9/");
+            let written =
+                [("comment", word), ("author", "Bob"), ("email", "bob@example.org"), ("url", "")];
+            guest.submit(&post, "id='comment_post_ID'", &written).expect("a comment", word);
+            "/candle-number-9/"
+        },
+        taken: None,
+    };
+    search::is_made(CASE.name, &app.folder.root(), &sought);
     removed(app);
 }
