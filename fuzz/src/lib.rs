@@ -47,6 +47,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "import_htaccess", body: targets::import::run_htaccess },
     Target { name: "import_nginx", body: targets::import::run_nginx },
     Target { name: "import_vcl", body: targets::import::run_vcl },
+    Target { name: "load_answer", body: targets::load_answer::run },
     Target { name: "machine", body: targets::machine::run },
     Target { name: "page_head", body: targets::page_head::run },
     Target { name: "ocsp", body: targets::ocsp::run },

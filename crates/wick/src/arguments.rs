@@ -7,6 +7,8 @@ use std::time::Duration;
 use base::amount;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
+use crate::bench::Bench;
+
 /// Makes an ordinary dynamic site fast on one small machine.
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     /// Read the settings of nginx, Caddy, Varnish or Apache, write a wick.toml that does the same
     /// as far as Wick can, and say what was left, and why. Nothing else is changed.
     Import(Import),
+    /// Load a site and tell how it bears it: on a schedule, or as ab and blitz do.
+    Bench(Box<Bench>),
 }
 
 /// `wick serve`.

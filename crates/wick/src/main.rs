@@ -6,6 +6,7 @@ mod admin;
 mod announce;
 mod app;
 mod arguments;
+mod bench;
 mod certificates;
 mod changes;
 mod check;
@@ -61,7 +62,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     match act(&Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(problem) => {
             complain(&problem);
             ExitCode::FAILURE
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn act(command: &Command) -> Result<(), Box<dyn Error>> {
+fn act(command: &Command) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Serve(serve) => run::serve(serve)?,
         Command::Demo(demo) => demo::run(demo)?,
@@ -88,6 +89,7 @@ fn act(command: &Command) -> Result<(), Box<dyn Error>> {
         Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,
         Command::Import(import) => import::run(import)?,
+        Command::Bench(wanted) => return bench::run(wanted),
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -17,6 +17,7 @@ pub(crate) mod http2;
 pub(crate) mod http2_head;
 pub(crate) mod http3;
 pub(crate) mod import;
+pub(crate) mod load_answer;
 pub(crate) mod machine;
 pub(crate) mod ocsp;
 pub(crate) mod page_head;

@@ -5,6 +5,7 @@
 
 mod admin;
 mod app;
+mod bench;
 mod changes;
 mod compression;
 #[path = "../../../changes/tests/shared/daemon.rs"]
