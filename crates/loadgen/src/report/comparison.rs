@@ -145,7 +145,7 @@ impl Comparison {
         }
         writeln!(out)?;
         if self.void_rounds > 0 {
-            writeln!(out, "{} void and left out", self.void_rounds)?;
+            writeln!(out, "void and left out: {}", self.void_rounds)?;
         }
         match self.deciding() {
             None => writeln!(out, "VOID: there are fewer than {SAMPLES_MIN} samples to compare"),

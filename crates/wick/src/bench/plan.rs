@@ -14,6 +14,7 @@ use loadgen::story::{self, StoryError};
 use loadgen::target::{Target, TargetError};
 
 use crate::bench::Bench;
+use crate::descriptors;
 
 /// What a person gets who says nothing of it.
 const RATE: f64 = 50.0;
@@ -56,6 +57,10 @@ pub(crate) enum PlanError {
     Think,
     #[error("{} holds no report of this form: keep one with --save first", path.display())]
     Saved { path: PathBuf },
+    #[error(
+        "{wanted} connections are more than the {room} that this process may open; raise the limit of open files (ulimit -n)"
+    )]
+    Room { wanted: usize, room: usize },
     #[error("{0} must be above 0")]
     Nothing(&'static str),
 }
@@ -77,12 +82,18 @@ pub(crate) fn of(typed: &Bench) -> Result<Plan, PlanError> {
         return Err(PlanError::Nothing("--rate-cap"));
     }
     let cap = permit(&target, &typed.i_may_load, typed.rate_cap, peak)?;
+    let room = descriptors::raise_limit();
     let (load, connections) = match load {
         Load::Closed(closed) => {
             let load = Load::Closed(Closed { rate_max: cap, ..closed });
-            (load, typed.concurrency.unwrap_or(1) as usize)
+            let wanted = typed.concurrency.unwrap_or(1) as usize;
+            if wanted > room {
+                return Err(PlanError::Room { wanted, room });
+            }
+            (load, wanted)
         }
-        open => (open, typed.connections as usize),
+        // Fewer connections let requests wait, which is told; it changes no figure unseen.
+        open => (open, (typed.connections as usize).min(room)),
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = typed.threads.map_or((cores / 2).clamp(1, 4), usize::from).min(connections);
