@@ -12,7 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-use crate::target::{Endpoint, Target};
+use crate::plan::Plan;
+use crate::target::Endpoint;
 
 /// What is spoken over.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {}
@@ -33,13 +34,14 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    pub(crate) fn new(target: &Target, verifies: bool) -> io::Result<Self> {
+    pub(crate) fn new(plan: &Plan) -> io::Result<Self> {
+        let target = &plan.target;
         let tls = match target.is_tls {
             false => None,
             true => {
                 let name = target.host.trim_matches(['[', ']']).to_owned();
                 let name = ServerName::try_from(name).map_err(io::Error::other)?;
-                Some((TlsConnector::from(Arc::new(config(verifies)?)), name))
+                Some((TlsConnector::from(Arc::new(config(plan)?)), name))
             }
         };
         Ok(Self { endpoint: target.endpoint.clone(), tls })
@@ -66,12 +68,12 @@ async fn connect_unix(path: &Path) -> Result<UnixStream, DialError> {
     UnixStream::connect(path).await.map_err(DialError::Connect)
 }
 
-fn config(verifies: bool) -> io::Result<ClientConfig> {
+fn config(plan: &Plan) -> io::Result<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?;
-    let mut config = if verifies {
+    let mut config = if plan.verifies {
         let mut roots = rustls::RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         builder.with_root_certificates(roots).with_no_client_auth()
@@ -79,7 +81,9 @@ fn config(verifies: bool) -> io::Result<ClientConfig> {
         let trusting = Arc::new(Trusting(provider));
         builder.dangerous().with_custom_certificate_verifier(trusting).with_no_client_auth()
     };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // A server that speaks only others ends the handshake (RFC 7301 §3.2).
+    let protocol: &[u8] = if plan.is_http2 { b"h2" } else { b"http/1.1" };
+    config.alpn_protocols = vec![protocol.to_vec()];
     Ok(config)
 }
 

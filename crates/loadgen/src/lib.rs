@@ -11,6 +11,7 @@ mod alarm;
 mod connection;
 mod cookies;
 mod dial;
+mod http2;
 pub mod permission;
 pub mod plan;
 pub mod replay;

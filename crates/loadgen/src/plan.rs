@@ -26,6 +26,8 @@ pub struct Plan {
     pub threads: usize,
     /// Virtual visitors with cookies of their own; 0 sends none.
     pub visitors: usize,
+    /// Whether HTTP/2 is spoken, several requests to a connection, and not HTTP/1.1.
+    pub is_http2: bool,
     /// Whether certificates are verified.
     pub verifies: bool,
 }

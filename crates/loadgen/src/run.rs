@@ -197,7 +197,7 @@ fn reach(plan: &Plan) -> Result<(), RunError> {
         .enable_all()
         .build()
         .map_err(RunError::Ours)?;
-    let dialer = Dialer::new(&plan.target, plan.verifies).map_err(RunError::Ours)?;
+    let dialer = Dialer::new(plan).map_err(RunError::Ours)?;
     let unreachable = |error| RunError::Unreachable { target: plan.target.shown(), error };
     runtime.block_on(async {
         match tokio::time::timeout(plan.timeout, dialer.dial()).await {

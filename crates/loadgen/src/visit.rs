@@ -9,6 +9,7 @@ use httparse::Header;
 use crate::connection::{Deadline, Exchanged, Failure, Line};
 use crate::cookies::Jar;
 use crate::dial::DialError;
+use crate::http2::{self, SharedLine};
 use crate::plan::{Plan, Work};
 use crate::request::Request;
 use crate::response::Witness;
@@ -21,6 +22,7 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(10);
 
 /// A slot with its connection, if it has one.
 pub(crate) struct Visit {
+    place: usize,
     line: Option<Line>,
     deadline: Deadline,
     buffer: Vec<u8>,
@@ -64,8 +66,8 @@ struct Asked {
 }
 
 impl Visit {
-    pub(crate) fn new() -> Self {
-        Self { line: None, deadline: Deadline::new(), buffer: Vec::new() }
+    pub(crate) fn new(place: usize) -> Self {
+        Self { place, line: None, deadline: Deadline::new(), buffer: Vec::new() }
     }
 
     /// Does one job, a request or a whole scenario, and counts what became of it.
@@ -143,9 +145,14 @@ impl Visit {
         eyes: &mut Eyes<'_>,
     ) -> Result<Asked, Failure> {
         let deadline = begun + floor.plan.timeout;
-        let Self { line, deadline: timer, buffer } = self;
-        let asking = ask(floor, request, begun, line, eyes, buffer);
-        let asked = timer.hold(deadline, asking).await.unwrap_or_else(|| {
+        let Self { place, line, deadline: timer, buffer } = self;
+        let asked = if floor.lines.is_empty() {
+            timer.hold(deadline, ask(floor, request, begun, line, eyes, buffer)).await
+        } else {
+            let shared = &floor.lines[*place % floor.lines.len()];
+            timer.hold(deadline, ask_over(shared, floor, request, eyes)).await
+        };
+        let asked = asked.unwrap_or_else(|| {
             let seconds = floor.plan.timeout.as_secs_f64();
             Err(Failure::new(FailureKind::Timeout, format!("no whole answer in {seconds} s")))
         });
@@ -176,6 +183,19 @@ fn note(floor: &Floor, intended: Instant, begun: Instant, asked: Result<Asked, F
             false
         }
     }
+}
+
+/// The same over a connection that is shared.
+async fn ask_over(
+    line: &SharedLine,
+    floor: &Floor,
+    request: &Request,
+    eyes: &mut Eyes<'_>,
+) -> Result<Asked, Failure> {
+    let cookies = eyes.jar.and_then(|jar| jar.borrow().field().map(str::to_owned));
+    let (exchanged, connect, sent) = http2::ask(floor, line, request, cookies, eyes).await?;
+    floor.tally.borrow_mut().kept += u64::from(connect.is_zero());
+    Ok(Asked { exchanged, connect, sent })
 }
 
 async fn ask(

@@ -23,6 +23,7 @@ use tokio::task::spawn_local;
 use crate::alarm::Alarm;
 use crate::cookies::Jar;
 use crate::dial::Dialer;
+use crate::http2::{SLOTS_OF_A_LINE, SharedLine};
 use crate::plan::{Closed, Load, Plan};
 use crate::run::{Live, RunError};
 use crate::tally::{FailureKind, Tally, micros};
@@ -58,6 +59,8 @@ pub(crate) struct Floor {
     pub(crate) dialer: Dialer,
     pub(crate) begin: Instant,
     pub(crate) tally: RefCell<Tally>,
+    /// Connections of HTTP/2.
+    pub(crate) lines: Vec<SharedLine>,
     /// The cookies of this thread's visitors.
     jars: Vec<RefCell<Jar>>,
     share: Share,
@@ -115,12 +118,15 @@ pub(crate) fn work(
         .enable_all()
         .build()
         .map_err(RunError::Ours)?;
-    let dialer = Dialer::new(&plan.target, plan.verifies).map_err(RunError::Ours)?;
+    let dialer = Dialer::new(plan).map_err(RunError::Ours)?;
+    let slots = usize::try_from(share.of(plan.connections as u64)).unwrap_or(usize::MAX);
+    let lines = if plan.is_http2 { slots.div_ceil(SLOTS_OF_A_LINE) } else { 0 };
     let floor = Rc::new(Floor {
         plan: Arc::clone(plan),
         dialer,
         begin,
         tally: RefCell::default(),
+        lines: (0..lines).map(|_| SharedLine::default()).collect(),
         jars: (0..share.of(plan.visitors as u64)).map(|_| RefCell::default()).collect(),
         share,
         backlog: RefCell::default(),
@@ -246,7 +252,7 @@ impl Floor {
         self.running.set(self.running.get() + 1);
         let floor = Rc::clone(self);
         spawn_local(async move {
-            let mut visit = Visit::new();
+            let mut visit = Visit::new(place);
             let mut is_first = true;
             while let Some(job) = floor.next(place, &slot, is_first).await {
                 is_first = false;

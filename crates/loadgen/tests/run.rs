@@ -33,6 +33,7 @@ fn plan(url: &str, load: Load) -> Plan {
         timeout: Duration::from_secs(60),
         threads: 1,
         visitors: 0,
+        is_http2: false,
         verifies: true,
     }
 }
@@ -216,4 +217,17 @@ fn nobody_there_is_told_at_once() {
     let plan = Arc::new(plan(&url, closed(1)));
     let error = run(&plan, &Live::new(1)).expect_err("nobody listens there").to_string();
     assert!(error.starts_with("127.0.0.2:") && error.contains("can't be reached"), "{error}");
+}
+
+#[test]
+fn http2_shares_a_connection() {
+    let address = server::http2::start();
+    let plan = plan(&format!("http://{address}/a?b"), closed(300));
+    let outcome = load(Plan { connections: 20, is_http2: true, ..plan });
+    let tally = &outcome.tally;
+    assert_eq!((tally.answered(), tally.failed()), (300, 0), "{:?}", tally.failures);
+    // The server tells each request's method and target: GET /a?b.
+    assert_eq!((tally.body_bytes, tally.connections), (300 * 8, 1));
+    assert_eq!(tally.statuses.get(&203), Some(&300));
+    assert_eq!(tally.server, "");
 }

@@ -23,6 +23,7 @@ pub(crate) fn plan() -> Plan {
         timeout: Duration::from_secs(1),
         threads: 1,
         visitors: 0,
+        is_http2: false,
         verifies: true,
     }
 }

@@ -1,5 +1,7 @@
 //! A server that answers each request as the test says, and keeps the heads that it saw.
 
+pub(crate) mod http2;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};

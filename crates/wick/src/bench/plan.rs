@@ -68,7 +68,7 @@ pub(crate) enum PlanError {
 /// What a line asks for.
 pub(crate) fn of(typed: &Bench) -> Result<Plan, PlanError> {
     let (target, path) = Target::parse(url(typed)?)?;
-    let keeps = typed.keep || !(typed.no_keep_alive || is_ab(typed));
+    let keeps = typed.keep || typed.http == 2 || !(typed.no_keep_alive || is_ab(typed));
     let (work, load) = match &typed.replay {
         Some(log) => replay(log, typed, &target, keeps)?,
         None => (work(typed, &target, path, keeps)?, load(typed)?),
@@ -106,6 +106,7 @@ pub(crate) fn of(typed: &Bench) -> Result<Plan, PlanError> {
         timeout: timeout(typed)?,
         threads,
         visitors: typed.visitors as usize,
+        is_http2: typed.http == 2,
         verifies: !typed.insecure,
     })
 }

@@ -56,6 +56,9 @@ pub(crate) struct Bench {
     /// ab: keep connections; without -n and -t they are always kept.
     #[arg(short = 'k')]
     pub(crate) keep: bool,
+    /// The version of HTTP; by 2, a hundred requests at one time share a connection.
+    #[arg(long, value_name = "1|2", default_value_t = 1, hide_default_value = true, conflicts_with = "no_keep_alive", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) http: u8,
     /// A connection for each request.
     #[arg(long, conflicts_with = "keep")]
     pub(crate) no_keep_alive: bool,
