@@ -28,6 +28,14 @@ pub enum RunError {
         /// What the system says.
         error: std::io::Error,
     },
+    /// Somebody listens there, and TLS doesn't come about.
+    #[error("no TLS with {target}: {error}; --insecure believes any certificate")]
+    NoTls {
+        /// Where.
+        target: String,
+        /// What is wrong.
+        error: std::io::Error,
+    },
     /// The generator lacks something.
     #[error("the load can't be made: {0}")]
     Ours(std::io::Error),
@@ -202,7 +210,10 @@ fn reach(plan: &Plan) -> Result<(), RunError> {
     runtime.block_on(async {
         match tokio::time::timeout(plan.timeout, dialer.dial()).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(DialError::Connect(error) | DialError::Tls(error))) => Err(unreachable(error)),
+            Ok(Err(DialError::Connect(error))) => Err(unreachable(error)),
+            Ok(Err(DialError::Tls(error))) => {
+                Err(RunError::NoTls { target: plan.target.shown(), error })
+            }
             Err(_) => Err(unreachable(std::io::Error::other("it didn't answer in time"))),
         }
     })
