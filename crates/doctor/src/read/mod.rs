@@ -1,0 +1,139 @@
+//! The machine is read: twice what counts, once what is set.
+//!
+//! In: a root folder, which is `/` or a recorded tree, and where the databases are. Out: a
+//! [`Machine`]. What a recorded tree can't have as a file of its own lies in its `recorded`
+//! folder: the answers of databases and of php-fpm, and the sizes of file systems; what counts
+//! at the window's end lies in `later`.
+//! Invariants: 1. nothing is changed. 2. no reading waits longer than [`PATIENCE`]. 3. what can't
+//! be read is told with what would help, and is no error.
+
+mod disks;
+mod kernel;
+mod mysql;
+mod php;
+mod postgres;
+mod processes;
+mod root;
+mod settings;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use changes::{Address, Door, Secret};
+
+pub use self::root::Root;
+use crate::machine::{Counters, Machine, Unseen};
+
+/// How long each of those who are asked may take.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Where to look.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `/`, or a recorded tree.
+    pub root: PathBuf,
+    /// How long to watch what counts.
+    pub window: Duration,
+    /// Where MariaDB or MySQL is, unless it is found by itself.
+    pub mysql: Option<Address>,
+    /// Where PostgreSQL is; it is not asked without.
+    pub postgres: Option<Address>,
+}
+
+/// Why nothing could be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LookError {
+    /// There is no such machine.
+    #[error("there is no /proc to read: the doctor examines Linux, from within it")]
+    NoMachine,
+}
+
+/// Reads everything; takes the window and little more.
+///
+/// # Errors
+/// There is no machine to be seen at all. Whatever else is missing is in [`Machine::unseen`].
+pub async fn look(options: &Options) -> Result<Machine, LookError> {
+    let root = Root::new(&options.root);
+    let mut machine = Machine::default();
+    let mut doors = Doors::find(options, &root, &mut machine);
+    machine.before = doors.count(&root, &mut machine).await;
+    if !machine.before.contains_key("meminfo.MemTotal") {
+        return Err(LookError::NoMachine);
+    }
+    let begun = tokio::time::Instant::now();
+    doors.read_settings(&root, &mut machine).await;
+    settings::read(&root, &mut machine);
+    disks::read(&root, &mut machine);
+    if root.is_recorded() {
+        machine.window_seconds = options.window.as_secs_f64();
+        machine.now = doors.count(&root.later(), &mut machine).await;
+    } else {
+        tokio::time::sleep_until(begun + options.window).await;
+        machine.window_seconds = begun.elapsed().as_secs_f64();
+        machine.now = doors.count(&root, &mut machine).await;
+    }
+    machine.unseen.dedup();
+    Ok(machine)
+}
+
+/// Those who are asked, beside the files.
+struct Doors {
+    mysql: Option<mysql::Server>,
+    postgres: Option<Address>,
+}
+
+impl Doors {
+    fn find(options: &Options, root: &Root, machine: &mut Machine) -> Self {
+        processes::read(root, machine);
+        php::read_pools(root, machine);
+        let mysql = options.mysql.clone().or_else(|| mysql::find(root, machine));
+        if options.postgres.is_none()
+            && machine.processes.iter().any(|one| one.name == "postgres")
+            && !root.is_recorded()
+        {
+            machine.unseen.push(Unseen {
+                what: "PostgreSQL's settings and statistics".into(),
+                cure: "it runs here: name it, as in --postgres \
+                       'postgres://postgres@localhost/postgres?socket=/run/postgresql'"
+                    .into(),
+            });
+        }
+        Self { mysql: mysql.map(mysql::Server::new), postgres: options.postgres.clone() }
+    }
+
+    async fn count(&mut self, root: &Root, machine: &mut Machine) -> Counters {
+        let mut counters = Counters::new();
+        kernel::count(root, &mut counters);
+        php::count(root, machine, &mut counters).await;
+        mysql::count(root, self.mysql.as_mut(), machine, &mut counters).await;
+        postgres::count(root, self.postgres.as_ref(), machine, &mut counters).await;
+        counters
+    }
+
+    async fn read_settings(&mut self, root: &Root, machine: &mut Machine) {
+        kernel::read(root, machine);
+        mysql::read(root, self.mysql.as_mut(), machine).await;
+        postgres::read(root, self.postgres.as_ref(), machine).await;
+    }
+}
+
+/// Where the database is that was asked.
+pub(crate) fn database_address(options: &Options, machine: &Machine) -> Option<Address> {
+    let root = Root::new(&options.root);
+    options.mysql.clone().or_else(|| mysql::find(&root, &mut machine.clone()))
+}
+
+/// The door at which root logs in without a password.
+fn root_at(socket: PathBuf) -> Address {
+    Address {
+        door: Door::Socket(socket),
+        user: "root".into(),
+        password: Secret::new(""),
+        database: String::new(),
+    }
+}
+
+/// Lines of a name, a tab and a value, as a recorded answer has them.
+fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| line.split_once('\t'))
+}

@@ -1,0 +1,111 @@
+//! PostgreSQL: settings and statistics.
+//!
+//! Invariant: only SELECT is sent, and none runs longer than a second on the server.
+
+use changes::Address;
+use tokio::time::timeout;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
+use super::{PATIENCE, Root, pairs};
+use crate::machine::{Counters, Machine, Unseen};
+
+const SETTINGS: &str = "SELECT name, CASE unit WHEN '8kB' THEN (setting::bigint * 8192)::text \
+    WHEN 'kB' THEN (setting::bigint * 1024)::text WHEN 'MB' THEN (setting::bigint * 1048576)::text \
+    ELSE setting END FROM pg_settings WHERE name IN ('shared_buffers', 'work_mem', \
+    'maintenance_work_mem', 'max_connections', 'log_min_duration_statement', 'fsync', \
+    'synchronous_commit', 'full_page_writes', 'effective_cache_size', 'random_page_cost', \
+    'max_wal_size', 'server_version', 'autovacuum', 'idle_in_transaction_session_timeout')";
+
+const COUNTERS: &[&str] = &[
+    "SELECT 'blocks_hit', COALESCE(sum(blks_hit), 0)::text FROM pg_stat_database UNION ALL \
+     SELECT 'blocks_read', COALESCE(sum(blks_read), 0)::text FROM pg_stat_database UNION ALL \
+     SELECT 'temp_files', COALESCE(sum(temp_files), 0)::text FROM pg_stat_database UNION ALL \
+     SELECT 'connections', COALESCE(sum(numbackends), 0)::text FROM pg_stat_database",
+    "SELECT 'transaction_seconds', COALESCE(EXTRACT(EPOCH FROM now() - min(xact_start)), 0)::text \
+     FROM pg_stat_activity WHERE backend_type = 'client backend'",
+];
+
+/// What counts.
+pub(super) async fn count(
+    root: &Root,
+    address: Option<&Address>,
+    machine: &mut Machine,
+    counters: &mut Counters,
+) {
+    let each = match address {
+        None => recorded(root, "postgres-status.tsv"),
+        Some(address) => match ask(address, COUNTERS).await {
+            Ok(each) => each,
+            Err(why) => {
+                machine.unseen.push(unseen(address, &why));
+                return;
+            }
+        },
+    };
+    for (name, value) in each {
+        let number = value.parse().ok().filter(|number: &f64| number.is_finite());
+        counters.extend(number.map(|number| (format!("postgres.{name}"), number)));
+    }
+}
+
+/// What is set.
+pub(super) async fn read(root: &Root, address: Option<&Address>, machine: &mut Machine) {
+    let each = match address {
+        None => recorded(root, "postgres-settings.tsv"),
+        // That it can't be asked was said when it was asked first.
+        Some(address) => ask(address, &[SETTINGS]).await.unwrap_or_default(),
+    };
+    for (name, value) in each {
+        machine.settings.insert(format!("postgres.{name}"), value);
+    }
+}
+
+fn recorded(root: &Root, name: &str) -> Vec<(String, String)> {
+    let text = root.recorded(name).unwrap_or_default();
+    pairs(&text).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn unseen(address: &Address, why: &str) -> Unseen {
+    Unseen {
+        what: "PostgreSQL's settings and statistics".into(),
+        cure: format!(
+            "{}: {why}: name a login that may read pg_stat_activity with --postgres",
+            address.door
+        ),
+    }
+}
+
+async fn ask(address: &Address, queries: &[&str]) -> Result<Vec<(String, String)>, String> {
+    let asked = async {
+        let config = changes::connect::postgres_options(address, "wick doctor");
+        let (client, connection) = config.connect(NoTls).await.map_err(|error| told(&error))?;
+        let driven = tokio::spawn(connection);
+        let answers = answers(&client, queries).await;
+        drop(client);
+        driven.abort();
+        answers
+    };
+    timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err("no answer in time".into()))
+}
+
+async fn answers(client: &Client, queries: &[&str]) -> Result<Vec<(String, String)>, String> {
+    let mut found = Vec::new();
+    for query in [&["SET statement_timeout = 1000"], queries].concat() {
+        for message in client.simple_query(query).await.map_err(|error| told(&error))? {
+            if let SimpleQueryMessage::Row(row) = message
+                && let (Some(name), Some(value)) = (row.get(0), row.get(1))
+            {
+                found.push((name.to_owned(), value.to_owned()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The server's words; the driver's may repeat what was sent.
+fn told(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(error) => error.message().to_owned(),
+        None => "it can't be reached".to_owned(),
+    }
+}
