@@ -109,13 +109,18 @@ impl Budget {
 
         let all_children: u64 = children.iter().map(|one| one.now * one.cost_bytes).sum();
         let now = fixed + opcache_now + pool_now.unwrap_or(0) + all_children;
-        // A larger opcode cache is worth more than what it takes from others, where it fits.
-        let with_opcache = fixed + opcache_wanted;
-        let rest = spendable_bytes.saturating_sub(with_opcache);
         let mut pool_advised = pool_now;
-        let is_solvent = with_opcache <= spendable_bytes
-            && share_out(machine, rest, &mut children, &mut pool_advised);
-        if !is_solvent {
+        let mut opcache_advised = opcache_now;
+        let mut is_solvent = false;
+        // A larger opcode cache is worth more than what it takes from others, where it fits.
+        for wanted in [opcache_wanted, opcache_now] {
+            let rest = spendable_bytes.checked_sub(fixed + wanted);
+            is_solvent =
+                rest.is_some_and(|rest| share_out(machine, rest, &mut children, &mut pool_advised));
+            if is_solvent {
+                opcache_advised = wanted;
+                break;
+            }
             children.iter_mut().for_each(|one| one.advised = one.now);
             pool_advised = pool_now;
         }
@@ -124,7 +129,6 @@ impl Budget {
             now_bytes,
             advised_bytes,
         };
-        let opcache_advised = if is_solvent { opcache_wanted } else { opcache_now };
         if opcache.is_some() {
             parts.push(part("opcode cache", opcache_now, opcache_advised));
         }

@@ -92,6 +92,7 @@ impl fmt::Display for Change {
             Place::Unit(unit) => write!(formatter, "unit {unit}: {name}={new}"),
         }?;
         match &self.old {
+            Some(old) if old.is_empty() => formatter.write_str("  (now empty)"),
             Some(old) => write!(formatter, "  (now {old})"),
             None => Ok(()),
         }

@@ -67,6 +67,10 @@ pub(crate) enum Command {
     Import(Import),
     /// Load a site and tell how it bears it: on a schedule, or as ab and blitz do.
     Bench(Box<Bench>),
+    /// Examine this machine: memory, PHP, databases, the kernel. Says what to change, the worst
+    /// first, with evidence and the way back, and changes nothing unless told to. Ends with
+    /// status 0 if there is nothing to do, 1 if there is, 2 if it could not look.
+    Doctor(Doctor),
 }
 
 /// `wick serve`.
@@ -444,6 +448,58 @@ pub(crate) struct Import {
     /// What the files are, if their names don't tell.
     #[arg(long = "as", value_enum, value_name = "KIND")]
     pub(crate) language: Option<ImportLanguage>,
+}
+
+/// `wick doctor`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Doctor {
+    /// How long to watch what counts; choose busy minutes.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = read_duration)]
+    pub(crate) window: Duration,
+    /// Also tell what is fine, and what could not be judged, with the reasons.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// How to tell it.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: DoctorFormat,
+    /// Where MariaDB or MySQL is, as mysql://USER:PASSWORD@HOST/ or
+    /// mysql://USER@localhost/?socket=PATH [default: $WICK_DOCTOR_MYSQL, or the socket of the
+    /// one that runs here, as root].
+    #[arg(long, value_name = "URL")]
+    pub(crate) mysql: Option<String>,
+    /// Where PostgreSQL is, as postgres://USER:PASSWORD@HOST/DATABASE [default:
+    /// $WICK_DOCTOR_POSTGRES, or it isn't asked].
+    #[arg(long, value_name = "URL")]
+    pub(crate) postgres: Option<String>,
+    /// Do what this number of the list says: shows the exact difference, asks, writes files of
+    /// our own, watches, and takes it back by itself if anything gets worse.
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["rollback", "format"])]
+    pub(crate) apply: Option<usize>,
+    /// Do it without asking.
+    #[arg(long, requires = "apply")]
+    pub(crate) yes: bool,
+    /// How long to watch after a change.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = read_duration)]
+    pub(crate) watch: Duration,
+    /// Take back what was applied last.
+    #[arg(long)]
+    pub(crate) rollback: bool,
+    /// Where what was before is kept [default: /var/lib/wick for root, else the user's state
+    /// folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// A recorded machine to examine instead of this one.
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) root: Option<PathBuf>,
+}
+
+/// How the doctor tells what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DoctorFormat {
+    /// For people.
+    Text,
+    /// For programs: an object with findings, fine, unseen, hidden and budget.
+    Json,
 }
 
 /// Whose settings can be read.

@@ -14,6 +14,7 @@ mod control;
 mod demo;
 mod descriptors;
 mod disk;
+mod doctor;
 mod figures;
 mod finishing;
 mod import;
@@ -90,6 +91,8 @@ fn act(command: &Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Follow(follow) => changes::follow(follow)?,
         Command::Import(import) => import::run(import)?,
         Command::Bench(wanted) => return bench::run(wanted),
+        // What it found is its status, too.
+        Command::Doctor(wanted) => return Ok(doctor::run(wanted)),
     }
     Ok(ExitCode::SUCCESS)
 }

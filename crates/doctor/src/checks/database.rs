@@ -357,7 +357,7 @@ fn myisam(view: &View<'_>) -> Option<Verdict> {
         return fine("no table of a site is MyISAM");
     }
     advice(format!(
-        "{tables} tables are MyISAM: a write locks all of a table, and a crash may break it"
+        "tables that are MyISAM: {tables}; a write locks all of one, and a crash may break it"
     ))
     .gain("reads don't wait for writes")
     .sure(Confidence::Medium)

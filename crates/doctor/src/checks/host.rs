@@ -48,9 +48,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn files(view: &View<'_>) -> Option<Verdict> {
     let known = view.machine.processes.iter().filter(|one| one.descriptors.is_some());
-    if known.clone().next().is_none() {
-        return None;
-    }
+    known.clone().next()?;
     let mut told = BTreeSet::new();
     let mut found = Vec::new();
     for process in known {

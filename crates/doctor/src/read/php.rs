@@ -5,7 +5,7 @@
 //! prints only what [`SCRIPT`] names. Where it can't be asked, its files are read instead.
 
 use std::fs::Permissions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
@@ -116,10 +116,7 @@ pub(super) async fn count(root: &Root, machine: &mut Machine, counters: &mut Cou
         Ok(told) => take(&told, machine, counters),
         Err(why) => machine.unseen.push(Unseen {
             what: format!("the opcode cache of php-fpm's pool {}", first.name),
-            cure: format!(
-                "{why}: run as root, or as a user that may write to its socket; until then \
-                 php.ini's files are what is judged"
-            ),
+            cure: format!("{why}; until then php.ini's files are what is judged"),
         }),
     }
 }
@@ -228,19 +225,32 @@ async fn ask(pool: &Pool, script: &str, query: &str) -> Result<Vec<u8>, String> 
     let asked = async {
         if listen.starts_with('/') {
             let stream = UnixStream::connect(&listen).await;
-            exchange(stream.map_err(|error| format!("{listen}: {error}"))?, script, query).await
+            exchange(stream.map_err(|error| closed(&listen, &error))?, script, query).await
         } else {
             let address = match listen.parse::<u16>() {
                 Ok(port) => format!("127.0.0.1:{port}"),
                 Err(_) => listen.clone(),
             };
             let stream = TcpStream::connect(&address).await;
-            exchange(stream.map_err(|error| format!("{address}: {error}"))?, script, query).await
+            exchange(stream.map_err(|error| closed(&address, &error))?, script, query).await
         }
     };
     match timeout(PATIENCE, asked).await {
         Ok(answer) => answer,
         Err(_) => Err(format!("no answer within {:.1} s", Duration::as_secs_f64(&PATIENCE))),
+    }
+}
+
+/// Why a socket isn't open to us, and what would help.
+fn closed(socket: &str, error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            format!("{socket} isn't for us: run as root, or as a user that may write to it")
+        }
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            format!("nobody listens on {socket}: start php-fpm, or remove the pool's file")
+        }
+        _ => format!("{socket}: {error}"),
     }
 }
 

@@ -26,10 +26,10 @@ impl Root {
         Self { folder: folder.to_owned(), over: None }
     }
 
-    /// Whether this is a recording, of which nothing can be asked.
+    /// Whether this is a recording, of which nothing can be asked: it has a folder `recorded`.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.folder != Path::new("/")
+        self.folder != Path::new("/") && self.folder.join("recorded").exists()
     }
 
     /// The recording as it was at the window's end.

@@ -1,0 +1,116 @@
+//! `docs/doctor.md`, made from the table of checks: a test fails when the two differ.
+
+use doctor::checks::{RECIPES, all};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doctor.md");
+
+const INTRODUCTION: &str = "\
+# wick doctor
+
+`wick doctor` examines the machine that it runs on and says what to change, the worst first, each \
+with what was seen, what it gains, how sure that is, the exact change, the way back and the rule's \
+source. It changes nothing unless `--apply` tells it to.
+
+```sh
+wick doctor                    # two seconds; as root, so that all is seen
+wick doctor --window 60s --all # a busy minute; also what is fine and what couldn't be judged
+wick doctor --apply 2          # shows the difference, asks, writes, watches for 60 s
+wick doctor --rollback         # takes the last one back
+```
+
+It reads `/proc`, `/sys`, sysctl, limits and cgroups (of both versions), php-fpm's pools and \
+php.ini, the settings of nginx, Apache, MariaDB and MySQL; it asks a MariaDB or MySQL that runs here \
+through its socket as root, and others by `--mysql` and `--postgres`, or by the variables \
+`WICK_DOCTOR_MYSQL` and `WICK_DOCTOR_POSTGRES`, which other users don't see. php-fpm itself is asked \
+over its own socket, since the command line's PHP has another opcode cache: for that a script lies \
+in the folder for temporary files for a moment. What can't be seen is told with what would help.
+
+Counters are read twice, `--window` apart; numbers of a database younger than a day are told with \
+less confidence.
+
+## One budget of memory
+
+The database's buffer pool and connections, PHP's children (by the 95th percentile of `Private_*` in \
+`smaps_rollup`, never RSS), the opcode cache, tmpfs, Wick and all other programs together get at \
+most nine tenths of the memory that the machine, or its cgroup, has. Every size that is advised is \
+from this one plan. What is short of memory is shrunk between what is set and what was in use at \
+once; what has too little grows only into what is left. Where even the least doesn't fit, no size \
+is advised, and that is said.
+
+## What --apply does
+
+It shows the exact difference and asks (`--yes` doesn't). It writes files of its own name only: \
+`/etc/sysctl.d/99-wick-doctor.conf`, `/etc/php/*/fpm/conf.d/99-wick-doctor.ini`, \
+`/etc/php/*/fpm/pool.d/zz-wick-doctor.conf`, `/etc/mysql/*.conf.d/zz-wick-doctor.cnf`, and \
+`/etc/systemd/system/UNIT.d/90-wick-doctor.conf`. What was before is kept in the state folder first. \
+Then sysctl and `SET GLOBAL` take the values at once, and php-fpm is reloaded after `php-fpm -t` \
+accepted them; what takes a restart is said and left to you. For `--watch` (60 s) it looks at how \
+long programs wait for memory and disks, and whether the database and php-fpm still answer. When \
+something stays worse, all is put back.
+
+What decides which confirmed data a crash may lose is never applied.
+
+## JSON
+
+`--format json` writes one object:
+
+| member | what |
+| --- | --- |
+| `findings` | the worst first; number 1 of `--apply` is the first |
+| `findings[].id`, `.subject` | the check, and what it is about (a pool, a program), or an empty text |
+| `findings[].evidence`, `.gain` | sentences |
+| `findings[].class` | `danger`, `refusing`, `slow`, `latent`, `folklore` |
+| `findings[].confidence` | `high`, `medium`, `low` |
+| `findings[].fix` | `words`, and `changes`: `place`, `name`, `old` (or null), `new` |
+| `findings[].revert`, `.source` | sentences |
+| `fine`, `unseen` | `id` and `because` of each check without a finding |
+| `hidden` | `what` couldn't be read, and the `cure` |
+| `budget` | `limit_bytes`, `spendable_bytes`, `parts` (`name`, `now_bytes`, `advised_bytes`), `buffer_pool` and `opcache` (bytes now and advised, or null), `children`, `is_solvent`, `fits_now` |
+| `window_seconds` | how long counters were watched |
+
+## Exit status
+
+| status | what |
+| --- | --- |
+| 0 | there is nothing to do; or what was asked for is done |
+| 1 | there are findings; or a change was declined, or taken back |
+| 2 | it could not look, or could not do what it was told to; standard error says why |
+
+";
+
+#[test]
+fn the_page_tells_of_every_check() {
+    let mut page = INTRODUCTION.to_owned();
+    page.push_str("## The checks\n\n| # | check | at stake | formula | source |\n");
+    page.push_str("| --- | --- | --- | --- | --- |\n");
+    for check in all() {
+        page.push_str(&format!(
+            "| {} | `{}` | {} | {} | {} |\n",
+            check.number,
+            check.id,
+            check.class.words(),
+            check.formula,
+            check.source
+        ));
+    }
+    page.push_str(
+        "\n## Folklore\n\nRecipes that are told with their line when a settings file has them:\n\n\
+         | setting | refused | because |\n| --- | --- | --- |\n",
+    );
+    for recipe in RECIPES {
+        let name = recipe.name.trim_start_matches("mysqld.");
+        page.push_str(&format!("| `{name}` | {} | {} |\n", recipe.what, recipe.why));
+    }
+    page.push_str(
+        "\nThe tables are made from the code by `WRITE_MANUAL=1 cargo test -p doctor --test manual`.\n",
+    );
+    if std::env::var_os("WRITE_MANUAL").is_some() {
+        std::fs::write(PAGE, &page).expect("the page can be written");
+    }
+    let there = std::fs::read_to_string(PAGE).unwrap_or_default();
+    assert!(
+        there == page,
+        "docs/doctor.md isn't what the code says; write it anew with \
+         WRITE_MANUAL=1 cargo test -p doctor --test manual"
+    );
+}

@@ -1,0 +1,146 @@
+//! A MariaDB that is asked, changed and changed back.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use changes::{Address, Door, Secret};
+use doctor::apply::{Plan, roll_back};
+use doctor::read::Root;
+use tempfile::TempDir;
+
+use super::{daemon, examine, find, is_fine, options, root};
+
+const SERVER: &str = "/usr/sbin/mariadbd";
+const INSTALLER: &str = "/usr/bin/mariadb-install-db";
+const SYSTEM_USER: &str = "mysql";
+const START_MAX: Duration = Duration::from_secs(60);
+
+struct Server {
+    folder: TempDir,
+    child: Child,
+}
+
+impl Server {
+    fn start(settings: &[&str]) -> Option<Self> {
+        if !Path::new(SERVER).exists() || !Path::new(INSTALLER).exists() {
+            eprintln!("SKIPPED: mariadb-server is not installed; scripts/setup test installs it");
+            return None;
+        }
+        let folder = daemon::folder("doc", SYSTEM_USER);
+        let datadir = format!("--datadir={}", folder.path().join("data").display());
+        let small = ["--innodb-log-file-size=8M", "--innodb-flush-method=nosync"];
+        let mut install = daemon::as_its_user(INSTALLER, SYSTEM_USER, folder.path());
+        install.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
+        daemon::run({
+            install.arg("--skip-test-db").args(small).arg(&datadir);
+            install
+        });
+        let mut server = daemon::as_its_user(SERVER, SYSTEM_USER, folder.path());
+        server.args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=32M"]);
+        server.args(small).arg(&datadir).args(settings);
+        server.arg(format!("--socket={}", folder.path().join("db").display()));
+        server.arg(format!("--pid-file={}", folder.path().join("pid").display()));
+        server.arg(format!("--log-error={}", folder.path().join("log.err").display()));
+        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = server.spawn().expect("the server starts");
+        let server = Self { folder, child };
+        let bound = Instant::now() + START_MAX;
+        while server.ask("SELECT 1").is_none() {
+            assert!(Instant::now() < bound, "the server doesn't start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(server)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("db")
+    }
+
+    fn address(&self) -> Address {
+        Address {
+            door: Door::Socket(self.socket()),
+            user: "root".into(),
+            password: Secret::new(""),
+            database: String::new(),
+        }
+    }
+
+    fn ask(&self, statement: &str) -> Option<String> {
+        let mut client = Command::new("mariadb");
+        client.args(["--no-defaults", "--batch", "--skip-column-names", "--user=root", "--socket"]);
+        let output = client.arg(self.socket()).args(["--execute", statement]).output();
+        let output = output.expect("the client runs");
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const TUNED: &[&str] = &[
+    "--slow-query-log=ON",
+    "--long-query-time=1",
+    "--log-slow-verbosity=query_plan,explain",
+    "--innodb-io-capacity=2000",
+    "--innodb-flush-log-at-trx-commit=1",
+];
+
+const CHECKED: &[&str] = &["query_cache", "myisam", "slow_log", "durability", "binlog_expiry"];
+
+#[tokio::test]
+async fn a_tuned_mariadb_is_fine() {
+    let Some(server) = Server::start(TUNED) else { return };
+    let root = root();
+    let (_, examination) = examine(&options(root.path().into(), Some(server.address()))).await;
+    for id in CHECKED {
+        assert!(is_fine(&examination, id), "{id}: {:?}", find(&examination, id));
+    }
+}
+
+#[tokio::test]
+async fn faults_of_a_mariadb_are_found_applied_and_taken_back() {
+    let faults = [
+        "--query-cache-type=ON",
+        "--query-cache-size=64M",
+        "--innodb-flush-log-at-trx-commit=0",
+        "--log-bin=log",
+        "--server-id=1",
+        "--long-query-time=10",
+    ];
+    let Some(server) = Server::start(&faults) else { return };
+    server.ask("CREATE DATABASE site; CREATE TABLE site.old (id INT) ENGINE=MyISAM");
+    let root = root();
+    let folder = root.path().join("etc/mysql/mariadb.conf.d");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let options = options(root.path().into(), Some(server.address()));
+    let (machine, examination) = examine(&options).await;
+    for id in CHECKED {
+        assert!(find(&examination, id).is_some(), "{id} wasn't found");
+    }
+
+    let state = tempfile::tempdir().expect("a folder");
+    let finding = find(&examination, "slow_log").expect("it was found");
+    let plan = Plan::of(finding, &Root::new(root.path())).expect("it can be written");
+    let shown = plan.difference();
+    assert!(shown.contains("+++ /etc/mysql/mariadb.conf.d/zz-wick-doctor.cnf"), "{shown}");
+    assert!(shown.contains("+long_query_time = 1\n"), "{shown}");
+    let notes = plan.apply(&options, &machine, state.path()).await.expect("it is applied");
+    assert!(notes.is_empty(), "{notes:?}");
+    let asked = "SELECT @@slow_query_log, @@long_query_time";
+    assert_eq!(server.ask(asked).as_deref(), Some("1\t1.000000"));
+    let (machine, again) = examine(&options).await;
+    assert!(is_fine(&again, "slow_log"), "a second run has nothing to say");
+
+    roll_back(&options, &machine, state.path()).await.expect("it is taken back");
+    assert_eq!(server.ask(asked).as_deref(), Some("0\t10.000000"));
+    assert!(!folder.join("zz-wick-doctor.cnf").exists());
+    let error = roll_back(&options, &machine, state.path()).await.expect_err("nothing is left");
+    assert!(error.to_string().contains("no snapshot"), "{error}");
+    let durability = find(&examination, "durability").expect("it was found");
+    assert!(Plan::of(durability, &Root::new(root.path())).is_err());
+}

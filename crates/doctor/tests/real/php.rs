@@ -1,0 +1,133 @@
+//! A php-fpm that is asked over its own socket.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use doctor::apply::{Plan, roll_back};
+use doctor::read::Root;
+use tempfile::TempDir;
+
+use super::{daemon, examine, find, is_fine, options, root};
+
+const SYSTEM_USER: &str = "www-data";
+const START_MAX: Duration = Duration::from_secs(30);
+
+struct Fpm {
+    root: TempDir,
+    _run: TempDir,
+    child: Child,
+}
+
+fn program() -> Option<PathBuf> {
+    let names = std::fs::read_dir("/usr/sbin").ok()?.flatten().map(|entry| entry.path());
+    names.into_iter().find(|path| path.to_string_lossy().contains("/php-fpm8"))
+}
+
+impl Fpm {
+    /// One whose pool says this, with these settings of php.ini.
+    fn start(pool: &str, ini: &[&str]) -> Option<Self> {
+        let Some(program) = program() else {
+            eprintln!("SKIPPED: php-fpm is not installed; scripts/setup test installs it");
+            return None;
+        };
+        let root = root();
+        let run = daemon::folder("fpm", SYSTEM_USER);
+        let socket = run.path().join("s");
+        let folder = root.path().join("etc/php/8.2/fpm/pool.d");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        // The name is this test's alone: children of others bear theirs.
+        let name = run.path().file_name().and_then(|name| name.to_str()).expect("a name");
+        let user = match rustix::process::geteuid().is_root() {
+            true => "user = www-data\ngroup = www-data\n",
+            false => "",
+        };
+        let text = format!("[{name}]\n{user}listen = {}\n{pool}", socket.display());
+        std::fs::write(folder.join("www.conf"), text).expect("a file");
+        let main = root.path().join("etc/php/8.2/fpm/php-fpm.conf");
+        let include = format!(
+            "[global]\nerror_log = {}\ninclude = {}/*.conf\n",
+            run.path().join("log").display(),
+            folder.display()
+        );
+        std::fs::write(&main, include).expect("a file");
+        let mut fpm = Command::new("setpriv");
+        fpm.args(["--pdeathsig", "KILL"]).arg(program).args(["--nodaemonize", "--fpm-config"]);
+        fpm.arg(&main);
+        ini.iter().for_each(|one| drop(fpm.args(["-d", one])));
+        fpm.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = fpm.spawn().expect("php-fpm starts");
+        let bound = Instant::now() + START_MAX;
+        while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+            assert!(Instant::now() < bound, "php-fpm doesn't start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(Self { root, _run: run, child })
+    }
+}
+
+impl Drop for Fpm {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const TUNED: &str = "pm = static\npm.max_children = 2\nslowlog = /dev/null\n\
+    request_slowlog_timeout = 5s\nrequest_terminate_timeout = 60s\npm.status_path = /status\n";
+
+/// Its own MariaDB isn't of interest here, and others' are left alone.
+fn nobody(root: &Path) -> doctor::read::Options {
+    let address = "mysql://nobody@localhost/?socket=/nowhere".parse().expect("an address");
+    options(root.into(), Some(address))
+}
+
+#[tokio::test]
+async fn a_tuned_php_fpm_is_fine() {
+    let Some(fpm) = Fpm::start(TUNED, &["opcache.enable=1"]) else { return };
+    let (machine, examination) = examine(&nobody(fpm.root.path())).await;
+    assert_eq!(machine.set("php.asked"), Some("1"), "{:?}", machine.unseen);
+    for id in [
+        "opcache",
+        "opcache_keys",
+        "opcache_waste",
+        "pool_mode",
+        "pool_saturated",
+        "slow_requests",
+        "realpath_cache",
+        "xdebug",
+    ] {
+        assert!(is_fine(&examination, id), "{id}: {examination:?}");
+    }
+}
+
+#[tokio::test]
+async fn faults_of_a_php_fpm_are_found_and_written_where_it_reads_them() {
+    let pool = "pm = dynamic\npm.max_children = 2\npm.start_servers = 1\n\
+        pm.min_spare_servers = 1\npm.max_spare_servers = 1\n";
+    let Some(fpm) = Fpm::start(pool, &["opcache.enable=0"]) else { return };
+    let options = nobody(fpm.root.path());
+    let (machine, examination) = examine(&options).await;
+    for id in ["opcache", "pool_mode", "slow_requests"] {
+        assert!(find(&examination, id).is_some(), "{id}: {examination:?}");
+    }
+    let state = tempfile::tempdir().expect("a folder");
+    let finding = find(&examination, "pool_mode").expect("it was found");
+    let plan = Plan::of(finding, &Root::new(fpm.root.path())).expect("it can be written");
+    let master = rustix::process::Pid::from_child(&fpm.child);
+    // php-fpm's master is found by its title, which bears the path of its file.
+    assert!(machine.processes.iter().any(|one| one.pid as i32 == master.as_raw_nonzero().get()));
+    plan.apply(&options, &machine, state.path()).await.expect("it is applied");
+    let written = fpm.root.path().join("etc/php/8.2/fpm/pool.d/zz-wick-doctor.conf");
+    assert!(std::fs::read_to_string(&written).expect("a file").contains("pm = static\n"));
+    let bound = Instant::now() + START_MAX;
+    loop {
+        let (machine, again) = examine(&options).await;
+        if machine.set("php.asked").is_some() && is_fine(&again, "pool_mode") {
+            roll_back(&options, &machine, state.path()).await.expect("it is taken back");
+            break;
+        }
+        assert!(Instant::now() < bound, "php-fpm doesn't come back");
+    }
+    assert!(!written.exists());
+}
