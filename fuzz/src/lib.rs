@@ -31,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "coding", body: targets::coding::run },
     Target { name: "date", body: targets::date::run },
     Target { name: "disk_segment", body: targets::disk::run },
+    Target { name: "doctor_settings", body: targets::doctor::run },
     Target { name: "dotenv", body: targets::settings::run_dotenv },
     Target { name: "esi", body: targets::esi::run },
     Target { name: "fastcgi_head", body: targets::fastcgi::run_head },

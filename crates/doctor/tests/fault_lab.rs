@@ -137,7 +137,7 @@ impl Host {
             self.put(path, to);
             return self;
         }
-        let text = self.0.get_mut(path).unwrap_or_else(|| panic!("{path} is recorded"));
+        let text = self.0.get_mut(path).expect(path);
         assert!(text.contains(from), "{path} has no {from:?}");
         *text = text.replace(from, to);
         self

@@ -9,6 +9,7 @@ pub(crate) mod cache_control;
 pub(crate) mod coding;
 pub(crate) mod date;
 pub(crate) mod disk;
+pub(crate) mod doctor;
 pub(crate) mod esi;
 pub(crate) mod fastcgi;
 pub(crate) mod hints;

@@ -22,7 +22,9 @@ pub(super) fn test(plan: &Plan, root: &Root) -> Result<(), ApplyError> {
         tested.push(version);
         let program = format!("php-fpm{version}");
         // One that can't be run is tested by its reload.
-        let Ok(output) = Command::new(&program).arg("-t").output() else { continue };
+        let mut command = Command::new(&program);
+        command.arg("-t").arg("--fpm-config").arg(root.at(&php_home(version)).join("php-fpm.conf"));
+        let Ok(output) = command.output() else { continue };
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(ApplyError::Refused(format!("{program} -t says: {said}")));
@@ -54,7 +56,7 @@ pub(super) async fn take_over(
                 if !reloaded.contains(&version.as_str()) =>
             {
                 reloaded.push(version);
-                notes.extend(reload_php(version, machine)?);
+                notes.extend(reload_php(version, &root, machine)?);
             }
             Place::Unit(unit) => {
                 let reload = Command::new("systemctl").arg("daemon-reload").output();
@@ -115,12 +117,17 @@ fn literal(value: &str) -> String {
     }
 }
 
+/// Where a PHP's settings for php-fpm lie.
+fn php_home(version: &str) -> String {
+    if version.is_empty() { "etc".to_owned() } else { format!("etc/php/{version}/fpm") }
+}
+
 /// php-fpm reads its files again when its master is told so; requests under way are answered.
-fn reload_php(version: &str, machine: &Machine) -> Result<Option<String>, ApplyError> {
-    let master = machine.processes.iter().find(|one| {
-        one.title.starts_with("php-fpm: master process")
-            && (version.is_empty() || one.title.contains(&format!("/{version}/")))
-    });
+/// It is known by the file that it was started with, which its title bears: others' go on.
+fn reload_php(version: &str, root: &Root, machine: &Machine) -> Result<Option<String>, ApplyError> {
+    let file = root.at(&php_home(version)).join("php-fpm.conf");
+    let title = format!("php-fpm: master process ({})", file.display());
+    let master = machine.processes.iter().find(|one| one.title == title);
     let pid = master.and_then(|one| Pid::from_raw(i32::try_from(one.pid).ok()?));
     let Some(pid) = pid else {
         return Ok(Some(format!("php-fpm {version} doesn't run: it counts from its next start")));

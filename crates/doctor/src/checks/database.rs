@@ -272,7 +272,7 @@ fn full_joins(view: &View<'_>) -> Option<Verdict> {
         return fine("no join went through a whole table in the window");
     }
     advice(format!(
-        "{grown} joins went through a whole table in {:.0} s",
+        "{grown} times a join went through a whole table in {:.0} s",
         view.machine.window_seconds
     ))
     .gain("an index makes such a query quicker by the size of the table")

@@ -123,7 +123,9 @@ async fn faults_of_a_php_fpm_are_found_and_written_where_it_reads_them() {
     let bound = Instant::now() + START_MAX;
     loop {
         let (machine, again) = examine(&options).await;
-        if machine.set("php.asked").is_some() && is_fine(&again, "pool_mode") {
+        let title = format!("php-fpm: pool {}", machine.pools[0].name);
+        let children = machine.processes.iter().filter(|one| one.title == title).count();
+        if children == 2 && machine.set("php.asked").is_some() && is_fine(&again, "pool_mode") {
             roll_back(&options, &machine, state.path()).await.expect("it is taken back");
             break;
         }
