@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use base::complaint::complain;
 use changes::Address;
-use doctor::apply::{Plan, Pulse, roll_back, watch};
+use doctor::apply::{Plan, Pulse, roll_back, set_aside_written, watch};
 use doctor::read::{LookError, Options, Root, look};
 use doctor::report::Report;
 use doctor::{Budget, Finding, Machine, checks};
@@ -85,7 +85,8 @@ fn address(
 async fn examine(options: &Options) -> Result<(Machine, Report), LookError> {
     let machine = look(options).await?;
     let budget = Budget::of(&machine);
-    let examination = checks::examine(&machine, &budget);
+    let mut examination = checks::examine(&machine, &budget);
+    set_aside_written(&mut examination, &Root::new(&options.root));
     let report = Report::new(examination, machine.unseen.clone(), budget, machine.window_seconds);
     Ok((machine, report))
 }

@@ -15,6 +15,7 @@ mod watch;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::checks::{Examination, Remark};
 use crate::finding::{Change, Finding, Place};
 use crate::machine::Machine;
 use crate::read::{Options, Root};
@@ -156,6 +157,26 @@ impl Plan {
     fn write(&self, root: &Root) -> Result<(), ApplyError> {
         self.edits.iter().try_for_each(|edit| write(&root.at(&edit.path), &edit.after))
     }
+}
+
+/// Sets aside what is written already and waits for a restart: a second run has nothing to say
+/// about it but that.
+pub fn set_aside_written(examination: &mut Examination, root: &Root) {
+    let is_written = |finding: &Finding| {
+        let plan = Plan::of(finding, root);
+        plan.is_ok_and(|plan| {
+            plan.edits.iter().all(|edit| edit.before.as_ref() == Some(&edit.after))
+        })
+    };
+    let (written, open) =
+        std::mem::take(&mut examination.findings).into_iter().partition(is_written);
+    examination.findings = open;
+    let written: Vec<Finding> = written;
+    examination.unseen.extend(written.iter().map(|finding| Remark {
+        id: finding.id,
+        because:
+            "its settings are written, and count from the next start of whom they are for".into(),
+    }));
 }
 
 /// The file of ours in which a place's settings go, and their section.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::machine::Machine;
 use crate::read::{Options, look};
 
-/// How far apart two looks are.
+/// How far apart two looks are, at most.
 const STEP: Duration = Duration::from_secs(1);
 /// Percentage points of waiting more that are no accident.
 const POINTS: f64 = 10.0;
@@ -67,7 +67,7 @@ impl Pulse {
 /// load, is no reason: only what stays worse is.
 pub async fn watch(before: Pulse, options: &Options, time: Duration) -> Option<String> {
     let end = tokio::time::Instant::now() + time;
-    let options = Options { window: STEP, ..options.clone() };
+    let options = Options { window: options.window.min(STEP), ..options.clone() };
     let mut worse = 0;
     while tokio::time::Instant::now() < end {
         let pulse = match look(&options).await {

@@ -3,9 +3,11 @@
 //! Without their packages a test checks nothing and says so loudly.
 
 #[path = "../../../changes/tests/shared/daemon.rs"]
+#[allow(dead_code, reason = "nothing is installed once for all here")]
 mod daemon;
 mod mariadb;
 mod php;
+mod postgres;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use changes::{Address, Door, Secret};
-use doctor::apply::{Plan, roll_back};
+use doctor::apply::{Plan, Pulse, roll_back, watch};
 use doctor::read::Root;
 use tempfile::TempDir;
 
@@ -100,6 +100,21 @@ async fn a_tuned_mariadb_is_fine() {
     for id in CHECKED {
         assert!(is_fine(&examination, id), "{id}: {:?}", find(&examination, id));
     }
+}
+
+#[tokio::test]
+async fn a_database_that_stops_answering_ends_the_watch() {
+    let Some(mut server) = Server::start(TUNED) else { return };
+    let root = root();
+    let options = options(root.path().into(), Some(server.address()));
+    let (machine, _) = examine(&options).await;
+    let before = Pulse::of(&machine);
+    assert!(before.has_database);
+    server.child.kill().expect("it is ours");
+    server.child.wait().expect("it ends");
+    // It ends by what it sees, long before its time.
+    let why = watch(before, &options, Duration::from_secs(600)).await;
+    assert_eq!(why.as_deref(), Some("the database doesn't answer any more"));
 }
 
 #[tokio::test]

@@ -54,7 +54,7 @@ impl Fpm {
         let mut fpm = Command::new("setpriv");
         fpm.args(["--pdeathsig", "KILL"]).arg(program).args(["--nodaemonize", "--fpm-config"]);
         fpm.arg(&main);
-        ini.iter().for_each(|one| drop(fpm.args(["-d", one])));
+        fpm.args(ini.iter().flat_map(|one| ["-d", one]));
         fpm.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = fpm.spawn().expect("php-fpm starts");
         let bound = Instant::now() + START_MAX;
@@ -131,5 +131,13 @@ async fn faults_of_a_php_fpm_are_found_and_written_where_it_reads_them() {
         }
         assert!(Instant::now() < bound, "php-fpm doesn't come back");
     }
+    assert!(!written.exists());
+
+    // What it wouldn't start with is refused before it is told, and taken back.
+    let mut wrong = finding.clone();
+    wrong.fix.changes[0].new = "sideways".into();
+    let plan = Plan::of(&wrong, &Root::new(fpm.root.path())).expect("it can be written");
+    let refused = plan.apply(&options, &machine, state.path()).await.expect_err("no such mode");
+    assert!(refused.to_string().contains("it was taken back"), "{refused}");
     assert!(!written.exists());
 }

@@ -13,6 +13,7 @@ mod daemon;
 mod database;
 mod demo;
 mod disk;
+mod examining;
 mod explain;
 mod folder;
 mod history;
