@@ -61,7 +61,7 @@ What decides which confirmed data a crash may lose is never applied.
 | `findings[].evidence`, `.gain` | sentences |
 | `findings[].class` | `danger`, `refusing`, `slow`, `latent`, `folklore` |
 | `findings[].confidence` | `high`, `medium`, `low` |
-| `findings[].fix` | `words`, and `changes`: `place`, `name`, `old` (or null), `new` |
+| `findings[].fix` | `words`, and `changes`: `place` (`\"kernel\"`, `\"database\"`, `{\"php\": version}`, `{\"pool\": [version, name]}`, `{\"unit\": name}`), `name`, `old` (or null), `new` |
 | `findings[].revert`, `.source` | sentences |
 | `fine`, `unseen` | `id` and `because` of each check without a finding |
 | `hidden` | `what` couldn't be read, and the `cure` |

@@ -8,12 +8,11 @@ use std::error::Error;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use base::complaint::complain;
 use changes::Address;
 use doctor::apply::{Plan, Pulse, roll_back, set_aside_written, watch};
-use doctor::read::{LookError, Options, Root, look};
+use doctor::read::{LookError, Options, Root, glance, look};
 use doctor::report::Report;
 use doctor::{Budget, Finding, Machine, checks};
 
@@ -48,7 +47,7 @@ fn act(wanted: &Doctor) -> Result<u8, Box<dyn Error>> {
     let state = wanted.state.clone().unwrap_or_else(default_state);
     single_threaded()?.block_on(async {
         if wanted.rollback {
-            let machine = look(&Options { window: Duration::ZERO, ..options.clone() }).await?;
+            let machine = glance(&options).await?;
             let finding = roll_back(&options, &machine, &state).await?;
             say(&format!("Taken back: {finding}.\n"));
             return Ok(0);

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::machine::Machine;
-use crate::read::{Options, look};
+use crate::read::{Options, glance};
 
 /// How far apart two looks are, at most.
 const STEP: Duration = Duration::from_secs(1);
@@ -67,10 +67,11 @@ impl Pulse {
 /// load, is no reason: only what stays worse is.
 pub async fn watch(before: Pulse, options: &Options, time: Duration) -> Option<String> {
     let end = tokio::time::Instant::now() + time;
-    let options = Options { window: options.window.min(STEP), ..options.clone() };
+    let step = options.window.min(STEP);
     let mut worse = 0;
     while tokio::time::Instant::now() < end {
-        let pulse = match look(&options).await {
+        tokio::time::sleep(step).await;
+        let pulse = match glance(options).await {
             Ok(machine) => Pulse::of(&machine),
             Err(error) => return Some(error.to_string()),
         };
