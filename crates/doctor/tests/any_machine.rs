@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 fn machine(seed: u64) -> Machine {
     let mut dice = StdRng::seed_from_u64(seed);
     let mut machine = Machine { window_seconds: 60.0, ..Machine::default() };
-    let total = 256 * MIB << dice.random_range(0..9);
+    let total = (256 * MIB) << dice.random_range(0..9);
     let mut count = |name: &str, value: f64| {
         machine.now.insert(name.into(), value);
     };

@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "table_caches",
         class: Class::Slow,
         needs: "Opened_tables over the window",
-        formula: "opens > 1/s → twice; definitions ≥ tables",
+        formula: "opens > 1/s and all places taken → twice, as far as open_files_limit goes",
         source: "MySQL manual, table_open_cache",
         judge: table_caches,
     },

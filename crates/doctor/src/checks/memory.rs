@@ -52,7 +52,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "temporary_files",
         class: Class::Slow,
         needs: "what the database wrote to temporary files",
-        formula: "temporary files > 1 % of writes → a sized tmpfs, counted in joint_memory",
+        formula: "fine where tmpdir is a tmpfs, or < 1 temporary table a second is on disk; else not \
+                  judged: nothing counts what share of all writes they are",
         source: "MariaDB tmpdir",
         judge: temporary_files,
     },

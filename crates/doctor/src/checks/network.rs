@@ -56,7 +56,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "slow_start_after_idle",
         class: Class::Slow,
         needs: "net.ipv4.tcp_slow_start_after_idle",
-        formula: "0 only where an A/B gains",
+        formula: "fine if 1; if 0, not judged: an A/B has to gain",
         source: "RFC 5681 §4.1",
         judge: idle,
     },

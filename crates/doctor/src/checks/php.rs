@@ -87,7 +87,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "jit",
         class: Class::Slow,
         needs: "opcache.jit of php-fpm",
-        formula: "on only where an A/B gains 3 % or more",
+        formula: "fine if off; if on, not judged: an A/B has to gain 3 % or more",
         source: "PHP RFC: JIT; the threshold is ours",
         judge: jit,
     },

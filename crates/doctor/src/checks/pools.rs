@@ -69,7 +69,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "max_requests",
         class: Class::Latent,
         needs: "pools of php-fpm",
-        formula: "set only where a child's memory grows by more than 1 MB in 100 requests",
+        formula: "a child ends after fewer than 100 requests; how its memory grows isn't measured",
         source: SOURCE,
         judge: max_requests,
     },

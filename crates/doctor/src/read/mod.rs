@@ -16,6 +16,7 @@ mod processes;
 mod root;
 mod settings;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -72,7 +73,9 @@ pub async fn look(options: &Options) -> Result<Machine, LookError> {
         machine.window_seconds = begun.elapsed().as_secs_f64();
         machine.now = doors.count(&root, &mut machine).await;
     }
-    machine.unseen.dedup();
+    // What is hidden at both ends of the window is told once.
+    let mut told = BTreeSet::new();
+    machine.unseen.retain(|one| told.insert(one.what.clone()));
     Ok(machine)
 }
 

@@ -46,15 +46,21 @@ const FACTS: &[(&str, &str)] = &[
 pub(super) struct Server {
     address: Address,
     connection: Option<Conn>,
+    /// It didn't answer in time once, and isn't waited for again.
+    is_lost: bool,
 }
 
 impl Server {
     pub(super) fn new(address: Address) -> Self {
-        Self { address, connection: None }
+        Self { address, connection: None, is_lost: false }
     }
 
     async fn connection(&mut self) -> Result<&mut Conn, String> {
+        if self.is_lost {
+            return Err("no answer in time".to_owned());
+        }
         if self.connection.is_none() {
+            self.is_lost = true;
             let options = changes::connect::options(&self.address);
             let connected = timeout(PATIENCE, Conn::new(options)).await;
             let mut connection = connected
@@ -65,6 +71,7 @@ impl Server {
                 let _ = connection.query_drop(bound).await;
             }
             self.connection = Some(connection);
+            self.is_lost = false;
         }
         self.connection.as_mut().ok_or_else(|| "no connection".to_owned())
     }
@@ -75,6 +82,7 @@ impl Server {
             Ok(rows) => rows.map_err(|error| changes::connect::lost(&error).to_string()),
             Err(_) => {
                 self.connection = None;
+                self.is_lost = true;
                 Err("no answer in time".to_owned())
             }
         }
