@@ -215,7 +215,9 @@ fn ssd(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
     let capacity = machine.number("mysql.innodb_io_capacity")?;
     if machine.set("kernel.rotational")? == "1" {
-        return fine("a disk here says that it turns, so neighbours are written together and in measure");
+        return fine(
+            "a disk here says that it turns, so neighbours are written together and in measure",
+        );
     }
     let sees_itself = machine.is_mariadb() && machine.database_version() >= (10, 4);
     let neighbours = machine.number("mysql.innodb_flush_neighbors").unwrap_or(0.0) > 0.0;
