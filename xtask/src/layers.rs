@@ -11,7 +11,7 @@ const ROWS: &[&[&str]] = &[
     &["base", "resident"],
     &["wire"],
     &["policy", "align", "store", "origin", "changes", "import", "transform", "markup", "db"],
-    &["server", "observe", "tracker", "search", "audit", "doctor", "loadgen"],
+    &["server", "observe", "tracker", "search", "audit", "doctor", "queries", "loadgen"],
     &["wick", "testkit", "xtask"],
     // The fuzz targets reach into every room, the scene parser included.
     &["fuzz"],
