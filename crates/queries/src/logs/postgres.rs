@@ -1,0 +1,409 @@
+//! What PostgreSQL logs of durations and plans, in its three layouts.
+//!
+//! `duration: 0.718 ms  statement: …` or `execute NAME: …` is an execution; `duration: …
+//! plan:` is what `auto_explain` knows of one. A plan that the same process's statement
+//! follows belongs to it, and is an execution of its own otherwise. What only parses or
+//! binds is no execution.
+//! Invariant: no more than [`PROCESSES_MAX`] plans wait for their statements.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use memchr::{memchr, memmem};
+use serde::Deserialize;
+
+use super::numbers::{date, nanoseconds, whole};
+use super::{Faults, Format, Sink, csv};
+use crate::query::{Marks, Query};
+use crate::tokens::Dialect;
+
+const MILLISECOND: u64 = 1_000_000;
+const PROCESSES_MAX: usize = 256;
+/// Of a plan that waits no more is kept.
+const PLAN_BYTES_MAX: usize = 8 << 10;
+
+/// How records are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    Stderr,
+    Csv,
+    Json,
+}
+
+/// Reads PostgreSQL's logs.
+#[derive(Debug)]
+pub(super) struct PostgresLog {
+    layout: Layout,
+    waiting: HashMap<u64, Waiting>,
+    /// Lines of a message put together.
+    text: Vec<u8>,
+}
+
+/// Who did what when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Frame<'a> {
+    time: Option<i64>,
+    process: u64,
+    user: &'a [u8],
+    database: &'a [u8],
+    host: &'a [u8],
+}
+
+/// A plan whose statement may follow.
+#[derive(Debug)]
+struct Waiting {
+    nanoseconds: u64,
+    time: Option<i64>,
+    user: Vec<u8>,
+    database: Vec<u8>,
+    host: Vec<u8>,
+    statement: Vec<u8>,
+    plan: Vec<u8>,
+    summary: Summary,
+}
+
+/// What a plan comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Summary {
+    rows_sent: u64,
+    rows_examined: u64,
+    marks: Marks,
+}
+
+/// A line of `jsonlog`.
+#[derive(Debug, Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, default)]
+    timestamp: Cow<'a, str>,
+    #[serde(borrow, default)]
+    user: Cow<'a, str>,
+    #[serde(borrow, default)]
+    dbname: Cow<'a, str>,
+    #[serde(default)]
+    pid: u64,
+    #[serde(borrow, default)]
+    remote_host: Cow<'a, str>,
+    #[serde(borrow, default)]
+    message: Cow<'a, str>,
+}
+
+impl PostgresLog {
+    pub(super) fn new(layout: Layout) -> Self {
+        Self { layout, waiting: HashMap::new(), text: Vec::new() }
+    }
+
+    pub(super) fn format(&self) -> Format {
+        match self.layout {
+            Layout::Stderr => Format::PostgresStderr,
+            Layout::Csv => Format::PostgresCsv,
+            Layout::Json => Format::PostgresJson,
+        }
+    }
+
+    /// Reads the records of `bytes`; how many bytes they have.
+    pub(super) fn read(
+        &mut self,
+        bytes: &[u8],
+        is_end: bool,
+        faults: &mut Faults,
+        sink: Sink<'_>,
+    ) -> usize {
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let read = match self.layout {
+                Layout::Stderr => self.stderr(rest, is_end, faults, sink),
+                Layout::Csv => self.csv(rest, is_end, faults, sink),
+                Layout::Json => self.json(rest, is_end, faults, sink),
+            };
+            let Some(read) = read else { break };
+            at += read.max(1);
+        }
+        at
+    }
+
+    /// Plans that still wait were executions.
+    pub(super) fn end(&mut self, sink: Sink<'_>) {
+        let mut all: Vec<_> = self.waiting.drain().collect();
+        all.sort_by_key(|(process, _)| *process);
+        all.iter().for_each(|(_, waiting)| tell(waiting, sink));
+    }
+
+    fn stderr(
+        &mut self,
+        bytes: &[u8],
+        is_end: bool,
+        faults: &mut Faults,
+        sink: Sink<'_>,
+    ) -> Option<usize> {
+        let length = lines_length(bytes, is_end)?;
+        let record = &bytes[..length];
+        let first = &record[..memchr(b'\n', record).unwrap_or(length)];
+        let Some((level_at, level)) = level(first) else {
+            if !first.trim_ascii().is_empty() {
+                faults.unread(first);
+            }
+            return Some(length);
+        };
+        if level != b"LOG:  " {
+            return Some(length);
+        }
+        let frame = prefix(&record[..level_at]);
+        let message = &record[level_at + level.len()..];
+        if !message.starts_with(b"duration: ") {
+            return Some(length);
+        }
+        // Lines after the first begin with a tab that isn't the statement's.
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        let mut rest = message;
+        while let Some(end) = memmem::find(rest, b"\n\t") {
+            text.extend_from_slice(&rest[..=end]);
+            rest = &rest[end + 2..];
+        }
+        text.extend_from_slice(rest);
+        self.message(frame, &text, faults, sink);
+        self.text = text;
+        Some(length)
+    }
+
+    fn csv(
+        &mut self,
+        bytes: &[u8],
+        is_end: bool,
+        faults: &mut Faults,
+        sink: Sink<'_>,
+    ) -> Option<usize> {
+        let first = memchr(b'\n', bytes).map_or(bytes, |end| &bytes[..end]);
+        if first.len() == bytes.len() && !is_end {
+            return None;
+        }
+        let line = (first.len() + 1).min(bytes.len());
+        if first.is_empty() {
+            return Some(line);
+        }
+        if !csv::is_record(first) {
+            faults.unread(first);
+            return Some(line);
+        }
+        let (length, record) = csv::record(bytes, is_end)?;
+        match record {
+            Some(record) => {
+                let frame = Frame {
+                    time: date(&record.time),
+                    process: whole(&record.process).unwrap_or(0),
+                    user: &record.user,
+                    database: &record.database,
+                    host: &record.host,
+                };
+                self.message(frame, &record.message, faults, sink);
+            }
+            None => faults.unread(first),
+        }
+        Some(length)
+    }
+
+    fn json(
+        &mut self,
+        bytes: &[u8],
+        is_end: bool,
+        faults: &mut Faults,
+        sink: Sink<'_>,
+    ) -> Option<usize> {
+        let end = memchr(b'\n', bytes).or_else(|| is_end.then_some(bytes.len()))?;
+        let line = &bytes[..end];
+        match serde_json::from_slice::<Line<'_>>(line) {
+            Ok(line) => {
+                let frame = Frame {
+                    time: date(line.timestamp.as_bytes()),
+                    process: line.pid,
+                    user: line.user.as_bytes(),
+                    database: line.dbname.as_bytes(),
+                    host: line.remote_host.as_bytes(),
+                };
+                self.message(frame, line.message.as_bytes(), faults, sink);
+            }
+            Err(_) if line.trim_ascii().is_empty() => {}
+            Err(_) => faults.unread(line),
+        }
+        Some((end + 1).min(bytes.len()))
+    }
+
+    fn message(&mut self, frame: Frame<'_>, text: &[u8], faults: &mut Faults, sink: Sink<'_>) {
+        let Some(rest) = text.strip_prefix(b"duration: ") else { return };
+        let Some(taken) = nanoseconds(rest, MILLISECOND) else { return faults.unread(text) };
+        // `log_duration` alone tells of no statement.
+        let Some(at) = memmem::find(rest, b" ms  ") else { return };
+        let told = &rest[at + 5..];
+        if let Some(plan) = told.strip_prefix(b"plan:") {
+            return self.plan(frame, taken, plan.trim_ascii_start(), sink);
+        }
+        let Some(colon) = memmem::find(told, b": ") else { return faults.unread(text) };
+        let kind = &told[..colon];
+        if kind.starts_with(b"parse ") || kind.starts_with(b"bind ") {
+            return;
+        }
+        let statement = strip(&told[colon + 2..]);
+        let mut query = query_of(frame, taken, statement);
+        let waiting = self.waiting.remove(&frame.process);
+        match &waiting {
+            Some(waiting) if waiting.nanoseconds <= taken => {
+                waiting.summary.into_query(&mut query);
+                query.plan = &waiting.plan;
+            }
+            Some(waiting) => tell(waiting, sink),
+            None => {}
+        }
+        sink(&query);
+    }
+
+    fn plan(&mut self, frame: Frame<'_>, taken: u64, text: &[u8], sink: Sink<'_>) {
+        if let Some(before) = self.waiting.remove(&frame.process) {
+            tell(&before, sink);
+        }
+        if self.waiting.len() >= PROCESSES_MAX {
+            self.end(sink);
+        }
+        let (statement, plan) = parts(text);
+        let waiting = Waiting {
+            nanoseconds: taken,
+            time: frame.time,
+            user: frame.user.to_vec(),
+            database: frame.database.to_vec(),
+            host: frame.host.to_vec(),
+            statement: strip(statement).to_vec(),
+            plan: plan[..plan.len().min(PLAN_BYTES_MAX)].to_vec(),
+            summary: Summary::of(plan),
+        };
+        self.waiting.insert(frame.process, waiting);
+    }
+}
+
+fn tell(waiting: &Waiting, sink: Sink<'_>) {
+    let frame = Frame {
+        time: waiting.time,
+        process: 0,
+        user: &waiting.user,
+        database: &waiting.database,
+        host: &waiting.host,
+    };
+    let mut query = query_of(frame, waiting.nanoseconds, &waiting.statement);
+    waiting.summary.into_query(&mut query);
+    query.plan = &waiting.plan;
+    sink(&query);
+}
+
+fn query_of<'a>(frame: Frame<'a>, taken: u64, statement: &'a [u8]) -> Query<'a> {
+    let mut query = Query::new(statement, Dialect::Postgres);
+    query.nanoseconds = taken;
+    query.unix_seconds = frame.time;
+    (query.user, query.database, query.host) = (frame.user, frame.database, frame.host);
+    query
+}
+
+fn strip(statement: &[u8]) -> &[u8] {
+    let statement = statement.trim_ascii();
+    statement.strip_suffix(b";").unwrap_or(statement)
+}
+
+/// A statement and its plan, which begins at the first line that tells a cost, or in the
+/// other formats of `auto_explain` where a bracket does.
+fn parts(text: &[u8]) -> (&[u8], &[u8]) {
+    let Some(text) = text.strip_prefix(b"Query Text: ") else { return (b"", text) };
+    let cost = memmem::find(text, b"  (cost=");
+    let Some(cost) = cost else { return (text, b"") };
+    let line = text[..cost].iter().rposition(|byte| *byte == b'\n');
+    line.map_or((text, &b""[..]), |line| (&text[..line], &text[line + 1..]))
+}
+
+impl Summary {
+    /// Rows by the plan's own counts, where `auto_explain.log_analyze` is on.
+    fn of(plan: &[u8]) -> Self {
+        let mut told = Self::default();
+        let mut loops = 1;
+        for (index, line) in plan.split(|byte| *byte == b'\n').enumerate() {
+            let has = |word: &[u8]| memmem::find(line, word).is_some();
+            if let Some(at) = memmem::find(line, b"(actual ") {
+                let number = |name: &[u8]| {
+                    let at = at + memmem::find(&line[at..], name)? + name.len();
+                    whole(&line[at..])
+                };
+                loops = number(b"loops=").unwrap_or(1);
+                let rows = number(b"rows=").unwrap_or(0).saturating_mul(loops);
+                if index == 0 {
+                    told.rows_sent = rows;
+                }
+                if has(b" Scan ") && !has(b"Bitmap Index Scan") {
+                    told.rows_examined = told.rows_examined.saturating_add(rows);
+                }
+            }
+            for removed in [&b"Rows Removed by Filter: "[..], b"Rows Removed by Index Recheck: "] {
+                if let Some(at) = memmem::find(line, removed) {
+                    let rows = whole(&line[at + removed.len()..]).unwrap_or(0);
+                    told.rows_examined =
+                        told.rows_examined.saturating_add(rows.saturating_mul(loops));
+                }
+            }
+            told.marks.full_scan |= has(b"Seq Scan on ");
+            told.marks.sort |= has(b"Sort Key: ");
+            told.marks.on_disk |= has(b"  Disk: ");
+        }
+        told
+    }
+
+    fn into_query(self, query: &mut Query<'_>) {
+        (query.rows_sent, query.rows_examined) = (self.rows_sent, self.rows_examined);
+        query.marks = self.marks;
+    }
+}
+
+/// How long a record is: a line, and those after it that begin with a tab.
+fn lines_length(bytes: &[u8], is_end: bool) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let Some(end) = memchr(b'\n', &bytes[at..]) else {
+            return is_end.then_some(bytes.len());
+        };
+        at += end + 1;
+        match bytes.get(at) {
+            Some(b'\t') => {}
+            None if !is_end => return None,
+            _ => return Some(at),
+        }
+    }
+}
+
+/// Where a line names its severity.
+fn level(line: &[u8]) -> Option<(usize, &'static [u8])> {
+    const LEVELS: [&[u8]; 13] = [
+        b"LOG:  ", b"ERROR:  ", b"DETAIL:  ", b"STATEMENT:  ", b"HINT:  ", b"WARNING:  ",
+        b"FATAL:  ", b"CONTEXT:  ", b"NOTICE:  ", b"INFO:  ", b"PANIC:  ", b"DEBUG:  ", b"QUERY:  ",
+    ];
+    let found = |level: &'static [u8]| Some((memmem::find(line, level)?, level));
+    LEVELS.iter().filter_map(|level| found(level)).min_by_key(|(at, _)| *at)
+}
+
+/// What `log_line_prefix` told, as far as it can be known whatever it is: a date, the
+/// process in brackets, and `user@database`.
+fn prefix(text: &[u8]) -> Frame<'_> {
+    let mut frame = Frame { time: date(text), ..Frame::default() };
+    for word in text.split(|byte| *byte == b' ') {
+        if let Some(number) = word.strip_prefix(b"[") {
+            frame.process = whole(number).unwrap_or(frame.process);
+        } else if let Some(at) = memchr(b'@', word) {
+            frame.user = &word[..at];
+            frame.database = word[at + 1..].strip_suffix(b":").unwrap_or(&word[at + 1..]);
+        } else if let Some(name) = word.strip_prefix(b"user=") {
+            let end = memchr(b',', name).unwrap_or(name.len());
+            frame.user = &name[..end];
+        }
+        for (name, is_host) in [(&b"db="[..], false), (b"client=", true)] {
+            if let Some(at) = memmem::find(word, name) {
+                let value = &word[at + name.len()..];
+                let value = &value[..memchr(b',', value).unwrap_or(value.len())];
+                *(if is_host { &mut frame.host } else { &mut frame.database }) = value;
+            }
+        }
+    }
+    frame
+}
