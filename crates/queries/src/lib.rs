@@ -15,8 +15,10 @@
 
 pub mod advice;
 pub mod classes;
+pub mod digests;
 pub mod files;
 pub mod fingerprint;
+pub mod html;
 pub mod logs;
 pub mod query;
 pub mod report;

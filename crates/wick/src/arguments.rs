@@ -8,6 +8,7 @@ use base::amount;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::bench::Bench;
+use crate::queries::Queries;
 
 /// Makes an ordinary dynamic site fast on one small machine.
 #[derive(Debug, Parser)]
@@ -71,6 +72,9 @@ pub(crate) enum Command {
     /// first, with evidence and the way back, and changes nothing unless told to. Ends with
     /// status 0 if there is nothing to do, 1 if there is, 2 if it could not look.
     Doctor(Doctor),
+    /// Tell which queries a database's time goes to, by its slow log or by what the server itself
+    /// counts, and what is new, gone or worse since the last time.
+    Queries(Queries),
 }
 
 /// `wick serve`.

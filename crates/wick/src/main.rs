@@ -33,6 +33,7 @@ mod pages;
 mod plan;
 mod post;
 mod processor;
+mod queries;
 mod reload;
 mod rulings;
 mod run;
@@ -93,6 +94,7 @@ fn act(command: &Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Bench(wanted) => return bench::run(wanted),
         // What it found is its status, too.
         Command::Doctor(wanted) => return Ok(doctor::run(wanted)),
+        Command::Queries(wanted) => queries::run(wanted)?,
     }
     Ok(ExitCode::SUCCESS)
 }

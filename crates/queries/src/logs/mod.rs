@@ -58,6 +58,14 @@ pub struct Faults {
 }
 
 impl Faults {
+    /// Adds those of another log.
+    pub fn join(&mut self, other: &Self) {
+        self.unread += other.unread;
+        self.cut += other.cut;
+        let room = EXAMPLES_MAX.saturating_sub(self.examples.len());
+        self.examples.extend(other.examples.iter().take(room).cloned());
+    }
+
     fn unread(&mut self, line: &[u8]) {
         self.unread += 1;
         if self.examples.len() < EXAMPLES_MAX {
