@@ -56,6 +56,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "proxy_claims", body: targets::proxies::run_claims },
     Target { name: "proxy_header", body: targets::proxies::run_header },
     Target { name: "purge", body: targets::purge::run },
+    Target { name: "queries_fingerprint", body: targets::queries::run_fingerprint },
+    Target { name: "queries_log", body: targets::queries::run_log },
     Target { name: "range", body: targets::range::run },
     Target { name: "request", body: targets::request::run },
     Target { name: "scene", body: targets::scene::run },

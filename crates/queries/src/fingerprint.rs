@@ -95,8 +95,12 @@ impl Fingerprinter {
         self.out.clear();
         self.groups.clear();
         self.state = State::default();
-        for token in Tokens::new(statement, dialect) {
-            self.take(token);
+        let mut tokens = Tokens::new(statement, dialect);
+        while let Some(token) = tokens.next() {
+            match token.kind {
+                Kind::Word if self.is_value(token.text) && !is_name(&tokens) => self.literal(),
+                _ => self.take(token),
+            }
             if self.out.len() >= FINGERPRINT_BYTES_MAX {
                 break;
             }
@@ -111,7 +115,7 @@ impl Fingerprinter {
     fn take(&mut self, token: Token<'_>) {
         match token.kind {
             Kind::Literal => self.literal(),
-            Kind::Word => self.word(token.text),
+            Kind::Word => self.word(token),
             Kind::Operator if matches!(token.text, b"+" | b"-") && self.may_be_sign() => {
                 if self.state.signs_count < SIGNS_MAX {
                     self.state.signs[self.state.signs_count] = token.text[0];
@@ -176,20 +180,29 @@ impl Fingerprinter {
         self.state.limit = limit;
     }
 
-    fn word(&mut self, text: &[u8]) {
+    /// Whether a word is a literal here: `IS NULL` and `NOT NULL` are none.
+    fn is_value(&self, text: &[u8]) -> bool {
         let is = |word: &[u8]| text.eq_ignore_ascii_case(word);
-        let is_value = is(b"null") || is(b"true") || is(b"false");
-        let is_tested = matches!(self.last_word(), b"is" | b"not");
-        let is_named = self.state.before == Some(Kind::Dot);
-        if is_value && !is_named && (!is_tested || self.state.signs_count > 0) {
-            return self.literal();
+        if !is(b"null") && !is(b"true") && !is(b"false") {
+            return false;
         }
-        if is(b"offset") && self.state.limit == Limit::Literal && self.state.held == Held::Nothing {
+        let is_tested = matches!(self.last_word(), b"is" | b"not");
+        self.state.before != Some(Kind::Dot) && (!is_tested || self.state.signs_count > 0)
+    }
+
+    fn word(&mut self, token: Token<'_>) {
+        let text = token.text;
+        let is_named = self.state.before == Some(Kind::Dot);
+        if text.eq_ignore_ascii_case(b"offset") && self.state.limit == Limit::Literal && self.state.held == Held::Nothing {
             self.state.held = Held::Offset;
             return;
         }
         self.release();
         self.mark_other(Kind::Word);
+        // A dot and a digit beside it could be a number.
+        if is_named && token.is_spaced && text[0].is_ascii_digit() {
+            self.out.push(b' ');
+        }
         self.write(Kind::Word, text);
         let start = self.state.before_at;
         self.out[start..].make_ascii_lowercase();
@@ -295,6 +308,11 @@ impl Fingerprinter {
         self.state.limit = Limit::No;
         self.out.extend_from_slice(text);
     }
+}
+
+/// Whether what was read last is a name, since a dot follows.
+fn is_name(tokens: &Tokens<'_>) -> bool {
+    tokens.clone().next().is_some_and(|next| next.kind == Kind::Dot)
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub(crate) mod ocsp;
 pub(crate) mod page_head;
 pub(crate) mod proxies;
 pub(crate) mod purge;
+pub(crate) mod queries;
 pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod scene;

@@ -1,0 +1,111 @@
+//! Real servers: the logs that they write, and what they count themselves.
+
+#[path = "../../../changes/tests/shared/daemon.rs"]
+mod daemon;
+#[allow(dead_code, reason = "tests of another crate use more of it")]
+#[path = "../../../changes/tests/mariadb/server.rs"]
+mod mariadb;
+#[allow(dead_code, reason = "tests of another crate use more of it")]
+#[path = "../../../changes/tests/postgres/server.rs"]
+mod postgres;
+
+use std::io::Read;
+
+use queries::classes::{Class, Classes};
+use queries::digests::{DigestError, watch};
+use queries::files::Growing;
+use queries::logs::Reading;
+
+/// A table, and questions of two classes about it.
+const TABLE: &str = "CREATE TABLE posts (id INT PRIMARY KEY, topic INT, title TEXT);";
+
+fn questions(times: u32) -> String {
+    let ask = |one| {
+        format!("SELECT title FROM posts WHERE topic = {one}; DELETE FROM posts WHERE id IN ({one}, 7);")
+    };
+    (0..times).map(ask).collect()
+}
+
+const SELECT: &str = "select title from posts where topic = ?";
+const DELETE: &str = "delete from posts where id in (?+)";
+
+fn count(classes: &Classes, is_it: impl Fn(&Class) -> bool) -> u64 {
+    classes.ranked().iter().filter(|class| is_it(class)).map(|class| class.sums.count).sum()
+}
+
+fn read(log: &mut impl Read, reading: &mut Reading, classes: &mut Classes) {
+    reading.take_all(log, &mut |query| classes.take(query)).expect("the log can be read");
+}
+
+#[test]
+fn a_mariadb_writes_its_log_and_it_is_read_while_it_grows_and_is_rotated() {
+    let Some(server) = mariadb::Server::start(&[]) else { return };
+    let folder = server.socket().parent().expect("a folder").to_owned();
+    let log = folder.join("slow.log");
+    server.ask(&format!(
+        "USE site; {TABLE} SET GLOBAL slow_query_log_file = '{}'; SET GLOBAL long_query_time = 0; \
+         SET GLOBAL log_slow_verbosity = 'query_plan,explain'; SET GLOBAL slow_query_log = 1;",
+        log.display()
+    ));
+    server.ask(&format!("USE site; {}", questions(20)));
+    let (mut classes, mut reading) = (Classes::default(), Reading::default());
+    let mut growing = Growing::open(&log).expect("the log is there");
+    read(&mut growing, &mut reading, &mut classes);
+    std::fs::rename(&log, folder.join("slow.log.1")).expect("it is rotated");
+    server.ask("FLUSH SLOW LOGS;");
+    server.ask(&format!("USE site; {}", questions(10)));
+    read(&mut growing, &mut reading, &mut classes);
+    assert!(growing.turn_over().expect("the new one is there"));
+    read(&mut growing, &mut reading, &mut classes);
+    reading.end(&mut |query| classes.take(query));
+    for expected in [SELECT, DELETE] {
+        assert_eq!(count(&classes, |class| class.fingerprint == expected), 30, "{expected}");
+    }
+    assert_eq!(reading.faults().unread, 0, "{:?}", reading.faults());
+    let ranked = classes.ranked();
+    let select = ranked.iter().find(|class| class.fingerprint == SELECT).expect("it is there");
+    assert_eq!(select.databases.names, ["site"]);
+    assert!(select.example.plan.contains("posts"), "{}", select.example.plan);
+}
+
+#[tokio::test]
+async fn a_mariadb_is_asked_what_it_counted() {
+    let Some(server) = mariadb::Server::start(&["--performance-schema=ON"]) else { return };
+    server.ask(&format!("USE site; {TABLE} {}", questions(5)));
+    let ran = async { drop(server.ask(&format!("USE site; {}", questions(20)))) };
+    let watched = watch(&server.address("root", ""), true, ran).await.expect("digests");
+    let selects = count(&watched.classes, |class| class.fingerprint.contains("`topic` = ?"));
+    assert_eq!(selects, 20, "what ran before is not in it");
+    assert!(!watched.was_reset);
+    let denied = watch(&server.address("app", "app"), true, std::future::ready(())).await;
+    assert!(matches!(denied, Err(DigestError::Denied)), "{denied:?}");
+    server.ask("UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME = 'statements_digest';");
+    let off = watch(&server.address("root", ""), true, std::future::ready(())).await;
+    assert!(matches!(off, Err(DigestError::NoConsumer)), "{off:?}");
+}
+
+#[tokio::test]
+async fn what_a_server_does_not_count_has_a_cure() {
+    let Some(server) = mariadb::Server::start(&["--performance-schema=OFF"]) else { return };
+    let off = watch(&server.address("root", ""), true, std::future::ready(())).await;
+    let told = off.expect_err("nothing is counted").to_string();
+    assert!(told.contains("performance_schema = ON"), "{told}");
+}
+
+#[tokio::test]
+async fn a_postgresql_is_asked_what_it_counted() {
+    let settings = ["shared_preload_libraries=pg_stat_statements"];
+    let Some(server) = postgres::Server::start(&settings) else { return };
+    let off = watch(&server.wick(), false, std::future::ready(())).await;
+    let told = off.expect_err("it wasn't created").to_string();
+    assert!(told.contains("CREATE EXTENSION pg_stat_statements"), "{told}");
+    server.administer_site("CREATE EXTENSION pg_stat_statements;");
+    server.ask(&format!("{TABLE} {}", questions(5)));
+    let ran = async { drop(server.ask(&questions(20))) };
+    server.administer_site("GRANT pg_read_all_stats TO wick;");
+    let watched = watch(&server.wick(), false, ran).await.expect("statements");
+    for expected in [SELECT, DELETE] {
+        let found = count(&watched.classes, |class| class.fingerprint == expected);
+        assert_eq!(found, 20, "{expected}: {:?}", watched.classes.ranked());
+    }
+}
