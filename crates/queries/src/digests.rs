@@ -24,7 +24,7 @@ use crate::tokens::Dialect;
 /// Digests that are looked at.
 pub const DIGESTS_MAX: usize = 100_000;
 /// How long a server may take to let us in.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// What our own questions are known by.
 const OURS: [&str; 2] = ["events_statements_summary_by_digest", "FROM pg_stat_statements s"];
 /// Picoseconds in a nanosecond.
@@ -265,7 +265,7 @@ async fn look_postgres(client: &tokio_postgres::Client) -> Result<Vec<Digest>, D
     Ok(digests.collect())
 }
 
-fn refused(error: &mysql_async::Error) -> DigestError {
+pub(crate) fn refused(error: &mysql_async::Error) -> DigestError {
     match error {
         // SELECT denied on the table, or access denied to the schema.
         mysql_async::Error::Server(error) if matches!(error.code, 1142 | 1143) => {
@@ -275,7 +275,7 @@ fn refused(error: &mysql_async::Error) -> DigestError {
     }
 }
 
-fn refused_postgres(error: &tokio_postgres::Error) -> DigestError {
+pub(crate) fn refused_postgres(error: &tokio_postgres::Error) -> DigestError {
     match error.as_db_error() {
         // It was created, and isn't loaded.
         Some(refusal) if refusal.message().contains("shared_preload_libraries") => {

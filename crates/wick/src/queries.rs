@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use changes::{Address, AddressError};
 use clap::{Args, ValueEnum};
+use queries::advice::server::advise;
 use queries::classes::Classes;
 use queries::digests::{self, DigestError};
 use queries::files::{self, Growing};
@@ -55,6 +56,10 @@ pub(crate) struct Queries {
     /// Go on as the log grows, also over its rotation, and report at Ctrl-C.
     #[arg(long)]
     pub(crate) follow: bool,
+    /// Ask this server for advice: which indexes would help the classes that are told, tried
+    /// where it can be, and which nobody uses. Nothing that others see is changed.
+    #[arg(long, value_name = "URL")]
+    pub(crate) explain: Option<String>,
     /// How long a server is watched.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = read_window)]
     pub(crate) window: Duration,
@@ -128,6 +133,13 @@ pub(crate) fn run(arguments: &Queries) -> Result<(), QueriesError> {
         notes: looked.report.notes,
         ..Report::of(&looked.classes, &looked.faults, wanted)
     };
+    if let Some(server) = &arguments.explain {
+        let address = Address::from_str(server)?;
+        let asked = advise(&address, is_mysql(server), &looked.classes, &report.top);
+        let (advice, notes) = single_threaded()?.block_on(asked)?;
+        report.advice = advice;
+        report.notes.extend(notes);
+    }
     let now = Saved::of(&looked.classes);
     if let Some(before) = &before {
         report.compare(before, &now);
@@ -191,7 +203,6 @@ fn follow(path: &Path, reading: &mut Reading, classes: &mut Classes) -> io::Resu
 /// Watches a server for a while, or until Ctrl-C.
 fn ask(source: &str, arguments: &Queries) -> Result<Looked, QueriesError> {
     let address = Address::from_str(source)?;
-    let is_mysql = source.starts_with("mysql") || source.starts_with("mariadb");
     let window = arguments.window;
     let watched = single_threaded()?.block_on(async {
         let wait = async {
@@ -200,7 +211,7 @@ fn ask(source: &str, arguments: &Queries) -> Result<Looked, QueriesError> {
                 _ = tokio::signal::ctrl_c() => {}
             }
         };
-        digests::watch(&address, is_mysql, wait).await
+        digests::watch(&address, is_mysql(source), wait).await
     })?;
     let mut notes = Vec::new();
     if watched.was_reset {
@@ -213,6 +224,10 @@ fn ask(source: &str, arguments: &Queries) -> Result<Looked, QueriesError> {
         ..Report::default()
     };
     Ok(Looked { classes: watched.classes, faults: Faults::default(), report })
+}
+
+fn is_mysql(address: &str) -> bool {
+    address.starts_with("mysql") || address.starts_with("mariadb")
 }
 
 fn read_saved(path: &Path) -> Result<Saved, QueriesError> {

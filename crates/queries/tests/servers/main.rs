@@ -11,10 +11,15 @@ mod postgres;
 
 use std::io::Read;
 
+use queries::advice::Advice;
+use queries::advice::server::advise;
 use queries::classes::{Class, Classes};
 use queries::digests::{DigestError, watch};
 use queries::files::Growing;
-use queries::logs::Reading;
+use queries::logs::{Faults, Reading};
+use queries::query::Query;
+use queries::report::{Report, Row, Wanted};
+use queries::tokens::Dialect;
 
 /// A table, and questions of two classes about it.
 const TABLE: &str = "CREATE TABLE posts (id INT PRIMARY KEY, topic INT, title TEXT);";
@@ -108,4 +113,87 @@ async fn a_postgresql_is_asked_what_it_counted() {
         let found = count(&watched.classes, |class| class.fingerprint == expected);
         assert_eq!(found, 20, "{expected}: {:?}", watched.classes.ranked());
     }
+}
+
+/// A report of these statements, each a second long.
+fn report(dialect: Dialect, statements: &[&str]) -> (Classes, Vec<Row>) {
+    let mut classes = Classes::default();
+    for statement in statements {
+        let mut query = Query::new(statement.as_bytes(), dialect);
+        query.nanoseconds = 1_000_000_000;
+        classes.take(&query);
+    }
+    let wanted = Wanted { top: 10, literals: false };
+    let report = Report::of(&classes, &Faults::default(), wanted);
+    (classes, report.top)
+}
+
+fn statements(advice: &[Advice], confidence: &str) -> Vec<String> {
+    let wanted = advice.iter().filter(|one| one.confidence.starts_with(confidence));
+    let mut all: Vec<_> = wanted.map(|one| one.statement.clone()).collect();
+    all.sort();
+    all
+}
+
+/// Two that want an index, one that has its own, and one that none would help.
+const WISHES: &[&str] = &[
+    "SELECT title FROM posts WHERE topic = 5 AND member > 3",
+    "SELECT id FROM posts WHERE member = 7 ORDER BY id DESC LIMIT 5",
+    "SELECT title FROM posts WHERE id = 5",
+    "SELECT title FROM posts WHERE state = 1",
+    "INSERT INTO posts (id) VALUES (1)",
+];
+
+#[tokio::test]
+async fn a_mariadb_advises_what_its_own_planner_gains_by() {
+    let Some(server) = mariadb::Server::start(&["--performance-schema=ON"]) else { return };
+    server.ask(
+        "USE site; CREATE TABLE posts (id INT PRIMARY KEY, topic INT, member INT, state INT, \
+         title TEXT, KEY idle (state, member)); \
+         INSERT INTO posts SELECT seq, seq % 100, seq % 300, seq % 2, 'x' FROM seq_1_to_3000; \
+         ANALYZE TABLE posts; SELECT id FROM posts WHERE id = 3;",
+    );
+    let (classes, rows) = report(Dialect::MySql, WISHES);
+    let before = server.ask("SHOW CREATE TABLE site.posts; SELECT COUNT(*) FROM site.posts;");
+    let (advice, notes) =
+        advise(&server.address("root", ""), true, &classes, &rows).await.expect("advice");
+    assert_eq!(
+        statements(&advice, "verified"),
+        [
+            "CREATE INDEX `posts_member_id` ON `posts` (`member`, `id`)",
+            "CREATE INDEX `posts_topic_member` ON `posts` (`topic`, `member`)",
+        ],
+        "{advice:?} {notes:?}"
+    );
+    assert_eq!(statements(&advice, "unused"), ["DROP INDEX `idle` ON `posts`"], "{notes:?}");
+    let after = server.ask("SHOW CREATE TABLE site.posts; SELECT COUNT(*) FROM site.posts;");
+    assert_eq!(before, after, "nothing is changed");
+    for one in advice.iter().filter(|one| one.confidence.starts_with("verified")) {
+        server.ask(&format!("USE site; {}; {};", one.statement, one.revert));
+    }
+}
+
+#[tokio::test]
+async fn a_postgresql_advises_and_says_what_it_could_not_verify() {
+    let Some(server) = postgres::Server::start(&[]) else { return };
+    server.ask(
+        "CREATE TABLE posts (id INT PRIMARY KEY, topic INT, member INT, state INT, title TEXT); \
+         INSERT INTO posts SELECT g, g % 100, g % 300, g % 2, 'x' FROM generate_series(1, 3000) g; \
+         ANALYZE posts;",
+    );
+    let (classes, rows) = report(Dialect::Postgres, WISHES);
+    let site = server.address("app", "app");
+    let (advice, notes) = advise(&site, false, &classes, &rows).await.expect("advice");
+    let expected = [
+        "CREATE INDEX CONCURRENTLY \"posts_member_id\" ON \"posts\" (\"member\", \"id\")",
+        "CREATE INDEX CONCURRENTLY \"posts_topic_member\" ON \"posts\" (\"topic\", \"member\")",
+    ];
+    assert_eq!(statements(&advice, "unverified"), expected, "{advice:?} {notes:?}");
+    let has_hypopg = "SELECT count(*) FROM pg_available_extensions WHERE name = 'hypopg';";
+    if server.administer_site(has_hypopg) == "1" {
+        server.administer_site("CREATE EXTENSION hypopg;");
+        let (advice, notes) = advise(&site, false, &classes, &rows).await.expect("advice");
+        assert_eq!(statements(&advice, "verified"), expected, "{advice:?} {notes:?}");
+    }
+    assert_eq!(server.ask("SELECT count(*) FROM pg_indexes WHERE tablename = 'posts';"), "1");
 }

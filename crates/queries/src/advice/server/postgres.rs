@@ -1,0 +1,128 @@
+//! A PostgreSQL that is asked for advice.
+
+use changes::Address;
+use changes::connect::postgres_options;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, NoTls, Row};
+
+use super::{Trial, indexes, quote, unused};
+use crate::advice::{Advice, Candidate, TableFacts};
+use crate::digests::{CONNECT_MAX, DigestError, refused_postgres};
+
+pub(super) struct Server {
+    client: Client,
+}
+
+fn text(row: &Row, at: usize) -> String {
+    row.try_get::<_, Option<String>>(at).ok().flatten().unwrap_or_default()
+}
+
+impl Server {
+    pub(super) async fn connect(address: &Address) -> Result<Self, DigestError> {
+        let config = postgres_options(address, "wick queries");
+        let connecting = tokio::time::timeout(CONNECT_MAX, config.connect(NoTls));
+        let connected = connecting.await.map_err(|_| DigestError::Silent)?;
+        let (client, connection) = connected.map_err(|error| refused_postgres(&error))?;
+        // It ends with the client; what goes wrong is told to who asks next.
+        drop(tokio::spawn(connection));
+        let limits = "SET default_transaction_read_only = on; SET statement_timeout = '10s'";
+        client.batch_execute(limits).await.map_err(|error| refused_postgres(&error))?;
+        Ok(Self { client })
+    }
+
+    async fn ask(&self, question: &str, name: &str) -> Result<Vec<Row>, DigestError> {
+        let values: [&(dyn ToSql + Sync); 1] = [&name];
+        self.client.query(question, &values).await.map_err(|error| refused_postgres(&error))
+    }
+
+    pub(super) async fn table(&self, name: &str) -> Result<Option<TableFacts>, DigestError> {
+        let question = "SELECT c.relname::text, c.reltuples::text, a.attname::text, \
+            (CASE WHEN s.n_distinct < 0 THEN -s.n_distinct * c.reltuples ELSE s.n_distinct END)::text \
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+            JOIN pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname \
+            AND s.attname = a.attname WHERE c.relkind IN ('r', 'p') \
+            AND n.nspname = ANY (current_schemas(false)) AND lower(c.relname) = lower($1::text)";
+        let rows = self.ask(question, name).await?;
+        let Some(first) = rows.first() else { return Ok(None) };
+        let mut facts = TableFacts {
+            name: text(first, 0),
+            rows: text(first, 1).parse().unwrap_or(0.0),
+            ..TableFacts::default()
+        };
+        for row in &rows {
+            let values = text(row, 3).parse().unwrap_or(0.0);
+            facts.distinct.insert(text(row, 2).to_lowercase(), values);
+        }
+        let question = "SELECT i.indexrelid::text, a.attname::text, i.indisunique::text \
+            FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid \
+            JOIN pg_namespace n ON n.oid = c.relnamespace \
+            CROSS JOIN unnest(i.indkey) WITH ORDINALITY k(number, place) \
+            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number \
+            WHERE i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts \
+            AND n.nspname = ANY (current_schemas(false)) AND lower(c.relname) = lower($1::text) \
+            ORDER BY i.indexrelid, k.place";
+        let rows = self.ask(question, name).await?;
+        let columns = rows.iter().map(|row| (text(row, 0), text(row, 1), text(row, 2) == "true"));
+        facts.indexes = indexes(columns);
+        Ok(Some(facts))
+    }
+
+    /// Explains `statement` without the index and with a hypothetical one.
+    pub(super) async fn try_out(
+        &self,
+        candidate: &Candidate,
+        statement: &str,
+    ) -> Result<Trial, String> {
+        let question = "SELECT 1::text FROM pg_extension WHERE extname = $1::text";
+        let there = self.ask(question, "hypopg").await.map_err(|error| error.to_string())?;
+        if there.is_empty() {
+            return Err(
+                "with the extension hypopg in this database it could be tried without being made"
+                    .to_owned(),
+            );
+        }
+        let before = self.cost(statement).await?;
+        let columns: Vec<_> = candidate.columns.iter().map(|name| quote(name, false)).collect();
+        let index =
+            format!("CREATE INDEX ON {} ({})", quote(&candidate.table, false), columns.join(", "));
+        let question = "SELECT indexname::text FROM hypopg_create_index($1::text)";
+        self.ask(question, &index).await.map_err(|error| error.to_string())?;
+        let after = self.cost(statement).await;
+        let reset = self.client.batch_execute("SELECT hypopg_reset()").await;
+        reset.map_err(|error| refused_postgres(&error).to_string())?;
+        Ok(Trial { before, after: after?, what: "the planner's cost" })
+    }
+
+    /// What the planner thinks that a statement costs.
+    async fn cost(&self, statement: &str) -> Result<f64, String> {
+        let rows = self.client.query(&format!("EXPLAIN {statement}"), &[]).await;
+        let rows = rows.map_err(|_| {
+            "the server doesn't explain the example, perhaps because it has placeholders".to_owned()
+        })?;
+        let first = rows.first().map(|row| text(row, 0)).unwrap_or_default();
+        let cost = first.split_once("..").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+        cost.ok_or_else(|| "the server's plan can't be read".to_owned())
+    }
+
+    pub(super) async fn unused(&self) -> Result<Vec<Advice>, String> {
+        let question = "SELECT s.relname::text, s.indexrelname::text, pg_get_indexdef(i.indexrelid), \
+            pg_size_pretty(pg_relation_size(i.indexrelid)) \
+            FROM pg_stat_user_indexes s JOIN pg_index i ON i.indexrelid = s.indexrelid \
+            WHERE s.idx_scan = 0 AND NOT i.indisunique AND s.schemaname <> $1::text \
+            ORDER BY pg_relation_size(i.indexrelid) DESC LIMIT 50";
+        let rows = self.ask(question, "pg_catalog").await.map_err(|error| error.to_string())?;
+        let told = rows.iter().map(|row| {
+            unused(
+                format!("DROP INDEX CONCURRENTLY {}", quote(&text(row, 1), false)),
+                format!(
+                    "no scan of {} used its {} since the server's statistics began, and each write keeps it",
+                    text(row, 0),
+                    text(row, 3)
+                ),
+                text(row, 2),
+            )
+        });
+        Ok(told.collect())
+    }
+}
