@@ -198,7 +198,9 @@ impl Class {
     pub fn spread(&self) -> Vec<(u64, u64)> {
         let Some(times) = &self.times else { return Vec::new() };
         let steps = times.iter_log(1, 2.0);
-        steps.map(|step| (step.value_iterated_to() + 1, step.count_since_last_iteration())).collect()
+        steps
+            .map(|step| (step.value_iterated_to() + 1, step.count_since_last_iteration()))
+            .collect()
     }
 }
 

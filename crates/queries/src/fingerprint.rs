@@ -21,9 +21,33 @@ const SIGNS_MAX: usize = 8;
 
 /// Words behind which a sign belongs to what follows.
 const BEFORE_VALUE: &[&[u8]] = &[
-    b"and", b"between", b"by", b"case", b"default", b"div", b"else", b"from", b"having", b"in",
-    b"interval", b"is", b"like", b"limit", b"mod", b"not", b"offset", b"on", b"or", b"return",
-    b"select", b"set", b"then", b"values", b"when", b"where", b"xor",
+    b"and",
+    b"between",
+    b"by",
+    b"case",
+    b"default",
+    b"div",
+    b"else",
+    b"from",
+    b"having",
+    b"in",
+    b"interval",
+    b"is",
+    b"like",
+    b"limit",
+    b"mod",
+    b"not",
+    b"offset",
+    b"on",
+    b"or",
+    b"return",
+    b"select",
+    b"set",
+    b"then",
+    b"values",
+    b"when",
+    b"where",
+    b"xor",
 ];
 /// Words behind which a group is a list.
 const BEFORE_LIST: &[&[u8]] = &[b"in", b"values", b"value", b"array"];
@@ -193,7 +217,10 @@ impl Fingerprinter {
     fn word(&mut self, token: Token<'_>) {
         let text = token.text;
         let is_named = self.state.before == Some(Kind::Dot);
-        if text.eq_ignore_ascii_case(b"offset") && self.state.limit == Limit::Literal && self.state.held == Held::Nothing {
+        if text.eq_ignore_ascii_case(b"offset")
+            && self.state.limit == Limit::Literal
+            && self.state.held == Held::Nothing
+        {
             self.state.held = Held::Offset;
             return;
         }

@@ -66,7 +66,10 @@ fn write(report: &Report, out: &mut String) -> std::fmt::Result {
     )?;
     if report.others.count > 0 {
         let (count, time) = (number(report.others.count), duration(report.others.seconds));
-        writeln!(out, "<p>{count} more, which took {time}, are of classes too many to be kept.</p>")?;
+        writeln!(
+            out,
+            "<p>{count} more, which took {time}, are of classes too many to be kept.</p>"
+        )?;
     }
     if !report.top.is_empty() {
         writeln!(out, "<h2>Shares of the time</h2>")?;
@@ -129,7 +132,10 @@ fn table(rows: &[Row], out: &mut String) -> std::fmt::Result {
             escape(&cut(&row.fingerprint, 160))
         )?;
     }
-    writeln!(out, "</table></div>\n<p class=\"pale\">Rows and examined: what one execution answers with and looks at.</p>")
+    writeln!(
+        out,
+        "</table></div>\n<p class=\"pale\">Rows and examined: what one execution answers with and looks at.</p>"
+    )
 }
 
 fn class(place: usize, row: &Row, out: &mut String) -> std::fmt::Result {
@@ -183,10 +189,18 @@ fn spread(spread: &[(f64, u64)], out: &mut String) -> std::fmt::Result {
         )?;
         // Where bars are narrow, only some bear their bound.
         if index % (64.0 / step).ceil() as usize == 0 {
-            writeln!(out, "<text x=\"{x:.1}\" y=\"{:.1}\">&lt; {}</text>", whole - 4.0, duration(*to))?;
+            writeln!(
+                out,
+                "<text x=\"{x:.1}\" y=\"{:.1}\">&lt; {}</text>",
+                whole - 4.0,
+                duration(*to)
+            )?;
         }
     }
-    writeln!(out, "<line class=\"base\" x1=\"0\" x2=\"{PLOT_WIDTH}\" y1=\"{SPREAD_HEIGHT}\" y2=\"{SPREAD_HEIGHT}\"/></svg>")
+    writeln!(
+        out,
+        "<line class=\"base\" x1=\"0\" x2=\"{PLOT_WIDTH}\" y1=\"{SPREAD_HEIGHT}\" y2=\"{SPREAD_HEIGHT}\"/></svg>"
+    )
 }
 
 fn changes(report: &Report, out: &mut String) -> std::fmt::Result {
@@ -275,7 +289,9 @@ mod tests {
         report.sources.push("<title>".into());
         report.notes.push("<p id=note>".into());
         let page = html(&report);
-        for bad in ["<script", "<b>", "<i>", "<u>", "<img", "<svg onload", "<p id=note", "of <title"] {
+        for bad in
+            ["<script", "<b>", "<i>", "<u>", "<img", "<svg onload", "<p id=note", "of <title"]
+        {
             assert!(!page.contains(bad), "{bad}");
         }
         assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));

@@ -220,7 +220,11 @@ impl Row {
             p95_seconds: percentile(95.0),
             p99_seconds: percentile(99.0),
             max_seconds: percentile(100.0),
-            spread: class.spread().into_iter().map(|(to, count)| (to as f64 / 1e6, count)).collect(),
+            spread: class
+                .spread()
+                .into_iter()
+                .map(|(to, count)| (to as f64 / 1e6, count))
+                .collect(),
             full_scan: class.marks.full_scan,
             sort: class.marks.sort,
             temporary: class.marks.temporary,

@@ -49,7 +49,10 @@ fn write(report: &Report, out: &mut String) -> std::fmt::Result {
     advice(report, out)?;
     if report.unread > 0 {
         writeln!(out, "\n{} lines couldn't be read, such as", number(report.unread))?;
-        report.unread_examples.iter().try_for_each(|line| writeln!(out, "  {}", printable(line)))?;
+        report
+            .unread_examples
+            .iter()
+            .try_for_each(|line| writeln!(out, "  {}", printable(line)))?;
     }
     if report.cut > 0 {
         writeln!(out, "\n{} entries are longer than 8 MiB and were cut.", report.cut)?;

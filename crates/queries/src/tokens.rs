@@ -80,6 +80,12 @@ impl<'a> Tokens<'a> {
         Self { bytes: statement, at: 0, dialect, before: None, is_in_hint: false }
     }
 
+    /// Where the token ends that was given last.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
     fn byte(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -388,7 +394,8 @@ mod tests {
 
     #[test]
     fn what_is_redacted_keeps_its_words() {
-        let told = redact(b"SELECT  `a` /* secret */ FROM t\nWHERE b='s' AND c IN (1,2)", Dialect::MySql);
+        let told =
+            redact(b"SELECT  `a` /* secret */ FROM t\nWHERE b='s' AND c IN (1,2)", Dialect::MySql);
         assert_eq!(told, "SELECT `a` FROM t WHERE b=? AND c IN (?,?)");
     }
 }

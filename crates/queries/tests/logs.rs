@@ -87,7 +87,10 @@ fn mariadb_is_told_with_its_plans() {
     let class = ranked.iter().find(|class| class.fingerprint == count).expect("it is there");
     assert!(class.marks.full_scan && !class.marks.sort);
     assert!(class.example.plan.contains("posts\tALL"), "{}", class.example.plan);
-    assert_eq!((&*class.databases.names, &*class.users.names), (&["site".into()][..], &["root".into()][..]));
+    assert_eq!(
+        (&*class.databases.names, &*class.users.names),
+        (&["site".into()][..], &["root".into()][..])
+    );
     assert_eq!(class.sums.seen, Some((1_795_413_933, 1_795_413_933)));
 }
 
@@ -120,7 +123,10 @@ fn postgresql_is_told_the_same_in_each_layout() {
         let ranked = classes.ranked();
         let class = ranked.iter().find(|class| class.fingerprint == count).expect("it is there");
         assert!(class.marks.full_scan);
-        assert_eq!((&*class.users.names, &*class.databases.names), (&["postgres".into()][..], &["postgres".into()][..]));
+        assert_eq!(
+            (&*class.users.names, &*class.databases.names),
+            (&["postgres".into()][..], &["postgres".into()][..])
+        );
     }
 }
 

@@ -23,7 +23,7 @@ const COLUMNS_MAX: usize = 4;
 /// A smaller table needs no index.
 const ROWS_MIN: f64 = 500.0;
 /// How much fewer rows have to be looked at, by estimate.
-const GAIN_MIN: f64 = 2.0;
+const GAIN_MIN: f64 = 4.0;
 /// What a bound is expected to leave.
 const RANGE_SHARE: f64 = 1.0 / 3.0;
 
@@ -75,9 +75,8 @@ type Facts = HashMap<String, TableFacts>;
 
 /// The shapes of a report's classes, each with its place.
 fn shapes(rows: &[Row], dialect: Dialect) -> Vec<(usize, Shape)> {
-    let shape = |(at, row): (usize, &Row)| {
-        Some((at, Shape::of(row.fingerprint.as_bytes(), dialect)?))
-    };
+    let shape =
+        |(at, row): (usize, &Row)| Some((at, Shape::of(row.fingerprint.as_bytes(), dialect)?));
     rows.iter().enumerate().filter_map(shape).collect()
 }
 
@@ -130,17 +129,9 @@ fn candidate(
     };
     let (mut columns, several, bounds) =
         (compared(Compared::Equal), compared(Compared::In), compared(Compared::Range));
-    let is_looked_up = columns.is_empty();
     // Which table comes first is the planner's choice: one with values of its own may.
-    for (one, other) in shape.joins.iter().filter(|_| is_looked_up) {
-        let pair = (owner(one, shape, facts), owner(other, shape, facts));
-        // The later of two tables is the one that is looked up.
-        let name = match pair {
-            (Some(first), Some(second)) if first > second && first == place => own(one),
-            (Some(first), Some(second)) if second > first && second == place => own(other),
-            _ => None,
-        };
-        columns.extend(name);
+    if columns.is_empty() {
+        columns.extend(joined(shape, place, facts).filter_map(own));
     }
     sort_by_values(&mut columns, known);
     columns.retain(|name| known.distinct.get(name).is_some_and(|values| *values >= 2.0));
@@ -158,7 +149,8 @@ fn candidate(
     if let Some(bound) = bounds.into_iter().find(|name| !columns.contains(name)) {
         columns.push(bound);
     } else if equal > 0 && is_ordered && !ordered.is_empty() {
-        columns.extend(ordered.into_iter().filter(|name| !columns.contains(name)).collect::<Vec<_>>());
+        columns
+            .extend(ordered.into_iter().filter(|name| !columns.contains(name)).collect::<Vec<_>>());
         gain = GAIN_MIN;
     }
     columns.truncate(COLUMNS_MAX);
@@ -178,6 +170,22 @@ fn candidate(
         return None;
     }
     Some(Candidate { table: known.name.clone(), columns, rows: vec![at], expected: (now, then) })
+}
+
+/// Columns by which a table is looked up, row by row of one before it.
+fn joined<'a>(
+    shape: &'a Shape,
+    place: usize,
+    facts: &'a Facts,
+) -> impl Iterator<Item = &'a Column> {
+    shape.joins.iter().filter_map(move |(one, other)| {
+        let (first, second) = (owner(one, shape, facts)?, owner(other, shape, facts)?);
+        match place == first.max(second) {
+            true if first > second => Some(one),
+            true if second > first => Some(other),
+            _ => None,
+        }
+    })
 }
 
 /// Whether an index does what one of `columns` would: those that are compared with values
@@ -282,7 +290,9 @@ mod tests {
         check(&["select 1 from posts where at > 1 and topic = 2"], &["posts(topic,at) [0]"]);
         check(&["select 1 from posts where topic = 2 order by at desc"], &["posts(topic,at) [0]"]);
         check(
-            &["select 1 from posts p join users u on u.id = p.user where u.name = 'a' and topic = 1"],
+            &[
+                "select 1 from posts p join users u on u.id = p.user where u.name = 'a' and topic = 1",
+            ],
             &["posts(topic) [0]", "users(name) [0]"],
         );
     }

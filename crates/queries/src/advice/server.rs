@@ -33,7 +33,7 @@ const SHARE_MAX: f64 = 0.5;
 struct Trial {
     before: f64,
     after: f64,
-    /// What the two count.
+    /// What the two count, and where.
     what: &'static str,
 }
 
@@ -84,7 +84,9 @@ pub async fn advise(
         all.push(advice(&candidate, &trial, rows, count, indexes, is_mysql));
     }
     if useless > 0 {
-        notes.push(format!("{useless} more were tried, and the server's planner gained less than half by them."));
+        notes.push(format!(
+            "{useless} more were tried, and the server's planner gained less than half by them."
+        ));
     }
     match server.unused().await {
         Ok(unused) => all.extend(unused),
@@ -106,14 +108,17 @@ fn advice(
     let columns: Vec<_> = candidate.columns.iter().map(quoted).collect();
     let table = quoted(&candidate.table);
     let mut name = format!("{}_{}", candidate.table, candidate.columns.join("_"));
-    name = name.chars().filter(|letter| letter.is_alphanumeric() || *letter == '_').take(60).collect();
+    name =
+        name.chars().filter(|letter| letter.is_alphanumeric() || *letter == '_').take(60).collect();
     let (kind, revert) = match is_mysql {
         true => ("CREATE INDEX", format!("DROP INDEX {} ON {table}", quoted(&name))),
-        false => ("CREATE INDEX CONCURRENTLY", format!("DROP INDEX CONCURRENTLY {}", quoted(&name))),
+        false => {
+            ("CREATE INDEX CONCURRENTLY", format!("DROP INDEX CONCURRENTLY {}", quoted(&name)))
+        }
     };
     let confidence = match trial {
         Ok(Trial { before, after, what }) => {
-            format!("verified: {what} goes from {before:.0} to {after:.0}")
+            format!("verified: {what}from {before:.0} to {after:.0}")
         }
         Err(why) => format!("unverified: {why}"),
     };

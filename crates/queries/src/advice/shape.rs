@@ -11,8 +11,22 @@ use crate::tokens::{Dialect, Kind, Token, Tokens};
 const TOKENS_MAX: usize = 4000;
 /// Words that end a clause.
 const CLAUSES: &[&str] = &[
-    "from", "where", "group", "having", "order", "limit", "set", "offset", "for", "window",
-    "returning", "values", "fetch", "into", "lock", "procedure",
+    "from",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "set",
+    "offset",
+    "for",
+    "window",
+    "returning",
+    "values",
+    "fetch",
+    "into",
+    "lock",
+    "procedure",
 ];
 
 /// A table as a statement names it.
@@ -74,8 +88,7 @@ impl Shape {
             "insert" | "replace" => return Self::insert(&mut words),
             _ => return None,
         }
-        loop {
-            let Some(clause) = words.word() else { break };
+        while let Some(clause) = words.word() {
             match clause.as_str() {
                 "from" => shape.tables(&mut words)?,
                 "where" => {
@@ -167,7 +180,8 @@ impl Shape {
             [word, open, values @ .., close]
                 if is(word, "in") && open.kind == Kind::Open && close.kind == Kind::Close =>
             {
-                let is_plain = |token: &Token<'_>| matches!(token.kind, Kind::Literal | Kind::Comma);
+                let is_plain =
+                    |token: &Token<'_>| matches!(token.kind, Kind::Literal | Kind::Comma);
                 if !values.iter().all(is_plain) {
                     return;
                 }
@@ -267,8 +281,22 @@ impl<'a> Words<'a> {
 
     fn alias(&mut self) -> Option<String> {
         const NONE: [&str; 16] = [
-            "on", "using", "join", "inner", "left", "right", "outer", "cross", "natural", "use",
-            "force", "ignore", "straight_join", "union", "intersect", "except",
+            "on",
+            "using",
+            "join",
+            "inner",
+            "left",
+            "right",
+            "outer",
+            "cross",
+            "natural",
+            "use",
+            "force",
+            "ignore",
+            "straight_join",
+            "union",
+            "intersect",
+            "except",
         ];
         if self.peek_is("as") {
             self.word();
@@ -371,10 +399,12 @@ fn parts<'a>(tokens: &'a [Token<'a>]) -> Vec<&'a [Token<'a>]> {
             _ if depth > 0 => {}
             _ if is(token, "between") => is_between = true,
             _ if is(token, "and") || token.text == b"&&" => {
-                if !std::mem::take(&mut is_between) {
-                    all.push(&tokens[start..at]);
-                    start = at + 1;
+                // The first behind `BETWEEN` is its own.
+                match std::mem::take(&mut is_between) {
+                    true => continue,
+                    false => all.push(&tokens[start..at]),
                 }
+                start = at + 1;
             }
             _ => {}
         }

@@ -86,14 +86,14 @@ pub struct Reading {
 
 #[derive(Debug)]
 enum Reader {
-    Slow(SlowLog),
+    Slow(Box<SlowLog>),
     Postgres(Box<PostgresLog>),
 }
 
 impl Reader {
     fn of(format: Format) -> Self {
         match format {
-            Format::Slow => Self::Slow(SlowLog::default()),
+            Format::Slow => Self::Slow(Box::default()),
             Format::PostgresStderr => Self::Postgres(Box::new(PostgresLog::new(Layout::Stderr))),
             Format::PostgresCsv => Self::Postgres(Box::new(PostgresLog::new(Layout::Csv))),
             Format::PostgresJson => Self::Postgres(Box::new(PostgresLog::new(Layout::Json))),

@@ -6,9 +6,11 @@ use time::{Date, Month, PrimitiveDateTime, Time};
 pub(super) fn whole(text: &[u8]) -> Option<u64> {
     text.first().filter(|byte| byte.is_ascii_digit())?;
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
-    Some(digits.fold(0, |sum: u64, digit| {
-        sum.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
-    }))
+    Some(
+        digits.fold(0, |sum: u64, digit| {
+            sum.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
+        }),
+    )
 }
 
 /// `12.345` of a unit of `unit` nanoseconds, a power of ten, in nanoseconds.

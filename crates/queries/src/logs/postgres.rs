@@ -376,8 +376,19 @@ fn lines_length(bytes: &[u8], is_end: bool) -> Option<usize> {
 /// Where a line names its severity.
 fn level(line: &[u8]) -> Option<(usize, &'static [u8])> {
     const LEVELS: [&[u8]; 13] = [
-        b"LOG:  ", b"ERROR:  ", b"DETAIL:  ", b"STATEMENT:  ", b"HINT:  ", b"WARNING:  ",
-        b"FATAL:  ", b"CONTEXT:  ", b"NOTICE:  ", b"INFO:  ", b"PANIC:  ", b"DEBUG:  ", b"QUERY:  ",
+        b"LOG:  ",
+        b"ERROR:  ",
+        b"DETAIL:  ",
+        b"STATEMENT:  ",
+        b"HINT:  ",
+        b"WARNING:  ",
+        b"FATAL:  ",
+        b"CONTEXT:  ",
+        b"NOTICE:  ",
+        b"INFO:  ",
+        b"PANIC:  ",
+        b"DEBUG:  ",
+        b"QUERY:  ",
     ];
     let found = |level: &'static [u8]| Some((memmem::find(line, level)?, level));
     LEVELS.iter().filter_map(|level| found(level)).min_by_key(|(at, _)| *at)

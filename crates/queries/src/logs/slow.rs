@@ -126,7 +126,8 @@ impl SlowLog {
             query.is_command = true;
             statement = command;
         }
-        query.statement = statement.trim_ascii().strip_suffix(b";").unwrap_or(statement.trim_ascii());
+        query.statement =
+            statement.trim_ascii().strip_suffix(b";").unwrap_or(statement.trim_ascii());
         query.nanoseconds = taken;
         query.lock_nanoseconds = head.lock_nanoseconds;
         query.rows_sent = head.rows_sent;
@@ -279,9 +280,8 @@ fn read_line<'a>(head: &mut Head<'a>, line: &'a [u8]) {
 /// `User@Host: root[root] @ localhost [127.0.0.1]`
 fn read_user<'a>(head: &mut Head<'a>, text: &'a [u8]) {
     let Some(text) = text.strip_prefix(b"User@Host: ") else { return };
-    let (user, rest) = memmem::find(text, b" @ ").map_or((text, &b""[..]), |at| {
-        (&text[..at], &text[at + 3..])
-    });
+    let (user, rest) =
+        memmem::find(text, b" @ ").map_or((text, &b""[..]), |at| (&text[..at], &text[at + 3..]));
     head.user = memchr(b'[', user).map_or(user, |at| &user[..at]).trim_ascii();
     let (name, address) =
         memchr(b'[', rest).map_or((rest, &b""[..]), |at| (&rest[..at], &rest[at + 1..]));

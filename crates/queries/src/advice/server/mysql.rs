@@ -9,6 +9,7 @@ use super::{Trial, indexes, quote, unused};
 use crate::advice::{Advice, Candidate, TableFacts};
 use crate::classes::Class;
 use crate::digests::{CONNECT_MAX, DigestError, refused};
+use crate::tokens::{Dialect, Kind, Tokens};
 
 /// Rows by which columns are judged, and of which a copy is made.
 const SAMPLE_ROWS: u32 = 20_000;
@@ -16,8 +17,18 @@ const SAMPLE_ROWS: u32 = 20_000;
 const SECONDS_MAX: u32 = 10;
 /// Types that an index takes only a part of.
 const LONG_TYPES: [&str; 12] = [
-    "text", "tinytext", "mediumtext", "longtext", "blob", "tinyblob", "mediumblob", "longblob",
-    "json", "geometry", "point", "polygon",
+    "text",
+    "tinytext",
+    "mediumtext",
+    "longtext",
+    "blob",
+    "tinyblob",
+    "mediumblob",
+    "longblob",
+    "json",
+    "geometry",
+    "point",
+    "polygon",
 ];
 
 pub(super) struct Server {
@@ -27,7 +38,9 @@ pub(super) struct Server {
 
 fn texts(mut row: Row) -> Vec<String> {
     (0..row.len())
-        .map(|at| row.take_opt::<Option<String>, _>(at).and_then(Result::ok).flatten().unwrap_or_default())
+        .map(|at| {
+            row.take_opt::<Option<String>, _>(at).and_then(Result::ok).flatten().unwrap_or_default()
+        })
         .collect()
 }
 
@@ -73,14 +86,16 @@ impl Server {
     pub(super) async fn table(&mut self, name: &str) -> Result<Option<TableFacts>, DigestError> {
         let question = "SELECT TABLE_NAME, CAST(TABLE_ROWS AS CHAR) FROM information_schema.TABLES \
             WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND TABLE_TYPE = 'BASE TABLE'";
-        let Some(told) = self.ask(question, name).await?.into_iter().next() else { return Ok(None) };
+        let Some(told) = self.ask(question, name).await?.into_iter().next() else {
+            return Ok(None);
+        };
         let mut rows: f64 = told[1].parse().unwrap_or(0.0);
         let question = "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS \
             WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?";
         let columns = self.ask(question, name).await?;
-        let columns = columns.into_iter().filter(|column| {
-            !LONG_TYPES.contains(&column[1].to_ascii_lowercase().as_str())
-        });
+        let columns = columns
+            .into_iter()
+            .filter(|column| !LONG_TYPES.contains(&column[1].to_ascii_lowercase().as_str()));
         let columns: Vec<_> = columns.map(|column| column[0].clone()).collect();
         let question = "SELECT INDEX_NAME, COLUMN_NAME, CAST(NON_UNIQUE AS CHAR) \
             FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? \
@@ -161,11 +176,13 @@ impl Server {
             self.connection.query_drop(step).await?;
         }
         let after = self.explained(statement).await?;
-        Ok(Trial { before, after, what: "rows that the planner expects to look at in a copy" })
+        Ok(Trial { before, after, what: "rows that the planner expects to look at in a copy, " })
     }
 
-    /// How many rows the planner expects to look at.
+    /// How many rows the planner expects to look at for all that is asked: with a `LIMIT`
+    /// it tells how many it hopes for.
     async fn explained(&mut self, statement: &str) -> Result<f64, mysql_async::Error> {
+        let statement = &statement[..limit_at(statement)];
         let rows: Vec<Row> = self.connection.exec(format!("EXPLAIN {statement}"), ()).await?;
         let mut product = 1.0;
         for row in rows {
@@ -178,8 +195,11 @@ impl Server {
     }
 
     pub(super) async fn unused(&mut self) -> Result<Vec<Advice>, String> {
-        let is_on: Option<u8> =
-            self.connection.query_first("SELECT @@performance_schema").await.map_err(|e| words(&e))?;
+        let is_on: Option<u8> = self
+            .connection
+            .query_first("SELECT @@performance_schema")
+            .await
+            .map_err(|e| words(&e))?;
         if is_on != Some(1) {
             return Err("performance_schema is off".to_owned());
         }
@@ -208,6 +228,23 @@ impl Server {
         });
         Ok(told.collect())
     }
+}
+
+/// Where the statement's own `LIMIT` begins, or its end.
+fn limit_at(statement: &str) -> usize {
+    let mut tokens = Tokens::new(statement.as_bytes(), Dialect::MySql);
+    let mut depth = 0_usize;
+    while let Some(token) = tokens.next() {
+        match token.kind {
+            Kind::Open => depth += 1,
+            Kind::Close => depth = depth.saturating_sub(1),
+            Kind::Word if depth == 0 && token.text.eq_ignore_ascii_case(b"limit") => {
+                return tokens.position() - token.text.len();
+            }
+            _ => {}
+        }
+    }
+    statement.len()
 }
 
 fn texts_of_number(row: &Row, at: Option<usize>) -> Option<f64> {

@@ -91,7 +91,7 @@ impl Server {
         let after = self.cost(statement).await;
         let reset = self.client.batch_execute("SELECT hypopg_reset()").await;
         reset.map_err(|error| refused_postgres(&error).to_string())?;
-        Ok(Trial { before, after: after?, what: "the planner's cost" })
+        Ok(Trial { before, after: after?, what: "the cost by the planner, " })
     }
 
     /// What the planner thinks that a statement costs.
@@ -101,7 +101,8 @@ impl Server {
             "the server doesn't explain the example, perhaps because it has placeholders".to_owned()
         })?;
         let first = rows.first().map(|row| text(row, 0)).unwrap_or_default();
-        let cost = first.split_once("..").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+        let cost =
+            first.split_once("..").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
         cost.ok_or_else(|| "the server's plan can't be read".to_owned())
     }
 
