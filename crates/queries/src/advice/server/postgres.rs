@@ -2,6 +2,7 @@
 
 use changes::Address;
 use changes::connect::postgres_options;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
 
@@ -27,6 +28,9 @@ impl Server {
         drop(tokio::spawn(connection));
         let limits = "SET default_transaction_read_only = on; SET statement_timeout = '10s'";
         client.batch_execute(limits).await.map_err(|error| refused_postgres(&error))?;
+        // auto_explain fails over indexes that aren't there. Who may not turn it off for a
+        // session learns of it by the trial that fails.
+        let _ = client.batch_execute("SET auto_explain.log_min_duration = -1").await;
         Ok(Self { client })
     }
 
@@ -97,8 +101,13 @@ impl Server {
     /// What the planner thinks that a statement costs.
     async fn cost(&self, statement: &str) -> Result<f64, String> {
         let rows = self.client.query(&format!("EXPLAIN {statement}"), &[]).await;
-        let rows = rows.map_err(|_| {
-            "the server doesn't explain the example, perhaps because it has placeholders".to_owned()
+        // Its words may repeat literals; its code doesn't.
+        let rows = rows.map_err(|error| match error.code() {
+            Some(&SqlState::UNDEFINED_PARAMETER) => {
+                "the example has placeholders, whose values are not known".to_owned()
+            }
+            Some(code) => format!("the server doesn't explain the example ({})", code.code()),
+            None => "the example can't be explained".to_owned(),
         })?;
         let first = rows.first().map(|row| text(row, 0)).unwrap_or_default();
         let cost =
