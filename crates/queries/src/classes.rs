@@ -16,7 +16,7 @@ use crate::query::{Marks, Query};
 use crate::tokens::Dialect;
 
 /// Classes that are known at once.
-pub const CLASSES_MAX: usize = 2048;
+pub const CLASSES_MAX: usize = 1024;
 /// How many give way at once.
 const GIVE_WAY: usize = CLASSES_MAX / 4;
 /// Bytes that are kept of an example, and of its plan.
