@@ -373,25 +373,35 @@ fn lines_length(bytes: &[u8], is_end: bool) -> Option<usize> {
     }
 }
 
-/// Where a line names its severity.
-fn level(line: &[u8]) -> Option<(usize, &'static [u8])> {
+/// Where a line names its severity, with the colon and the blanks behind it.
+fn level(line: &[u8]) -> Option<(usize, &[u8])> {
     const LEVELS: [&[u8]; 13] = [
-        b"LOG:  ",
-        b"ERROR:  ",
-        b"DETAIL:  ",
-        b"STATEMENT:  ",
-        b"HINT:  ",
-        b"WARNING:  ",
-        b"FATAL:  ",
-        b"CONTEXT:  ",
-        b"NOTICE:  ",
-        b"INFO:  ",
-        b"PANIC:  ",
-        b"DEBUG:  ",
-        b"QUERY:  ",
+        b"LOG",
+        b"ERROR",
+        b"DETAIL",
+        b"STATEMENT",
+        b"HINT",
+        b"WARNING",
+        b"FATAL",
+        b"CONTEXT",
+        b"NOTICE",
+        b"INFO",
+        b"PANIC",
+        b"DEBUG",
+        b"QUERY",
     ];
-    let found = |level: &'static [u8]| Some((memmem::find(line, level)?, level));
-    LEVELS.iter().filter_map(|level| found(level)).min_by_key(|(at, _)| *at)
+    let mut at = 0;
+    loop {
+        let colon = at + memchr(b':', &line[at..])?;
+        at = colon + 1;
+        if line[at..].starts_with(b"  ") {
+            let before = line[..colon].iter().rposition(|byte| !byte.is_ascii_uppercase());
+            let start = before.map_or(0, |before| before + 1);
+            if LEVELS.contains(&&line[start..colon]) {
+                return Some((start, &line[start..colon + 3]));
+            }
+        }
+    }
 }
 
 /// What `log_line_prefix` told, as far as it can be known whatever it is: a date, the
@@ -407,6 +417,9 @@ fn prefix(text: &[u8]) -> Frame<'_> {
         } else if let Some(name) = word.strip_prefix(b"user=") {
             let end = memchr(b',', name).unwrap_or(name.len());
             frame.user = &name[..end];
+        }
+        if memchr(b'=', word).is_none() {
+            continue;
         }
         for (name, is_host) in [(&b"db="[..], false), (b"client=", true)] {
             if let Some(at) = memmem::find(word, name) {
