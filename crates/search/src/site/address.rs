@@ -38,6 +38,60 @@ fn target(url: &Url) -> String {
     }
 }
 
+/// Whether an address may be known to those alone whom it was given to: an order's page, a draft
+/// that is shared, a link that confirms something. Such a page is anybody's who has its address,
+/// and so it is given to everybody, but not to be found.
+#[must_use]
+pub fn bears_secret(target: &str) -> bool {
+    const NAMES: [&str; 16] = [
+        "key",
+        "token",
+        "hash",
+        "code",
+        "secret",
+        "auth",
+        "sig",
+        "signature",
+        "nonce",
+        "reset",
+        "confirm",
+        "invite",
+        "password",
+        "pwd",
+        "access",
+        "share",
+    ];
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let is_named = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|part| NAMES.contains(&part))
+    };
+    path.split('/').any(is_random)
+        || url::form_urlencoded::parse(query.as_bytes()).any(|(name, value)| {
+            is_random(&value) || (is_named(&name) && value.len() >= NAMED_SECRET_BYTES)
+        })
+}
+
+/// What is called a secret is one from so many letters on.
+const NAMED_SECRET_BYTES: usize = 6;
+/// As many letters and digits in a row, both of them, are no word.
+const RANDOM_BYTES: usize = 16;
+
+/// Whether a part of an address looks like nothing that a person would write.
+fn is_random(part: &str) -> bool {
+    let is_uuid = part.len() == 36
+        && part.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        });
+    is_uuid
+        || part.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|run| {
+            run.len() >= RANDOM_BYTES
+                && run.bytes().filter(u8::is_ascii_digit).count() >= 2
+                && run.bytes().filter(u8::is_ascii_alphabetic).count() >= 2
+        })
+}
+
 /// A host without its port.
 #[must_use]
 pub fn plain_host(host: &str) -> &str {
@@ -64,6 +118,25 @@ mod tests {
         ] {
             let told = canonical(written, "http://a.test:8080/a/page", hosts);
             assert_eq!(told.as_deref(), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_bears_a_secret_is_told_from_a_page() {
+        for (target, expected) in [
+            ("/", false),
+            ("/2026/11/a-long-headline-about-20-candles/", false),
+            ("/viewtopic.php?t=1234567", false),
+            ("/index.php?title=Category:Shelf_1", false),
+            ("/wiki/Electroencephalography", false),
+            ("/?p=12&code=de", false),
+            ("/checkout/order-received/17/?key=wc_order_aB3dE6gH9jK1m", true),
+            ("/a/?unapproved=3&moderation-hash=d41d8cd98f00b204e9800998ecf8427e", true),
+            ("/reset/d41d8cd98f00b204e9800998ecf8427e", true),
+            ("/share/550e8400-e29b-41d4-a716-446655440000", true),
+            ("/confirm?token=123456", true),
+        ] {
+            assert_eq!(bears_secret(target), expected, "{target}");
         }
     }
 

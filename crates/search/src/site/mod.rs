@@ -17,6 +17,6 @@ pub mod sitemap;
 /// Hits on one page.
 pub const PAGE_HITS: usize = 10;
 
-pub use address::{canonical, plain_host, targets_within};
+pub use address::{bears_secret, canonical, plain_host, targets_within};
 pub use blocks::Blocks;
 pub use page::{Link, PageText, SHAPE_HOST, SHAPE_SUM, says_noindex, shape};

@@ -93,8 +93,9 @@ pub enum Noticed {
     File,
     /// What was known of it may not be so any more.
     Doubted,
-    /// The same, as a stranger was given a page that isn't everybody's, or isn't yet.
-    Unshared,
+    /// A stranger asked for a page, and whether it is everybody's is being found out. Nothing is
+    /// told if it isn't.
+    Wanted,
 }
 
 /// A stored page that isn't held by who has this.
@@ -186,6 +187,14 @@ pub(crate) fn note_doubt(site: &Site, key: &[u8]) {
     }
 }
 
+/// A stranger was given a page of which it isn't known yet whether it is everybody's.
+pub(crate) fn note_wanted(journey: &Journey, fields: &Fields) {
+    let Some(companion) = journey.site.companion() else { return };
+    if fields.first(Name::ContentType).is_some_and(crate::render::is_html_type) {
+        tell(&companion, &journey.key, Noticed::Wanted);
+    }
+}
+
 /// An answer of the origin's that is not stored: a file, or what says that the page isn't what it
 /// was. What a member is given says nothing about strangers.
 pub(crate) fn note_unstored(journey: &Journey, head: &ResponseHead, is_file: bool) {
@@ -193,10 +202,8 @@ pub(crate) fn note_unstored(journey: &Journey, head: &ResponseHead, is_file: boo
     let is_reading = matches!(*journey.method(), Method::GET | Method::HEAD);
     let is_html = head.fields.first(Name::ContentType).is_some_and(crate::render::is_html_type);
     let is_gone = matches!(head.status, 401 | 403 | 404 | 410 | 451);
-    let what = match head.status == 200 && is_html {
-        true if is_file => Noticed::File,
-        true if is_reading && !journey.bears_credentials() => Noticed::Unshared,
-        true => return,
+    let what = match is_file && head.status == 200 && is_html {
+        true => Noticed::File,
         false if is_reading && (is_gone || !journey.bears_credentials()) => Noticed::Doubted,
         false => return,
     };

@@ -20,6 +20,7 @@ use policy::{NoStore, Verdict};
 use store::Lead;
 use wire::{Name, ResponseHead, body};
 
+use crate::companion;
 use crate::esi;
 use crate::fetch::{Fetch, Landing};
 use crate::gather::{Gathered, gather};
@@ -101,6 +102,9 @@ pub(crate) async fn welcome(
         && may_withhold(&strangers, &order, &sample)
         && needs_no_cookie(&strangers, &order, &sample).await;
     let reply = deliver(&mut journey, fetch, &sample, withheld);
+    if journey.head.method == Method::GET && sample.status == 200 {
+        companion::note_wanted(&journey, &sample.fields);
+    }
     let copy = withheld.then(|| keep(&strangers, &order, &sample)).flatten();
     let asker = sample.document.clone().filter(|_| !is_redirect(sample.status));
     let panics = journey.server.counters.panics.clone();

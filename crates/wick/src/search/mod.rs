@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
-use ::search::site::{Blocks, plain_host, shape};
+use ::search::site::{Blocks, bears_secret, plain_host, shape};
 use ::search::text::{Korean, Morphemes};
 use ::search::{Index, IndexError, Limits, Opened};
 use base::Counter;
@@ -225,18 +225,19 @@ impl Companion for SiteSearch {
         }
         let id = ::search::Document::id_of(&self.url_of(&host, target));
         let place = Place { scheme, host, target: target.to_owned() };
-        // Whatever it is: what was known before isn't known any more. Only then may it be shed.
+        // What was known before isn't known any more. Only then may it be shed.
         match what {
             Noticed::Stored(page) => {
                 let number = self.standings.notice(id, Some(page.mark()));
                 self.put(&self.events, Event::Stored(place, page, number));
             }
-            Noticed::Unshared | Noticed::Doubted => {
+            Noticed::Wanted if self.plan().crawls && !bears_secret(target) => {
+                let targets = vec![place.target];
+                self.put(&self.links, Links { host: place.host, targets });
+            }
+            Noticed::Wanted => {}
+            Noticed::Doubted => {
                 self.standings.notice(id, None);
-                if matches!(what, Noticed::Unshared) && self.plan().crawls {
-                    let targets = vec![place.target.clone()];
-                    self.put(&self.links, Links { host: place.host.clone(), targets });
-                }
                 self.put(&self.doubts, Doubt { place, tries: 0 });
             }
             // Of files nothing is known: each is read before it is shown.

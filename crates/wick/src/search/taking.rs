@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use ::search::site::{PageText, SHAPE_SUM, canonical, says_noindex, targets_within};
+use ::search::site::{PageText, SHAPE_SUM, bears_secret, canonical, says_noindex, targets_within};
 use ::search::{Document, Index, Value};
 use server::{PublicPage, Unread};
 use tokio::sync::mpsc;
@@ -45,6 +45,10 @@ pub(super) async fn take_stored(search: Weak<SiteSearch>, mut events: mpsc::Rece
         let Some(search) = opened(&search).await else { return };
         let Some(server) = search.server() else { continue };
         match event {
+            // Whoever was given such an address may have it alone; one that the site itself leads
+            // to, the crawl has found.
+            Event::Stored(place, ..) | Event::File(place)
+                if bears_secret(&place.target) && !search.has(&place).await => {}
             Event::Stored(place, handle, number) => {
                 // One that is gone again has been told of since.
                 if let Some(page) = server.public_page(&handle) {

@@ -93,7 +93,7 @@ impl Wick {
 /// Where standard error goes, beside the state folder.
 const COMPLAINTS: &str = "complaints";
 /// How much of it is shown when a test fails.
-const SHOWN_LINES: usize = 400;
+const SHOWN_LINES: usize = 20;
 
 impl Drop for Wick {
     /// For a test that failed: politely first, so that php-fpm goes too.

@@ -66,7 +66,7 @@ fn strangers_of_wordpress_are_served_from_memory() {
     };
     new_items::are_marked(CASE.name, &app.folder.root(), &items);
     let sought = Sought {
-        visited: "/",
+        visited: &["/"],
         words: "candle number 7",
         page: "/candle-number-7/",
         write: |guest, word| {
@@ -76,7 +76,6 @@ fn strangers_of_wordpress_are_served_from_memory() {
             guest.submit(&post, "id='comment_post_ID'", &written).expect("a comment", word);
             "/candle-number-9/"
         },
-        taken: None,
     };
     search::is_made(CASE.name, &app.folder.root(), &sought);
     removed(app);
