@@ -237,7 +237,7 @@ impl SiteSearch {
         if !is_same && index.counts().documents < PAGES_MAX {
             index.put(document.clone());
             self.counters.pages_put.bump();
-            self.tell_links(&index, &place, &text);
+            self.tell_links(&index, place, &text);
         }
         if let Some(vouch) = page.vouch {
             self.standings.put(document.id, vouch, sum, &place.host);
