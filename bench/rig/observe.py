@@ -10,7 +10,7 @@ import subprocess
 
 from rig import machine, report, scope, servers
 
-EXAMPLE = "run --quiet --release --locked -p observe --example timing".split()
+EXAMPLE = "run --quiet --release --locked -p observe --example cost".split()
 NANOSECONDS_MAX = 50
 MEMORY_MAX = 16
 FEW, MANY = 1_000_000, 11_000_000
@@ -59,7 +59,7 @@ def _instructions():
     target = _run([machine.program("cargo"), "metadata", "--format-version", "1", "--no-deps"]).stdout
     folder = re.search(r'"target_directory":"([^"]+)"', target)[1]
     for hits in (FEW, MANY):
-        perf = ["perf", "stat", "-x,", "-e", "instructions:u", f"{folder}/release/examples/timing"]
+        perf = ["perf", "stat", "-x,", "-e", "instructions:u", f"{folder}/release/examples/cost"]
         try:
             ended = subprocess.run([*perf, str(hits)], capture_output=True, text=True, check=True)
             counts.append(int(ended.stderr.split(",")[0]))

@@ -111,8 +111,10 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
         Err(error) => return Reply::failed(&error, &journey.key),
     };
     note_changes(&journey, &answer.head);
-    if matches!(answer.head.status, 401 | 403 | 404 | 410 | 451) {
-        companion::note_unstored(&journey, &answer.head, false);
+    match answer.head.status {
+        401 | 403 | 404 | 410 | 451 => companion::note_unstored(&journey, &answer.head, false),
+        200 => companion::note_seen(&journey, &answer.head.fields),
+        _ => {}
     }
     if journey.head.method != http::Method::HEAD {
         answer = match begun(answer, Duration::ZERO).await {

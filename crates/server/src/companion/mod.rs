@@ -93,6 +93,8 @@ pub enum Noticed {
     File,
     /// What was known of it may not be so any more.
     Doubted,
+    /// Somebody was given it as a page of their own, such as its author after a writing.
+    Seen,
     /// A stranger asked for a page, and whether it is everybody's is being found out. Nothing is
     /// told if it isn't.
     Wanted,
@@ -187,6 +189,15 @@ pub(crate) fn note_doubt(site: &Site, key: &[u8]) {
     }
 }
 
+/// A page was given to somebody alone, who may have changed it just now.
+pub(crate) fn note_seen(journey: &Journey, fields: &Fields) {
+    let Some(companion) = journey.site.companion() else { return };
+    let is_html = fields.first(Name::ContentType).is_some_and(crate::render::is_html_type);
+    if *journey.method() == Method::GET && is_html {
+        tell(&companion, &journey.key, Noticed::Seen);
+    }
+}
+
 /// A stranger was given a page of which it isn't known yet whether it is everybody's.
 pub(crate) fn note_wanted(journey: &Journey, fields: &Fields) {
     let Some(companion) = journey.site.companion() else { return };
@@ -228,6 +239,13 @@ impl Server {
         if let Some(site) = self.sites().find(host) {
             note_doubt(site, key.text);
         }
+    }
+
+    /// Whether something was purged, written or changed that may show on the page of a vouch: not
+    /// whether its time is over.
+    #[must_use]
+    pub fn is_touched(&self, vouch: &Vouch) -> bool {
+        !vouch.is_untouched(self.clock.now())
     }
 
     /// Whether a vouch still stands.

@@ -236,6 +236,7 @@ impl Companion for SiteSearch {
                 self.put(&self.links, Links { host: place.host, targets });
             }
             Noticed::Wanted => {}
+            Noticed::Seen => self.standings.note_look(id),
             Noticed::Doubted => {
                 self.standings.notice(id, None);
                 self.put(&self.doubts, Doubt { place, tries: 0 });

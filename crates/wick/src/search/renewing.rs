@@ -1,8 +1,9 @@
-//! Renewing: pages that were vouched for and aren't any more are read again, so that what was
-//! written to the site is found before somebody visits its page.
+//! Renewing: pages on which a purge, a writing or a change may show are read again, so that it is
+//! found before somebody visits its page. Pages whose time is over are not: that is no news.
 //!
-//! The first page, and pages whose text changed lately, come first: there it shows what is new,
-//! and new pages are linked from there. Whatever a visit has renewed meanwhile isn't asked for.
+//! The first page, pages whose text changed lately, and those that somebody with a session looks
+//! at come first: there it shows what is new, and new pages are linked from there. Of a large
+//! site, what had the same text each time has its turn ever more seldom. Whatever a visit has renewed meanwhile isn't asked for.
 //! Bounds: one page at a time, each followed by a rest [`REST_FIRST`] or [`REST_OTHERS`] times
 //! as long as it took, so that a site that is written to all the time is left alone for most of
 //! it.
@@ -22,13 +23,14 @@ use super::{Place, SiteSearch, unpoisoned};
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Pages that are renewed before it is looked again.
 const AT_ONCE: usize = 16;
-const REST_FIRST: u32 = 2;
+const REST_FIRST: u32 = 4;
 const REST_OTHERS: u32 = 9;
 const REST_MIN: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_secs(20);
 
 /// Renews for as long as there is a search.
 pub(super) async fn renew(search: Weak<SiteSearch>) {
+    let begun = Instant::now();
     loop {
         sleep(LOOK_EVERY).await;
         let Some(owned) = search.upgrade() else { return };
@@ -36,7 +38,8 @@ pub(super) async fn renew(search: Weak<SiteSearch>) {
         if owned.index().is_none() {
             continue;
         }
-        let (mut first, others) = owned.standings.fallen(&server, AT_ONCE);
+        let (mut first, others) =
+            owned.standings.fallen(&server, AT_ONCE, begun.elapsed().as_secs() / 60);
         if first.is_empty() && others.is_empty() {
             continue;
         }

@@ -13,8 +13,14 @@ use super::unpoisoned;
 const BYTES_MAX: usize = 4 << 20;
 /// Addresses of which the last notice is known.
 const NOTICES_MAX: usize = 8192;
-/// Pages whose text changed last, which may soon change again.
-const CHANGED_MAX: usize = 16;
+/// Pages that are renewed before others.
+const FIRST_MAX: usize = 16;
+/// Where there are no more pages than this, each has its turn at once.
+const FEW: usize = 256;
+/// Pages that never change are renewed in one minute of 64.
+const CALM_MAX: u8 = 6;
+/// Vouches that are looked at under one lock.
+const LOOKS_AT_ONCE: usize = 256;
 /// What an entry takes beside its vouch.
 const ENTRY_BYTES: usize = 64;
 
@@ -33,8 +39,11 @@ struct Inner {
     /// How many notices there were, and how many of them are forgotten.
     number: u64,
     forgotten: u64,
-    /// The pages whose text changed last, the latest at the end.
-    changed: VecDeque<u64>,
+    /// The pages whose text changed last, or that somebody looked at who may have changed them;
+    /// the latest at the end.
+    first: VecDeque<u64>,
+    /// How often in a row pages were read again and had the same text.
+    calm: HashMap<u64, u8>,
 }
 
 struct Entry {
@@ -113,33 +122,61 @@ impl Standings {
 
     /// The text of a page is another than before.
     pub(super) fn note_change(&self, id: u64) {
-        let changed = &mut unpoisoned(&self.inner).changed;
-        changed.retain(|&other| other != id);
-        if changed.len() >= CHANGED_MAX {
-            changed.pop_front();
+        let mut inner = unpoisoned(&self.inner);
+        inner.calm.remove(&id);
+        inner.prefer(id);
+    }
+
+    /// Somebody looks at a page who may have changed it.
+    pub(super) fn note_look(&self, id: u64) {
+        let mut inner = unpoisoned(&self.inner);
+        if inner.entries.contains_key(&id) {
+            inner.prefer(id);
         }
-        changed.push_back(id);
     }
 
-    /// The ids of pages that nobody vouches for any more, at most so many of each kind: those
-    /// whose text changed lately, the latest first, and others.
-    pub(super) fn fallen(&self, server: &Server, max: usize) -> (Vec<u64>, Vec<u64>) {
+    /// The text of a page is the same as before.
+    pub(super) fn note_calm(&self, id: u64) {
+        let calm = &mut unpoisoned(&self.inner).calm;
+        if calm.len() >= NOTICES_MAX {
+            calm.clear();
+        }
+        let times = calm.entry(id).or_default();
+        *times = (*times + 1).min(CALM_MAX);
+    }
+
+    /// The ids of pages that something was written to since, or may have been, at most so many
+    /// of each kind: those that come first, the latest of them first, and others.
+    ///
+    /// Where there are many, a page that had the same text several times in a row has its turn in
+    /// one minute of two, of four, and so on; `minute` counts them.
+    pub(super) fn fallen(&self, server: &Server, max: usize, minute: u64) -> (Vec<u64>, Vec<u64>) {
+        let (first, all): (Vec<u64>, Vec<u64>) = {
+            let inner = unpoisoned(&self.inner);
+            (inner.first.iter().rev().copied().collect(), inner.entries.keys().copied().collect())
+        };
+        let mut others = Vec::new();
+        // Whoever has something to tell waits for no more than some of them.
+        for some in all.chunks(LOOKS_AT_ONCE) {
+            let inner = unpoisoned(&self.inner);
+            let is_due = |id: &&u64| all.len() <= FEW || inner.is_due(**id, minute);
+            let due = some.iter().filter(is_due).filter(|id| !first.contains(id));
+            others.extend(due.filter(|id| inner.has_fallen(server, **id)));
+            if others.len() >= max {
+                others.truncate(max);
+                break;
+            }
+        }
         let inner = unpoisoned(&self.inner);
-        let has_fallen = |entry: &Entry| !server.is_vouched(&entry.vouch);
-        let lately = inner.changed.iter().rev().copied();
-        let lately = lately.filter(|id| inner.entries.get(id).is_some_and(has_fallen));
-        let others = inner
-            .entries
-            .iter()
-            .filter(|(id, entry)| has_fallen(entry) && !inner.changed.contains(id));
-        (lately.take(max).collect(), others.map(|(&id, _)| id).take(max).collect())
+        let first = first.into_iter().filter(|id| inner.has_fallen(server, *id));
+        (first.take(max).collect(), others)
     }
 
-    /// By which host a page was read that was vouched for and isn't any more.
+    /// By which host a page was read that something was written to since.
     pub(super) fn fallen_host(&self, server: &Server, id: u64) -> Option<String> {
         let inner = unpoisoned(&self.inner);
         let entry = inner.entries.get(&id)?;
-        (!server.is_vouched(&entry.vouch)).then(|| entry.host.to_string())
+        server.is_touched(&entry.vouch).then(|| entry.host.to_string())
     }
 
     /// How many there are, and about how many bytes they take.
@@ -150,6 +187,23 @@ impl Standings {
 }
 
 impl Inner {
+    fn prefer(&mut self, id: u64) {
+        self.first.retain(|&other| other != id);
+        if self.first.len() >= FIRST_MAX {
+            self.first.pop_front();
+        }
+        self.first.push_back(id);
+    }
+
+    fn has_fallen(&self, server: &Server, id: u64) -> bool {
+        self.entries.get(&id).is_some_and(|entry| server.is_touched(&entry.vouch))
+    }
+
+    fn is_due(&self, id: u64, minute: u64) -> bool {
+        let every = 1 << self.calm.get(&id).copied().unwrap_or(0);
+        id.wrapping_add(minute).is_multiple_of(every)
+    }
+
     fn remove(&mut self, id: u64) {
         if let Some(entry) = self.entries.remove(&id) {
             self.bytes -= entry.bytes();
@@ -160,6 +214,22 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_never_changes_has_its_turn_ever_more_seldom() {
+        let standings = Standings::default();
+        let turns = |id: u64| {
+            let inner = unpoisoned(&standings.inner);
+            (0..128).filter(|minute| inner.is_due(id, *minute)).count()
+        };
+        for (times, expected) in [(0, 128), (1, 64), (2, 16), (9, 2)] {
+            (0..times).for_each(|_| standings.note_calm(12_345));
+            assert_eq!(turns(12_345), expected, "{times}");
+        }
+        standings.note_change(12_345);
+        assert_eq!(turns(12_345), 128);
+        assert_eq!(turns(7), 128, "of another nothing is known");
+    }
 
     #[test]
     fn what_was_told_of_an_address_since_outdates_what_was_read_before() {

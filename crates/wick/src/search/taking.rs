@@ -231,8 +231,10 @@ impl SiteSearch {
         let Some(index) = self.index() else { return Taken::Out(None) };
         let before = index.get(document.id);
         let is_same = before.as_ref().is_some_and(|before| sum_of(&before.attributes) == sum);
-        if before.is_some() && !is_same {
-            self.standings.note_change(id);
+        match is_same {
+            true => self.standings.note_calm(id),
+            false if before.is_some() => self.standings.note_change(id),
+            false => {}
         }
         if !is_same && index.counts().documents < PAGES_MAX {
             index.put(document.clone());

@@ -1,5 +1,5 @@
 //! What it costs to tell the ledger of an answer:
-//! `cargo run -p observe --release --example timing`.
+//! `cargo run -p observe --release --example cost`.
 //!
 //! Hits on a few thousand pages of thirty routes, as a connection tells them, in one thread and
 //! in several; then what the ledger holds when all its routes are in use. Nothing is asserted.
