@@ -413,6 +413,7 @@ pub(crate) struct SiteSettings {
     /// Default: a page of Wick's.
     pub(crate) search_template: Option<PathBuf>,
     /// Whether pages are asked for that nobody visits, one at a time, as `robots.txt` allows it.
+    /// Without it, pages that were visited are still read again after something was written.
     /// Default: `true`.
     pub(crate) search_crawl: Option<bool>,
     /// The memory that the writer of the index fills before it writes, at least `15M`, beside
