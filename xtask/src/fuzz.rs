@@ -1,8 +1,9 @@
 //! `cargo xtask fuzz [--seconds N] [--seed N] [TARGET…]`: the targets of `fuzz/` under libFuzzer.
 //!
-//! Unless it is told, each has the same share of [`SECONDS_IN_ALL`] and walks from
-//! [`SEED`], so that a change is refused for what it breaks and not for what luck finds in
-//! somebody else's. Told how long, it hunts from a seed that nobody chose.
+//! Unless it is told, each tries [`INPUTS`] from [`SEED`] on, much the same on any machine,
+//! so that a change is refused for what it breaks and not for what luck finds in somebody
+//! else's; only its share of [`SECONDS_IN_ALL`] ends it sooner. Told how long, it hunts from
+//! a seed that nobody chose.
 //!
 //! The code is instrumented by the stable compiler: the flags below are what libFuzzer
 //! needs, and since nothing of ours is `unsafe`, the sanitizers that ask for a nightly
@@ -23,6 +24,7 @@ use crate::steps::{execute, root};
 const SECONDS_IN_ALL: u32 = 420;
 /// One target alone needs no more to see whether something broke.
 const SECONDS_MAX: u32 = 30;
+const INPUTS: u32 = 100_000;
 const INPUT_BYTES_MAX: u32 = 16 << 10;
 const HANG_SECONDS: u32 = 10;
 const SEED: u32 = 20;
@@ -42,14 +44,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let wish = Wish::read(arguments, &known_targets()?)?;
     let fuzzer = build()?;
     let cores = available_parallelism().map_or(1, usize::from);
-    let seconds = wish.seconds.unwrap_or_else(|| share(wish.targets.len(), cores));
-    let seed = wish.seed.or(wish.seconds.is_none().then_some(SEED));
+    let is_hunt = wish.seconds.is_some();
+    let walk = Walk {
+        seconds: wish.seconds.unwrap_or_else(|| share(wish.targets.len(), cores)),
+        seed: wish.seed.or((!is_hunt).then_some(SEED)),
+        inputs: (!is_hunt).then_some(INPUTS),
+    };
     let mut faults = Vec::new();
     for group in wish.targets.chunks(cores) {
-        let started: Vec<_> = group
-            .iter()
-            .map(|target| (target, Run::start(&fuzzer, target, seconds, seed)))
-            .collect();
+        let started: Vec<_> =
+            group.iter().map(|target| (target, Run::start(&fuzzer, target, walk))).collect();
         for (target, run) in started {
             match run.and_then(Run::finish) {
                 Ok(summary) => println!("    {target:<16} {summary}"),
@@ -137,6 +141,14 @@ fn host_triple() -> Result<String, String> {
     host.map(str::to_owned).ok_or_else(|| "rustc does not tell its host".to_owned())
 }
 
+/// How far a target goes, and from where.
+#[derive(Clone, Copy)]
+struct Walk {
+    seconds: u32,
+    seed: Option<u32>,
+    inputs: Option<u32>,
+}
+
 /// One target at work.
 struct Run {
     child: Child,
@@ -145,7 +157,7 @@ struct Run {
 }
 
 impl Run {
-    fn start(fuzzer: &Path, target: &str, seconds: u32, seed: Option<u32>) -> Result<Self, String> {
+    fn start(fuzzer: &Path, target: &str, walk: Walk) -> Result<Self, String> {
         let found = folder("fuzz-found", target)?;
         let faults = folder("fuzz-faults", target)?;
         let log = root().join("target/fuzz-faults").join(format!("{target}.log"));
@@ -156,8 +168,9 @@ impl Run {
             .arg(&found)
             .arg(root().join("fuzz/corpus").join(target))
             .arg(format!("-artifact_prefix={}/", faults.display()))
-            .arg(format!("-max_total_time={seconds}"))
-            .args(seed.map(|seed| format!("-seed={seed}")))
+            .arg(format!("-max_total_time={}", walk.seconds))
+            .args(walk.seed.map(|seed| format!("-seed={seed}")))
+            .args(walk.inputs.map(|inputs| format!("-runs={inputs}")))
             .arg(format!("-max_len={INPUT_BYTES_MAX}"))
             .arg(format!("-timeout={HANG_SECONDS}"))
             .arg(format!("-rss_limit_mb={MEMORY_MEBIBYTES_MAX}"))

@@ -340,7 +340,9 @@ fn is_word(byte: u8) -> bool {
 pub fn redact(statement: &[u8], dialect: Dialect) -> String {
     let mut told = Vec::with_capacity(statement.len());
     for token in Tokens::new(statement, dialect) {
-        if token.is_spaced && !told.is_empty() {
+        // Two dashes that no comment stands between any more would begin one.
+        let has_dashes = told.last() == Some(&b'-') && token.text[0] == b'-';
+        if has_dashes || (token.is_spaced && !told.is_empty()) {
             told.push(b' ');
         }
         match token.kind {
@@ -397,5 +399,6 @@ mod tests {
         let told =
             redact(b"SELECT  `a` /* secret */ FROM t\nWHERE b='s' AND c IN (1,2)", Dialect::MySql);
         assert_eq!(told, "SELECT `a` FROM t WHERE b=? AND c IN (?,?)");
+        assert_eq!(redact(b"a--/**/`b\n`", Dialect::MySql), "a- - `b\n`");
     }
 }
