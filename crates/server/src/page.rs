@@ -26,8 +26,10 @@ use crate::slices::Object;
 use crate::strangers::guests::{Reader, Sharing};
 use crate::views::ViewCount;
 
-/// Of so many milliseconds one counts for all.
+/// Of about so many milliseconds one counts for all.
 const ASKED_SAMPLE: u32 = 4;
+/// Spreads the moments that count over all: 2³² by the golden ratio, odd.
+const ASKED_SPREAD: u32 = 0x9e37_79b1;
 
 /// What is kept under a key: a response, or the memory that there can be none.
 #[derive(Debug)]
@@ -257,9 +259,12 @@ impl Page {
     }
 
     /// It was asked for at this moment. One in [`ASKED_SAMPLE`] moments counts for all, so
-    /// that threads don't fight over the number.
+    /// that threads don't fight over the number; which ones has no period, or who comes every
+    /// 20 ms would never be seen.
     pub(crate) fn note_asked(&self, ticks_ms: u64) {
-        if ticks_ms.is_multiple_of(u64::from(ASKED_SAMPLE)) {
+        #[expect(clippy::cast_possible_truncation, reason = "the low bits tell moments apart")]
+        let spread = (ticks_ms as u32).wrapping_mul(ASKED_SPREAD);
+        if spread < u32::MAX / ASKED_SAMPLE {
             self.asked.fetch_add(ASKED_SAMPLE, Ordering::Relaxed);
         }
     }
@@ -416,6 +421,18 @@ mod tests {
     fn made(terms: Terms) -> Page {
         let head = ResponseHead { status: 200, fields: Fields::new() };
         Page::stored(head, b"", Bytes::new(), terms, None, Marks::default(), Codings::NONE)
+    }
+
+    #[test]
+    fn who_comes_at_even_intervals_is_counted_as_who_comes_at_any() {
+        for interval in [1, 4, 20, 64, 100, 1_000] {
+            for phase in 0..4 {
+                let page = made(Terms::expired(0));
+                (0..400).for_each(|time| page.note_asked(phase + time * interval));
+                let asked = page.asked();
+                assert!((200..800).contains(&asked), "every {interval} ms, {phase} later: {asked}");
+            }
+        }
     }
 
     #[test]
