@@ -6,12 +6,14 @@
 //! Invariants: 1. rows come in the order of their keys, so that two who write wait for each
 //! other and not in a ring. 2. a figure that is nothing leaves its column as it is.
 
+use rusqlite::types::Value as Bound;
+
 use super::contract::{Dialect, Given, Manner};
 use super::figure::Line;
-use super::shape::{Part, Written};
+use super::shape::{Column, Part, Written};
 use super::value::Value;
 
-/// A `SELECT` a row; SQLite joins no more than 500.
+/// A `SELECT` a row.
 const UPDATE_ROWS_MAX: usize = 256;
 const INSERT_ROWS_MAX: usize = 2_000;
 
@@ -36,6 +38,26 @@ impl Tuple {
         manner: Manner,
         dialect: Dialect,
     ) -> Option<Self> {
+        Self::written(written, manner, |_, column, text| {
+            value(line, column)?.write(dialect, column.times, column.max, text);
+            Some(())
+        })
+    }
+
+    /// The same with places, which values are bound to.
+    fn of_places(written: &Written, manner: Manner) -> Option<Self> {
+        Self::written(written, manner, |at, _, text| {
+            text.push('?');
+            text.push_str(&(at + 1).to_string());
+            Some(())
+        })
+    }
+
+    fn written(
+        written: &Written,
+        manner: Manner,
+        write: impl Fn(usize, &Column, &mut String) -> Option<()>,
+    ) -> Option<Self> {
         let mut text = String::with_capacity(16 * written.columns.len());
         let is_update = manner == Manner::Update;
         text.push_str(if is_update { "SELECT " } else { "(" });
@@ -43,14 +65,7 @@ impl Tuple {
             if at > 0 {
                 text.push(',');
             }
-            let value = match column.given {
-                Given::Number(number) => Value::Number(number.into()),
-                Given::Figure(figure) => figure.of(line),
-            };
-            if column.part == Part::Key && value == Value::Nothing {
-                return None;
-            }
-            value.write(dialect, column.times, column.max, &mut text);
+            write(at, column, &mut text)?;
             if is_update {
                 text.push_str(" AS v");
                 text.push_str(&at.to_string());
@@ -61,6 +76,36 @@ impl Tuple {
         }
         Some(Self(text))
     }
+}
+
+/// What a line has for a column; none if it lacks what names its row.
+fn value(line: &Line<'_>, column: &Column) -> Option<Value> {
+    let value = match column.given {
+        Given::Number(number) => Value::Number(number.into()),
+        Given::Figure(figure) => figure.of(line),
+    };
+    (column.part != Part::Key || value != Value::Nothing).then_some(value)
+}
+
+/// What is bound to the places of [`statement_of_places`], put behind what is there; false, and
+/// nothing, if the line lacks what names its row.
+pub(crate) fn bind(line: &Line<'_>, written: &Written, bound: &mut Vec<Bound>) -> bool {
+    let before = bound.len();
+    for column in &written.columns {
+        let Some(value) = value(line, column) else {
+            bound.truncate(before);
+            return false;
+        };
+        bound.push(value.bound(column.times, column.max));
+    }
+    true
+}
+
+/// The statement that writes one row, whose values are bound to it in the columns' order. A
+/// file of SQLite would read the text of each row longer than it takes to write it.
+pub(crate) fn statement_of_places(written: &Written, manner: Manner) -> String {
+    let places = Tuple::of_places(written, manner);
+    statement(written, manner, places.as_slice(), Dialect::Sqlite)
 }
 
 /// Ends of the statements that `tuples` are cut into.
@@ -199,7 +244,6 @@ mod tests {
     use super::*;
     use crate::books::contract::{Each, Times};
     use crate::books::figure::Figure;
-    use crate::books::shape::Column;
 
     fn written(manner: Manner) -> Written {
         let column = |name: &str, figure, part| Column {
@@ -267,6 +311,30 @@ mod tests {
              FROM (SELECT 1 AS v0,10 AS v1,20 AS v2 UNION ALL SELECT 2 AS v0,30 AS v1,40 AS v2) \
              AS given WHERE held.id = given.v0",
         );
+    }
+
+    #[test]
+    fn one_row_has_places_that_values_are_bound_to() {
+        let line = Line::User { user: 1, uploaded: u64::MAX, downloaded: 20 };
+        for (manner, expected) in [
+            (
+                Manner::Upsert,
+                "INSERT INTO users AS held (id, up, down) VALUES (?1,?2,?3) ON CONFLICT (id) DO \
+                 UPDATE SET up = held.up + excluded.up, down = COALESCE(excluded.down, held.down)",
+            ),
+            (
+                Manner::Update,
+                "UPDATE users AS held SET up = held.up + given.v1, down = COALESCE(given.v2, \
+                 held.down) FROM (SELECT ?1 AS v0,?2 AS v1,?3 AS v2) AS given WHERE held.id = \
+                 given.v0",
+            ),
+        ] {
+            let written = written(manner);
+            assert_eq!(statement_of_places(&written, manner), expected);
+            let mut bound = Vec::new();
+            assert!(bind(&line, &written, &mut bound));
+            assert_eq!(bound, [1, i64::MAX, 20].map(Bound::Integer));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Invariants: 1. nothing that a client sent stands in a statement as it was sent: numbers are
 //! digits, bytes are hexadecimal, and a text of any letter but a few is hexadecimal too. So no
-//! statement needs placeholders, of which a server takes only so many. 2. a number larger than
+//! statement of many rows needs placeholders, of which a server takes only so many. 2. a number larger than
 //! its column is written as the largest that fits, where it is set; where it is added the
 //! server refuses the row, and nothing is lost unseen.
 
@@ -26,11 +26,7 @@ impl Value {
             // Without a type it would be a text there; only numbers are ever nothing.
             Self::Nothing if dialect == Dialect::Postgres => into.push_str("NULL::bigint"),
             Self::Nothing => into.push_str("NULL"),
-            Self::Number(number) => {
-                // The other two have no unsigned numbers.
-                let most = if dialect == Dialect::MySql { u64::MAX } else { i64::MAX as u64 };
-                into.push_str(&(*number).min(max).min(most).to_string());
-            }
+            Self::Number(number) => into.push_str(&fit(*number, dialect, max).to_string()),
             Self::Bytes(bytes) => write_bytes(bytes, dialect, into),
             Self::Text(text) if text.bytes().all(is_plain) => {
                 into.push('\'');
@@ -46,6 +42,27 @@ impl Value {
             }
         }
     }
+
+    /// The same as what SQLite binds to a place in a statement.
+    pub(crate) fn bound(self, times: Times, max: u64) -> rusqlite::types::Value {
+        use rusqlite::types::Value as Bound;
+        let number = |number| i64::try_from(fit(number, Dialect::Sqlite, max)).unwrap_or(i64::MAX);
+        match self {
+            Self::Nothing => Bound::Null,
+            Self::Number(value) => Bound::Integer(number(value)),
+            Self::Bytes(bytes) => Bound::Blob(bytes),
+            Self::Text(text) => Bound::Text(text),
+            Self::Time(seconds) if times == Times::Unix => Bound::Integer(seconds.into()),
+            Self::Time(seconds) => Bound::Text(utc(seconds)),
+        }
+    }
+}
+
+/// The number as it is written: the largest that fits, where it doesn't.
+fn fit(number: u64, dialect: Dialect, max: u64) -> u64 {
+    // The other two have no unsigned numbers.
+    let most = if dialect == Dialect::MySql { u64::MAX } else { i64::MAX as u64 };
+    number.min(max).min(most)
 }
 
 /// Letters that no server reads as anything but themselves.

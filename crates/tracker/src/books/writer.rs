@@ -23,7 +23,7 @@ use super::link::{Link, Place, Row, Trouble};
 use super::schema::{self, BATCHES};
 use super::session::{Session, advised};
 use super::shape::{Shape, Written};
-use super::statement::{Tuple, cuts, rows_max, statement};
+use super::statement::{Tuple, bind, cuts, rows_max, statement, statement_of_places};
 use super::status::{Shared, Side};
 use crate::credit::Batch;
 
@@ -35,6 +35,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(15);
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Numbers in one question.
 const LOOKED_UP_AT_ONCE: usize = 1_000;
+/// Rows that are bound to one statement after the other before anything else is heard.
+const BOUND_AT_ONCE: usize = 10_000;
 
 /// Who writes.
 pub struct Writer {
@@ -316,6 +318,9 @@ impl Rows<'_> {
         manner: Manner,
         lines: &[Line<'_>],
     ) -> Result<(), Trouble> {
+        if self.shape.dialect == Dialect::Sqlite {
+            return self.write_bound(written, manner, lines).await;
+        }
         let (mut tuples, mut owners) = (Vec::new(), Vec::new());
         for line in lines {
             match Tuple::of(line, written, manner, self.shape.dialect) {
@@ -331,6 +336,30 @@ impl Rows<'_> {
         for end in cuts(&tuples, rows_max(written, manner), bytes_max) {
             self.write_tuples(written, manner, &tuples[begin..end], &owners[begin..end]).await?;
             begin = end;
+        }
+        Ok(())
+    }
+
+    /// Writes rows one by one into a file, by a statement that is read once.
+    async fn write_bound(
+        &mut self,
+        written: &Written,
+        manner: Manner,
+        lines: &[Line<'_>],
+    ) -> Result<(), Trouble> {
+        let text = statement_of_places(written, manner);
+        for lines in lines.chunks(BOUND_AT_ONCE) {
+            let mut bound = Vec::with_capacity(lines.len() * written.columns.len());
+            let has_name = |line: &&Line<'_>| bind(line, written, &mut bound);
+            let owners: Vec<&Line<'_>> = lines.iter().filter(has_name).collect();
+            let refused = self.link.run_each(&text, bound, owners.len()).await?;
+            self.without_owner += (lines.len() - owners.len()) as u64;
+            self.done += (owners.len() - refused.len()) as u64;
+            self.refused.extend(
+                refused
+                    .into_iter()
+                    .map(|(at, why)| format!("{} in {}: {why}", owner(owners[at]), written.table)),
+            );
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use changes::{Address, Door};
+use rusqlite::types::Value as Bound;
 
 use super::contract::Dialect;
 
@@ -156,6 +157,22 @@ impl Link {
             Self::MySql(link) => within(link.run(statement)).await,
             Self::Postgres(link) => within(link.run(statement)).await,
             Self::Sqlite(link) => within(link.run(statement.to_owned())).await,
+        }
+    }
+
+    /// Runs a statement of SQLite once for each of so many rows, whose values lie behind each
+    /// other; which of them were refused for what stands in them, and why.
+    pub(crate) async fn run_each(
+        &mut self,
+        statement: &str,
+        values: Vec<Bound>,
+        rows: usize,
+    ) -> Result<Vec<(usize, String)>, Trouble> {
+        match self {
+            Self::Sqlite(link) => within(link.run_each(statement.to_owned(), values, rows)).await,
+            Self::MySql(_) | Self::Postgres(_) => {
+                Err(Trouble::Refused("only a file is written row by row".to_owned()))
+            }
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rusqlite::ffi::ErrorCode;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Error, OpenFlags};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, Error, OpenFlags, params_from_iter};
 use tokio::task::spawn_blocking;
 
 use super::{Row, Trouble, words};
@@ -41,6 +41,31 @@ impl Link {
             Ok(connection.changes())
         })
         .await
+    }
+
+    /// A row that is refused leaves the others and the transaction as they are.
+    pub(super) async fn run_each(
+        &mut self,
+        statement: String,
+        values: Vec<Value>,
+        rows: usize,
+    ) -> Result<Vec<(usize, String)>, Trouble> {
+        let connection = self.0.clone();
+        blocking(move || {
+            let connection = connection.lock();
+            let mut asked = connection.prepare(&statement)?;
+            let width = values.len().checked_div(rows).unwrap_or(1).max(1);
+            let mut refused = Vec::new();
+            for (at, row) in values.chunks_exact(width).enumerate() {
+                match asked.execute(params_from_iter(row)).map_err(|error| trouble(&error)) {
+                    Ok(_) => {}
+                    Err(Trouble::Row(why)) => refused.push((at, why)),
+                    Err(trouble) => return Ok(Err(trouble)),
+                }
+            }
+            Ok(Ok(refused))
+        })
+        .await?
     }
 
     pub(super) async fn ask(&mut self, question: String) -> Result<Vec<Row>, Trouble> {
