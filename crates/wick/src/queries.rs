@@ -3,6 +3,8 @@
 //! Reading, counting and telling are done by the `queries` crate; here its sources are
 //! opened, and what comes out is written.
 
+mod progress;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -22,10 +24,13 @@ use queries::saved::Saved;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::announce::say;
+use crate::queries::progress::Progress;
 use crate::run::{RunError, single_threaded};
 
 /// How often a log that grows is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
+/// After so many queries of a log it is looked whether it is time to tell of them.
+const LOOK_EACH: u64 = 1 << 16;
 
 /// `wick queries`.
 #[derive(Clone, Debug, Args)]
@@ -161,6 +166,7 @@ pub(crate) fn run(arguments: &Queries) -> Result<(), QueriesError> {
 fn read(paths: &[String], follows: bool) -> Result<Looked, QueriesError> {
     let (mut classes, mut faults) = (Classes::default(), Faults::default());
     let mut report = Report { sources: paths.to_vec(), ..Report::default() };
+    let mut progress = Progress::default();
     for name in paths {
         let unreadable = |error| QueriesError::Unreadable(name.clone(), error);
         let mut reading = Reading::default();
@@ -168,10 +174,16 @@ fn read(paths: &[String], follows: bool) -> Result<Looked, QueriesError> {
             if paths.len() > 1 || name == "-" {
                 return Err(QueriesError::Follow);
             }
-            follow(Path::new(name), &mut reading, &mut classes).map_err(unreadable)?;
+            follow(Path::new(name), &mut reading, &mut classes, &mut progress)
+                .map_err(unreadable)?;
         } else {
             let mut log = files::open(Path::new(name)).map_err(unreadable)?;
-            let taken = reading.take_all(&mut log, &mut |query| classes.take(query));
+            let taken = reading.take_all(&mut log, &mut |query| {
+                classes.take(query);
+                if classes.all.count.is_multiple_of(LOOK_EACH) {
+                    progress.told_of(&classes);
+                }
+            });
             taken.map_err(unreadable)?;
         }
         reading.end(&mut |query| classes.take(query));
@@ -184,7 +196,12 @@ fn read(paths: &[String], follows: bool) -> Result<Looked, QueriesError> {
     Ok(Looked { classes, faults, report })
 }
 
-fn follow(path: &Path, reading: &mut Reading, classes: &mut Classes) -> io::Result<()> {
+fn follow(
+    path: &Path,
+    reading: &mut Reading,
+    classes: &mut Classes,
+    progress: &mut Progress,
+) -> io::Result<()> {
     let has_ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, has_ended.clone())?;
@@ -194,6 +211,7 @@ fn follow(path: &Path, reading: &mut Reading, classes: &mut Classes) -> io::Resu
         reading.take_all(&mut log, &mut |query| classes.take(query))?;
         // What came between the last look and the rotation is read before the new file.
         if !log.turn_over()? {
+            progress.told_of(classes);
             std::thread::sleep(PAUSE);
         }
     }
@@ -207,7 +225,7 @@ fn ask(source: &str, arguments: &Queries) -> Result<Looked, QueriesError> {
     let watched = single_threaded()?.block_on(async {
         let wait = async {
             tokio::select! {
-                () = tokio::time::sleep(window) => {}
+                () = progress::wait(window) => {}
                 _ = tokio::signal::ctrl_c() => {}
             }
         };
