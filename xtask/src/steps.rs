@@ -27,7 +27,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "scenes", about: "HTTP behaviour, one file a scene", run: scenes },
     Step {
         name: "fuzz",
-        about: "each target for its share of seven minutes ([--seconds N] [--seed N] [TARGET…])",
+        about: "each target over a hundred thousand inputs ([--seconds N] [--seed N] [TARGET…])",
         run: fuzz::run,
     },
 ];
