@@ -52,6 +52,19 @@ fn owner(path: &Path) -> u32 {
     fs::symlink_metadata(path).expect("it is there").uid()
 }
 
+/// The masters of php-fpm that have this folder.
+fn masters(kept: &str) -> Vec<i32> {
+    let all = fs::read_dir("/proc").expect("/proc can be read").flatten();
+    let ours = all.filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let text = String::from_utf8_lossy(&line).into_owned();
+        let is_master = text.contains("php-fpm: master")
+            && processes_with(kept).contains(&text.replace('\0', " "));
+        is_master.then(|| entry.file_name().to_string_lossy().parse::<i32>().ok())?
+    });
+    ours.collect()
+}
+
 #[test]
 fn no_thread_is_roots_and_php_fpm_is_healed() {
     if !can_become_others() || !has_php() {
@@ -82,27 +95,16 @@ fn no_thread_is_roots_and_php_fpm_is_healed() {
     for thread in all {
         assert_eq!(thread, (own, thread.1, false, NET_BIND_SERVICE));
     }
-    let masters = || {
-        let all = fs::read_dir("/proc").expect("/proc can be read").flatten();
-        let ours = all.filter_map(|entry| {
-            let line = fs::read(entry.path().join("cmdline")).ok()?;
-            let text = String::from_utf8_lossy(&line).into_owned();
-            let is_master = text.contains("php-fpm: master")
-                && processes_with(&kept).contains(&text.replace('\0', " "));
-            is_master.then(|| entry.file_name().to_string_lossy().parse::<i32>().ok())?
-        });
-        ours.collect::<Vec<_>>()
-    };
     assert_eq!(body(&ask(address, "GET /?1")), "nobody kept");
     // A worker that was forked a moment ago still bears its master's name.
     let mut first = Vec::new();
     until("one php-fpm", || {
-        first = masters();
+        first = masters(&kept);
         first.len() == 1
     });
     let master = Pid::from_raw(first[0]).expect("an id");
     kill_process(master, Signal::KILL).expect("it runs");
-    until("another php-fpm", || masters().iter().any(|id| !first.contains(id)));
+    until("another php-fpm", || masters(&kept).iter().any(|id| !first.contains(id)));
     assert_eq!(body(&ask(address, "GET /?2")), "nobody kept");
     until("the keeper's count", || {
         let metrics = ask(admin, "GET /metrics");
