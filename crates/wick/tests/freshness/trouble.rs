@@ -177,9 +177,9 @@ fn reset(run: &mut Run) -> Outcome<()> {
 
 fn revoked(run: &mut Run) -> Outcome<()> {
     run.site.ask("REVOKE REPLICATION SLAVE ON *.* FROM wick@localhost; FLUSH PRIVILEGES;");
+    let ids = run.site.ask("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'wick'");
     // Who follows already goes on until the connection ends.
     run.edit(1, Hearing::Follows)?;
-    let ids = run.site.ask("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'wick'");
     for id in ids.lines() {
         // It may have ended by itself.
         run.site.ask(&format!("KILL {id};"));
