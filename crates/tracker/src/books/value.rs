@@ -2,9 +2,9 @@
 //!
 //! Invariants: 1. nothing that a client sent stands in a statement as it was sent: numbers are
 //! digits, bytes are hexadecimal, and a text of any letter but a few is hexadecimal too. So no
-//! statement of many rows needs placeholders, of which a server takes only so many. 2. a number larger than
-//! its column is written as the largest that fits, where it is set; where it is added the
-//! server refuses the row, and nothing is lost unseen.
+//! statement of many rows needs placeholders, of which a server takes only so many. 2. a
+//! number larger than its column is written as the largest that fits, where it is set; where
+//! it is added the server refuses the row, and nothing is lost unseen.
 
 use super::contract::{Dialect, Times};
 

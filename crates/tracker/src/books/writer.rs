@@ -352,7 +352,7 @@ impl Rows<'_> {
             let mut bound = Vec::with_capacity(lines.len() * written.columns.len());
             let has_name = |line: &&Line<'_>| bind(line, written, &mut bound);
             let owners: Vec<&Line<'_>> = lines.iter().filter(has_name).collect();
-            let refused = self.link.run_each(&text, bound, owners.len()).await?;
+            let refused = self.link.run_each(&text, bound, written.columns.len()).await?;
             self.without_owner += (lines.len() - owners.len()) as u64;
             self.done += (owners.len() - refused.len()) as u64;
             self.refused.extend(

@@ -160,16 +160,16 @@ impl Link {
         }
     }
 
-    /// Runs a statement of SQLite once for each of so many rows, whose values lie behind each
-    /// other; which of them were refused for what stands in them, and why.
+    /// Runs a statement of SQLite once for each row, whose values lie behind each other, so
+    /// many a row; which of them were refused for what stands in them, and why.
     pub(crate) async fn run_each(
         &mut self,
         statement: &str,
         values: Vec<Bound>,
-        rows: usize,
+        width: usize,
     ) -> Result<Vec<(usize, String)>, Trouble> {
         match self {
-            Self::Sqlite(link) => within(link.run_each(statement.to_owned(), values, rows)).await,
+            Self::Sqlite(link) => within(link.run_each(statement.to_owned(), values, width)).await,
             Self::MySql(_) | Self::Postgres(_) => {
                 Err(Trouble::Refused("only a file is written row by row".to_owned()))
             }

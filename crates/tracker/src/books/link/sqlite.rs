@@ -48,15 +48,14 @@ impl Link {
         &mut self,
         statement: String,
         values: Vec<Value>,
-        rows: usize,
+        width: usize,
     ) -> Result<Vec<(usize, String)>, Trouble> {
         let connection = self.0.clone();
         blocking(move || {
             let connection = connection.lock();
             let mut asked = connection.prepare(&statement)?;
-            let width = values.len().checked_div(rows).unwrap_or(1).max(1);
             let mut refused = Vec::new();
-            for (at, row) in values.chunks_exact(width).enumerate() {
+            for (at, row) in values.chunks_exact(width.max(1)).enumerate() {
                 match asked.execute(params_from_iter(row)).map_err(|error| trouble(&error)) {
                     Ok(_) => {}
                     Err(Trouble::Row(why)) => refused.push((at, why)),
