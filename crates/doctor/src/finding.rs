@@ -5,12 +5,14 @@
 //! Invariants: 1. [`settle`] never lets two findings change one setting to different values.
 //! 2. a finding that trades durability has no [`Change`]: nobody applies it but its reader.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-/// What is at stake; the worst first. Findings are ranked by it.
+/// What is at stake; the worst first. Findings are ranked by it where it isn't known what they
+/// save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -121,6 +123,9 @@ pub struct Finding {
     pub class: Class,
     /// What it gains.
     pub gain: String,
+    /// What it saves a day of what the site's visitors wait for, in milliseconds; none where Wick
+    /// serves no site here, or nobody can know.
+    pub saved_ms_a_day: Option<f64>,
     /// How sure that is.
     pub confidence: Confidence,
     /// What to do.
@@ -131,11 +136,22 @@ pub struct Finding {
     pub source: &'static str,
 }
 
+/// What comes first: danger, which isn't measured in time; then what saves most of it; then
+/// what is worst by its class.
+fn by_rank(one: &Finding, other: &Finding) -> Ordering {
+    let is_safe = |finding: &Finding| finding.class != Class::Danger;
+    let saved = |finding: &Finding| finding.saved_ms_a_day.unwrap_or(0.0);
+    is_safe(one)
+        .cmp(&is_safe(other))
+        .then_with(|| saved(other).total_cmp(&saved(one)))
+        .then_with(|| (one.class, one.confidence).cmp(&(other.class, other.confidence)))
+}
+
 /// Ranks findings, and takes care that none contradicts another: of two that would change one
 /// setting the higher ranked keeps its change, and the other refers to it.
 #[must_use]
 pub fn settle(mut findings: Vec<Finding>) -> Vec<Finding> {
-    findings.sort_by_key(|finding| (finding.class, finding.confidence));
+    findings.sort_by(by_rank);
     let mut taken: BTreeMap<(Place, String), (usize, String)> = BTreeMap::new();
     for (index, finding) in findings.iter_mut().enumerate() {
         let mut notes = Vec::new();
@@ -172,6 +188,7 @@ mod tests {
             evidence: String::new(),
             class,
             gain: String::new(),
+            saved_ms_a_day: None,
             confidence: Confidence::High,
             fix: Fix { words: "more".into(), changes: vec![change] },
             revert: String::new(),
@@ -187,5 +204,20 @@ mod tests {
         assert_eq!(settled[0].fix.changes.len(), 1);
         assert!(settled[1].fix.changes.is_empty());
         assert_eq!(settled[1].fix.words, "more (max_connections becomes 5 by number 1)");
+    }
+
+    #[test]
+    fn what_saves_more_comes_first_behind_danger() {
+        let saving =
+            |id, class, saved| Finding { saved_ms_a_day: saved, ..finding(id, class, "1") };
+        let settled = settle(vec![
+            saving("unknown", Class::Refusing, None),
+            saving("little", Class::Slow, Some(5.0)),
+            saving("much", Class::Latent, Some(900.0)),
+            saving("danger", Class::Danger, None),
+            saving("folklore", Class::Folklore, None),
+        ]);
+        let ids: Vec<_> = settled.iter().map(|one| one.id).collect();
+        assert_eq!(ids, ["danger", "much", "little", "unknown", "folklore"]);
     }
 }

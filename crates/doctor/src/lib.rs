@@ -4,7 +4,8 @@
 //! 2. [`Budget::of`] plans its memory as a whole.
 //! 3. [`checks::examine`] runs a table of checks over both; each finds something, says why all
 //!    is fine, or what it couldn't see.
-//! 4. [`report`] says it in order of what is at stake.
+//! 4. [`report`] says it in order of what it saves a day where Wick serves the site, else of what
+//!    is at stake.
 //! 5. [`apply`] writes a finding's changes into files of our own name, watches, and takes them
 //!    back.
 //!
@@ -20,7 +21,9 @@ mod machine;
 pub mod read;
 pub mod report;
 pub mod settings_file;
+pub mod traffic;
 
 pub use budget::{Budget, Children, Part};
 pub use finding::{Change, Class, Confidence, Finding, Fix, Place, settle};
 pub use machine::{Counters, Directive, FileSystem, Machine, Pool, Process, Unseen};
+pub use traffic::Traffic;

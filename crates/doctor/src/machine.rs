@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 use base::amount::parse_bytes;
 
+use crate::traffic::Traffic;
+
 /// Numbers by name.
 pub type Counters = BTreeMap<String, f64>;
 
@@ -109,6 +111,8 @@ pub struct Machine {
     pub file_systems: Vec<FileSystem>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
+    /// What the visitors waited for of the sites that Wick serves here; none: it serves none.
+    pub traffic: Option<Traffic>,
 }
 
 impl Machine {

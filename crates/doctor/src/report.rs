@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::budget::Budget;
 use crate::checks::{Examination, Remark};
 use crate::finding::{Confidence, Finding};
-use crate::machine::Unseen;
+use crate::machine::{Machine, Unseen};
+use crate::traffic::Traffic;
 
 /// How wide text is.
 const WIDTH: usize = 96;
@@ -29,14 +30,24 @@ pub struct Report {
     pub budget: Budget,
     /// How long counters were watched.
     pub window_seconds: f64,
+    /// What the findings are ranked by; none: by what is at stake alone.
+    pub traffic: Option<Traffic>,
 }
 
 impl Report {
     /// Of an examination.
     #[must_use]
-    pub fn new(examination: Examination, hidden: Vec<Unseen>, budget: Budget, window: f64) -> Self {
+    pub fn new(examination: Examination, machine: &Machine, budget: Budget) -> Self {
         let Examination { findings, fine, unseen } = examination;
-        Self { findings, fine, unseen, hidden, budget, window_seconds: window }
+        Self {
+            findings,
+            fine,
+            unseen,
+            hidden: machine.unseen.clone(),
+            budget,
+            window_seconds: machine.window_seconds,
+            traffic: machine.traffic.filter(Traffic::tells),
+        }
     }
 
     /// As a person reads it; `all` also tells what is fine and what couldn't be judged.
@@ -48,6 +59,9 @@ impl Report {
         }
         if self.findings.is_empty() {
             out.push_str("Nothing to do.\n\n");
+        }
+        if let Some(traffic) = &self.traffic {
+            say_traffic(&mut out, traffic);
         }
         if self.budget.limit_bytes > 0 {
             say_budget(&mut out, &self.budget);
@@ -85,7 +99,7 @@ fn say_finding(out: &mut String, number: usize, finding: &Finding) {
     };
     out.push_str(&format!("{number}. {}{about}: {}{sure}\n", finding.id, finding.class.words()));
     wrap(out, "   seen    ", &finding.evidence);
-    wrap(out, "   gain    ", &finding.gain);
+    wrap(out, "   gain    ", &gain(finding));
     wrap(out, "   do      ", &finding.fix.words);
     for change in &finding.fix.changes {
         out.push_str(&format!("           {change}\n"));
@@ -95,6 +109,38 @@ fn say_finding(out: &mut String, number: usize, finding: &Finding) {
     }
     wrap(out, "   undo    ", &finding.revert);
     wrap(out, "   source  ", finding.source);
+    out.push('\n');
+}
+
+fn gain(finding: &Finding) -> String {
+    match finding.saved_ms_a_day {
+        None => finding.gain.clone(),
+        Some(ms) => format!("{}: {} a day of what visitors wait for", finding.gain, show_time(ms)),
+    }
+}
+
+/// Milliseconds, as a person reads them.
+fn show_time(ms: f64) -> String {
+    let units = [(3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s")];
+    match units.into_iter().find(|(unit, _)| ms >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", ms / unit),
+        None => format!("{ms:.0} ms"),
+    }
+}
+
+fn say_traffic(out: &mut String, traffic: &Traffic) {
+    let queue = match traffic.queue_ms {
+        Some(ms) => format!(", for each of which a place was waited for {}", show_time(ms)),
+        None => String::new(),
+    };
+    let text = format!(
+        "in {} of the last day {:.0} requests, {:.0} of them to the origins, which worked {}{queue}",
+        show_time(traffic.noted_seconds * 1000.0),
+        traffic.requests,
+        traffic.origin_requests,
+        show_time(traffic.origin_ms)
+    );
+    wrap(out, "Traffic: ", &text);
     out.push('\n');
 }
 
@@ -152,6 +198,19 @@ fn wrap(out: &mut String, first: &str, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_told_in_a_unit_that_fits() {
+        for (ms, text) in [
+            (0.4, "0 ms"),
+            (999.0, "999 ms"),
+            (1500.0, "1.5 s"),
+            (90_000.0, "1.5 min"),
+            (9e6, "2.5 h"),
+        ] {
+            assert_eq!(show_time(ms), text);
+        }
+    }
 
     #[test]
     fn long_texts_are_broken_below_their_first_word() {

@@ -25,6 +25,20 @@ impl Host {
         host
     }
 
+    /// The same with PostgreSQL instead of MariaDB.
+    fn with_postgresql() -> Self {
+        let mut host = Self(BTreeMap::new());
+        host.kernel();
+        host.programs();
+        for (path, count) in [("recorded", "1000"), ("later/recorded", "100000")] {
+            let status = PG_STATUS.replace("@hit", count).replace("@files", "60");
+            let read = if path == "recorded" { "1000" } else { "1100" };
+            host.put(&format!("{path}/postgres-status.tsv"), status.replace("@read", read));
+        }
+        host.put(PG_SETTINGS_FILE, PG_SETTINGS);
+        host
+    }
+
     fn put(&mut self, path: &str, text: impl Into<String>) {
         self.0.insert(path.to_owned(), text.into());
     }
@@ -220,6 +234,53 @@ const MYSQL: &str = "Uptime\t400000\nInnodb_buffer_pool_read_requests\t@n\n\
     Max_used_connections\t40\nCreated_tmp_tables\t50000\nCreated_tmp_disk_tables\t3000\n\
     Opened_tables\t500\nOpen_tables\t400\nOpen_files\t60\nConnections\t90000\n\
     Threads_created\t60\nSelect_full_join\t7\n";
+
+const PG_STATUS: &str = "blocks_hit\t@hit\nblocks_read\t@read\ntemp_files\t@files\nconnections\t20\n\
+    transaction_seconds\t1\ndata_bytes\t900000000\noldest_xid\t150000000\ndead_share\t0.1\n\
+    slots_unread\t0\ncheckpoints_req\t20\ncheckpoints_timed\t400\n";
+
+const PG_SETTINGS: &str = "server_version\t15.5\nshared_buffers\t134217728\nwork_mem\t4194304\n\
+    max_connections\t100\nlog_min_duration_statement\t1000\nfsync\ton\nmax_wal_size\t1073741824\n\
+    random_page_cost\t1.1\neffective_cache_size\t4294967296\nautovacuum\ton\n\
+    autovacuum_freeze_max_age\t200000000\nmax_slot_wal_keep_size\t-1\n";
+
+const PG_LATER: &str = "later/recorded/postgres-status.tsv";
+const PG_SETTINGS_FILE: &str = "recorded/postgres-settings.tsv";
+
+const PG_FAULTS: &[Fault] = &[
+    ("postgres_buffers", &[(PG_LATER, "blocks_read\t1100", "blocks_read\t9000")]),
+    ("postgres_checkpoints", &[(PG_LATER, "checkpoints_req\t20", "checkpoints_req\t300")]),
+    ("postgres_temporary_files", &[(PG_LATER, "temp_files\t60", "temp_files\t6000")]),
+    ("postgres_vacuum", &[(PG_SETTINGS_FILE, "autovacuum\ton", "autovacuum\toff")]),
+    ("postgres_vacuum", &[(PG_LATER, "oldest_xid\t150000000", "oldest_xid\t900000000")]),
+    ("postgres_vacuum", &[(PG_LATER, "dead_share\t0.1", "dead_share\t0.6")]),
+    ("postgres_planner", &[(PG_SETTINGS_FILE, "random_page_cost\t1.1", "random_page_cost\t4")]),
+    ("postgres_planner", &[(PG_SETTINGS_FILE, "4294967296", "68719476736")]),
+    ("postgres_slots", &[(PG_LATER, "slots_unread\t0", "slots_unread\t2")]),
+    ("connections", &[(PG_LATER, "connections\t20", "connections\t95")]),
+    ("database_slots", &[(PG_SETTINGS_FILE, "max_connections\t100", "max_connections\t24")]),
+    ("slow_log", &[(PG_SETTINGS_FILE, "statement\t1000", "statement\t-1")]),
+    ("durability", &[(PG_SETTINGS_FILE, "fsync\ton", "fsync\toff")]),
+    ("long_transactions", &[(PG_LATER, "transaction_seconds\t1", "transaction_seconds\t700")]),
+];
+
+#[test]
+fn each_fault_of_a_postgresql_is_found_and_hardly_anything_else() {
+    let tuned = Host::with_postgresql();
+    let found = tuned.examine();
+    assert_eq!(found.findings, []);
+    let mut missed = Vec::new();
+    for (id, edits) in PG_FAULTS {
+        let host =
+            edits.iter().fold(tuned.clone(), |host, (path, from, to)| host.with(path, from, to));
+        let found = host.examine().findings;
+        let found: Vec<_> = found.iter().map(|finding| finding.id).collect();
+        if !found.contains(id) || found.len() > 2 {
+            missed.push(format!("{id} by {edits:?}: {found:?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{} of {}:\n{}", missed.len(), PG_FAULTS.len(), missed.join("\n"));
+}
 
 #[test]
 fn of_a_tuned_host_nothing_is_found() {

@@ -1,14 +1,15 @@
 //! `docs/doctor.md`, made from the table of checks: a test fails when the two differ.
 
 use doctor::checks::{RECIPES, all};
+use doctor::traffic::SAVINGS;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doctor.md");
 
 const INTRODUCTION: &str = "\
 # wick doctor
 
-`wick doctor` examines the machine that it runs on and says what to change, the worst first, each \
-with what was seen, what it gains, how sure that is, the exact change, the way back and the rule's \
+`wick doctor` examines the machine that it runs on and says what to change, in order of what it \
+saves, each with what was seen, what it gains, how sure that is, the exact change, the way back and the rule's \
 source. It changes nothing unless `--apply` tells it to.
 
 ```sh
@@ -37,6 +38,16 @@ from this one plan. What is short of memory is shrunk between what is set and wh
 once; what has too little grows only into what is left. Where even the least doesn't fit, no size \
 is advised, and that is said.
 
+## The order
+
+First comes danger, which isn't measured in time. Then, where Wick has served sites for a minute and \
+20 requests of theirs went to an origin, what saves most of what visitors wait for, in milliseconds a \
+day: the history of the last day in the state folder (`--state`) is read for it, whether Wick runs or \
+not. What saves nothing that can be computed follows by what is at stake.
+
+SAVINGS
+The dashboard shows the same under *Machine*, with the rights that Wick has.
+
 ## What --apply does
 
 It shows the exact difference and asks (`--yes` doesn't). It writes files of its own name only: \
@@ -45,8 +56,10 @@ It shows the exact difference and asks (`--yes` doesn't). It writes files of its
 `/etc/systemd/system/UNIT.d/90-wick-doctor.conf`. What was before is kept in the state folder first. \
 Then sysctl and `SET GLOBAL` take the values at once, and php-fpm is reloaded after `php-fpm -t` \
 accepted them; what takes a restart is said and left to you. For `--watch` (60 s) it looks at how \
-long programs wait for memory and disks, and whether the database and php-fpm still answer. When \
-something stays worse, all is put back.
+long programs wait for memory and disks, whether the database and php-fpm still answer, and, where \
+Wick serves the site, at its visitors of the last ten seconds: the share of errors (1 percentage \
+point more) and what the slowest hundredth waits (half as long again, and 20 ms more). When something \
+stays worse for three looks, all is put back.
 
 What decides which confirmed data a crash may lose is never applied.
 
@@ -59,6 +72,7 @@ What decides which confirmed data a crash may lose is never applied.
 | `findings` | the worst first; number 1 of `--apply` is the first |
 | `findings[].id`, `.subject` | the check, and what it is about (a pool, a program), or an empty text |
 | `findings[].evidence`, `.gain` | sentences |
+| `findings[].saved_ms_a_day` | what it saves of what visitors wait for, or null: nobody knows |
 | `findings[].class` | `danger`, `refusing`, `slow`, `latent`, `folklore` |
 | `findings[].confidence` | `high`, `medium`, `low` |
 | `findings[].fix` | `words`, and `changes`: `place` (`\"kernel\"`, `\"database\"`, `{\"php\": version}`, `{\"pool\": [version, name]}`, `{\"unit\": name}`), `name`, `old` (or null), `new` |
@@ -67,6 +81,7 @@ What decides which confirmed data a crash may lose is never applied.
 | `hidden` | `what` couldn't be read, and the `cure` |
 | `budget` | `limit_bytes`, `spendable_bytes`, `parts` (`name`, `now_bytes`, `advised_bytes`), `buffer_pool` and `opcache` (bytes now and advised, or null), `children`, `is_solvent`, `fits_now` |
 | `window_seconds` | how long counters were watched |
+| `traffic` | what the savings rest on, or null: `noted_seconds` of the last day, `requests`, `origin_requests`, `origin_ms`, `queue_ms` (for each, or null), `in_window` (requests, and those to an origin; or null) |
 
 ## Exit status
 
@@ -80,7 +95,11 @@ What decides which confirmed data a crash may lose is never applied.
 
 #[test]
 fn the_page_tells_of_every_check() {
-    let mut page = INTRODUCTION.to_owned();
+    let mut savings = String::from("| check | what it saves a day |\n| --- | --- |\n");
+    for saving in SAVINGS {
+        savings.push_str(&format!("| `{}` | {} |\n", saving.check, saving.formula));
+    }
+    let mut page = INTRODUCTION.replace("SAVINGS\n", &format!("{savings}\n"));
     page.push_str("## The checks\n\n| # | check | at stake | formula | source |\n");
     page.push_str("| --- | --- | --- | --- | --- |\n");
     for check in all() {

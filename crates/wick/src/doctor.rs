@@ -4,10 +4,13 @@
 //! Exit status: 0 nothing to do, 1 findings (or a change that was taken back), 2 it could not
 //! look, or do what it was told to.
 
+mod traffic;
+
 use std::error::Error;
 use std::io::{self, BufRead, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use base::complaint::complain;
 use changes::Address;
@@ -18,6 +21,7 @@ use doctor::{Budget, Finding, Machine, checks};
 
 use crate::announce::say;
 use crate::arguments::{Doctor, DoctorFormat};
+use crate::observing::history_folder;
 use crate::plan::default_state;
 use crate::run::single_threaded;
 
@@ -25,6 +29,9 @@ use crate::run::single_threaded;
 const FOUND: u8 = 1;
 /// Nothing could be said or done.
 const FAILED: u8 = 2;
+/// Where databases are named that others shall not see the password of.
+const MYSQL: &str = "WICK_DOCTOR_MYSQL";
+const POSTGRES: &str = "WICK_DOCTOR_POSTGRES";
 
 /// `wick doctor`.
 pub(crate) fn run(wanted: &Doctor) -> ExitCode {
@@ -41,8 +48,8 @@ fn act(wanted: &Doctor) -> Result<u8, Box<dyn Error>> {
     let options = Options {
         root: wanted.root.clone().unwrap_or_else(|| PathBuf::from("/")),
         window: wanted.window,
-        mysql: address(&wanted.mysql, "WICK_DOCTOR_MYSQL")?,
-        postgres: address(&wanted.postgres, "WICK_DOCTOR_POSTGRES")?,
+        mysql: address(&wanted.mysql, MYSQL)?,
+        postgres: address(&wanted.postgres, POSTGRES)?,
     };
     let state = wanted.state.clone().unwrap_or_else(default_state);
     single_threaded()?.block_on(async {
@@ -52,7 +59,7 @@ fn act(wanted: &Doctor) -> Result<u8, Box<dyn Error>> {
             say(&format!("Taken back: {finding}.\n"));
             return Ok(0);
         }
-        let (machine, report) = examine(&options).await?;
+        let (machine, report) = examine(&options, &history_folder(&state)).await?;
         match wanted.apply {
             None => {
                 show(wanted, &report)?;
@@ -81,12 +88,20 @@ fn address(
     text.map(|text| text.parse()).transpose()
 }
 
-async fn examine(options: &Options) -> Result<(Machine, Report), LookError> {
-    let machine = look(options).await?;
+/// What the running Wick finds on its own machine.
+pub(crate) async fn report(history: &Path, window: Duration) -> Result<Report, Box<dyn Error>> {
+    let (mysql, postgres) = (address(&None, MYSQL)?, address(&None, POSTGRES)?);
+    let options = Options { root: PathBuf::from("/"), window, mysql, postgres };
+    Ok(examine(&options, history).await?.1)
+}
+
+async fn examine(options: &Options, history: &Path) -> Result<(Machine, Report), LookError> {
+    let mut machine = look(options).await?;
+    machine.traffic = traffic::traffic(history, options.window);
     let budget = Budget::of(&machine);
     let mut examination = checks::examine(&machine, &budget);
     set_aside_written(&mut examination, &Root::new(&options.root));
-    let report = Report::new(examination, machine.unseen.clone(), budget, machine.window_seconds);
+    let report = Report::new(examination, &machine, budget);
     Ok((machine, report))
 }
 
@@ -103,7 +118,7 @@ async fn apply(
     finding: &Finding,
     machine: &Machine,
     options: &Options,
-    state: &std::path::Path,
+    state: &Path,
 ) -> Result<u8, Box<dyn Error>> {
     let plan = Plan::of(finding, &Root::new(&options.root))?;
     say(&format!("{}: {}\n\n{}\n", finding.id, finding.fix.words, plan.difference()));
@@ -111,12 +126,14 @@ async fn apply(
         say("Nothing was changed.\n");
         return Ok(FOUND);
     }
-    let before = Pulse::of(machine);
+    let history = history_folder(state);
+    let visitors = || traffic::visitors(&history);
+    let before = Pulse::of(machine, visitors());
     for note in plan.apply(options, machine, state).await? {
         say(&format!("Still to do: {note}\n"));
     }
     say(&format!("Applied. Watching for {} s.\n", wanted.watch.as_secs()));
-    if let Some(why) = watch(before, options, wanted.watch).await {
+    if let Some(why) = watch(before, options, wanted.watch, visitors).await {
         roll_back(options, machine, state).await?;
         say(&format!("It was taken back: {why}.\n"));
         return Ok(FOUND);

@@ -12,7 +12,7 @@ pub(crate) mod overview;
 pub(crate) mod profile;
 
 use base::complaint::complain;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -38,6 +38,11 @@ use crate::tracker::Tracking;
 /// The history's folder in the state folder.
 const FOLDER: &str = "history";
 
+/// Where the Wick with this state folder keeps its history.
+pub(crate) fn history_folder(state: &Path) -> PathBuf {
+    state.join(FOLDER)
+}
+
 /// What happened, and what is to be marked in the next second of history.
 pub(crate) struct Observing {
     pub(crate) ledger: Ledger,
@@ -59,8 +64,8 @@ pub(crate) struct Observing {
 }
 
 impl Observing {
-    pub(crate) fn new(state: &std::path::Path) -> Arc<Self> {
-        let history = state.join(FOLDER);
+    pub(crate) fn new(state: &Path) -> Arc<Self> {
+        let history = history_folder(state);
         Arc::new(Self {
             ledger: Ledger::default(),
             history,

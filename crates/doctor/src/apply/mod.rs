@@ -22,7 +22,7 @@ use crate::read::{Options, Root};
 use crate::settings_file::{Dialect, lines};
 
 pub use snapshot::roll_back;
-pub use watch::{Pulse, watch};
+pub use watch::{Pulse, Visitors, watch};
 
 /// Settings by which a database loses what it confirmed.
 const DURABILITY: &[&str] = &[

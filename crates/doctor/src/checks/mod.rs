@@ -12,6 +12,7 @@ mod memory;
 mod network;
 mod php;
 mod pools;
+mod postgres;
 mod web;
 
 use serde::Serialize;
@@ -21,6 +22,7 @@ pub use folklore::{RECIPES, Recipe};
 use crate::budget::Budget;
 use crate::finding::{Change, Class, Confidence, Finding, Fix, settle};
 use crate::machine::Machine;
+use crate::traffic::saved_ms_a_day;
 
 /// What a check looks at.
 pub(crate) struct View<'a> {
@@ -173,6 +175,7 @@ pub fn all() -> Vec<&'static Check> {
         host::CHECKS,
         web::CHECKS,
         folklore::CHECKS,
+        postgres::CHECKS,
     ];
     let mut all: Vec<&Check> = tables.into_iter().flatten().collect();
     all.sort_by_key(|check| check.number);
@@ -188,7 +191,8 @@ pub fn examine(machine: &Machine, budget: &Budget) -> Examination {
         let remark = |because: String| Remark { id: check.id, because };
         match (check.judge)(&view) {
             Some(Verdict::Found(each)) => {
-                examination.findings.extend(each.into_iter().map(|one| check.finding(one)));
+                let found = each.into_iter().map(|one| check.finding(one, machine));
+                examination.findings.extend(found);
             }
             Some(Verdict::Fine(why)) => examination.fine.push(remark(why)),
             Some(Verdict::Unseen(why)) => examination.unseen.push(remark(why)),
@@ -200,18 +204,20 @@ pub fn examine(machine: &Machine, budget: &Budget) -> Examination {
 }
 
 impl Check {
-    fn finding(&self, advice: Advice) -> Finding {
+    fn finding(&self, advice: Advice, machine: &Machine) -> Finding {
         let way_back = || match advice.fix.changes.is_empty() {
             true => "put back what you changed".to_owned(),
             false => "wick doctor --rollback".to_owned(),
         };
+        let class = advice.class.unwrap_or(self.class);
         Finding {
             id: self.id,
             subject: advice.subject.clone(),
             revert: advice.revert.clone().unwrap_or_else(way_back),
             evidence: advice.evidence,
-            class: advice.class.unwrap_or(self.class),
+            class,
             gain: advice.gain,
+            saved_ms_a_day: saved_ms_a_day(self.id, class, machine),
             confidence: advice.confidence,
             fix: advice.fix,
             source: self.source,
@@ -245,7 +251,7 @@ mod tests {
         let ids: BTreeSet<_> = all().iter().map(|check| check.id).collect();
         assert_eq!(ids.len(), all().len());
         let numbers: BTreeSet<_> = all().iter().map(|check| check.number).collect();
-        assert_eq!(numbers, (1..=55).collect());
+        assert_eq!(numbers, (1..=61).collect());
         for check in all() {
             let told = [check.needs, check.formula, check.source];
             assert!(told.iter().all(|text| !text.is_empty()), "{}", check.id);

@@ -252,7 +252,8 @@ fn saturated(view: &View<'_>) -> Option<Verdict> {
 fn slots(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
     view.machine.pools.first()?;
-    let most = machine.number("mysql.max_connections")?;
+    let mysql = machine.number("mysql.max_connections");
+    let most = mysql.or_else(|| machine.number("postgres.max_connections"))?;
     let children: u64 = machine
         .pools
         .iter()
@@ -267,8 +268,15 @@ fn slots(view: &View<'_>) -> Option<Verdict> {
             "{children} children and 10 others have room in max_connections {most}"
         ));
     }
-    advice(format!("{children} children may come to a database that takes {most} connections"))
-        .gain("no page says \"Too many connections\" in a burst")
+    let found =
+        advice(format!("{children} children may come to a database that takes {most} connections"))
+            .gain("no page says \"Too many connections\" in a burst");
+    if mysql.is_none() {
+        return found
+            .fix("a pooler such as pgbouncer in front of PostgreSQL, or fewer children")
+            .found();
+    }
+    found
         .fix("room for all of them; what a connection takes is in the budget")
         .changes([super::database::change(view, "max_connections", wanted)])
         .found()

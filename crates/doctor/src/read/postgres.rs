@@ -14,15 +14,33 @@ const SETTINGS: &str = "SELECT name, CASE unit WHEN '8kB' THEN (setting::bigint 
     ELSE setting END FROM pg_settings WHERE name IN ('shared_buffers', 'work_mem', \
     'maintenance_work_mem', 'max_connections', 'log_min_duration_statement', 'fsync', \
     'synchronous_commit', 'full_page_writes', 'effective_cache_size', 'random_page_cost', \
-    'max_wal_size', 'server_version', 'autovacuum', 'idle_in_transaction_session_timeout')";
+    'max_wal_size', 'server_version', 'autovacuum', 'idle_in_transaction_session_timeout', \
+    'autovacuum_freeze_max_age', 'max_slot_wal_keep_size')";
 
-const COUNTERS: &[&str] = &[
-    "SELECT 'blocks_hit', COALESCE(sum(blks_hit), 0)::text FROM pg_stat_database UNION ALL \
+/// Of those beside each other the first that the server's version knows counts.
+const COUNTERS: &[&[&str]] = &[
+    &["SELECT 'blocks_hit', COALESCE(sum(blks_hit), 0)::text FROM pg_stat_database UNION ALL \
      SELECT 'blocks_read', COALESCE(sum(blks_read), 0)::text FROM pg_stat_database UNION ALL \
      SELECT 'temp_files', COALESCE(sum(temp_files), 0)::text FROM pg_stat_database UNION ALL \
-     SELECT 'connections', COALESCE(sum(numbackends), 0)::text FROM pg_stat_database",
-    "SELECT 'transaction_seconds', COALESCE(EXTRACT(EPOCH FROM now() - min(xact_start)), 0)::text \
+     SELECT 'connections', COALESCE(sum(numbackends), 0)::text FROM pg_stat_database"],
+    &[
+        "SELECT 'transaction_seconds', COALESCE(EXTRACT(EPOCH FROM now() - min(xact_start)), 0)::text \
      FROM pg_stat_activity WHERE backend_type = 'client backend'",
+    ],
+    &["SELECT 'data_bytes', sum(pg_database_size(oid))::text FROM pg_database \
+     WHERE datallowconn AND has_database_privilege(oid, 'CONNECT')"],
+    &["SELECT 'oldest_xid', max(age(datfrozenxid))::text FROM pg_database"],
+    &[
+        "SELECT 'dead_share', COALESCE(max(n_dead_tup::float8 / (n_live_tup + n_dead_tup)), 0)::text \
+     FROM pg_stat_user_tables WHERE n_live_tup + n_dead_tup >= 10000",
+    ],
+    &["SELECT 'slots_unread', count(*)::text FROM pg_replication_slots WHERE NOT active"],
+    &[
+        "SELECT 'checkpoints_req', num_requested::text FROM pg_stat_checkpointer UNION ALL \
+         SELECT 'checkpoints_timed', num_timed::text FROM pg_stat_checkpointer",
+        "SELECT 'checkpoints_req', checkpoints_req::text FROM pg_stat_bgwriter UNION ALL \
+         SELECT 'checkpoints_timed', checkpoints_timed::text FROM pg_stat_bgwriter",
+    ],
 ];
 
 /// What counts.
@@ -53,7 +71,7 @@ pub(super) async fn read(root: &Root, address: Option<&Address>, machine: &mut M
     let each = match address {
         None => recorded(root, "postgres-settings.tsv"),
         // That it can't be asked was said when it was asked first.
-        Some(address) => ask(address, &[SETTINGS]).await.unwrap_or_default(),
+        Some(address) => ask(address, &[&[SETTINGS]]).await.unwrap_or_default(),
     };
     for (name, value) in each {
         machine.settings.insert(format!("postgres.{name}"), value);
@@ -75,7 +93,7 @@ fn unseen(address: &Address, why: &str) -> Unseen {
     }
 }
 
-async fn ask(address: &Address, queries: &[&str]) -> Result<Vec<(String, String)>, String> {
+async fn ask(address: &Address, queries: &[&[&str]]) -> Result<Vec<(String, String)>, String> {
     let asked = async {
         let config = changes::connect::postgres_options(address, "wick doctor");
         let (client, connection) = config.connect(NoTls).await.map_err(|error| told(&error))?;
@@ -88,10 +106,11 @@ async fn ask(address: &Address, queries: &[&str]) -> Result<Vec<(String, String)
     timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err("no answer in time".into()))
 }
 
-async fn answers(client: &Client, queries: &[&str]) -> Result<Vec<(String, String)>, String> {
+async fn answers(client: &Client, queries: &[&[&str]]) -> Result<Vec<(String, String)>, String> {
+    client.simple_query("SET statement_timeout = 1000").await.map_err(|error| told(&error))?;
     let mut found = Vec::new();
-    for query in [&["SET statement_timeout = 1000"], queries].concat() {
-        for message in client.simple_query(query).await.map_err(|error| told(&error))? {
+    for alternatives in queries {
+        for message in first_known(client, alternatives).await? {
             if let SimpleQueryMessage::Row(row) = message
                 && let (Some(name), Some(value)) = (row.get(0), row.get(1))
             {
@@ -100,6 +119,21 @@ async fn answers(client: &Client, queries: &[&str]) -> Result<Vec<(String, Strin
         }
     }
     Ok(found)
+}
+
+/// The answer to the first of these that this version of the server has tables for.
+async fn first_known(
+    client: &Client,
+    alternatives: &[&str],
+) -> Result<Vec<SimpleQueryMessage>, String> {
+    let mut last = Ok(Vec::new());
+    for query in alternatives {
+        match client.simple_query(query).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => last = Err(told(&error)),
+        }
+    }
+    last
 }
 
 /// The server's words; the driver's may repeat what was sent.

@@ -108,12 +108,12 @@ async fn a_database_that_stops_answering_ends_the_watch() {
     let root = root();
     let options = options(root.path().into(), Some(server.address()));
     let (machine, _) = examine(&options).await;
-    let before = Pulse::of(&machine);
+    let before = Pulse::of(&machine, None);
     assert!(before.has_database);
     server.child.kill().expect("it is ours");
     server.child.wait().expect("it ends");
     // It ends by what it sees, long before its time.
-    let why = watch(before, &options, Duration::from_secs(600)).await;
+    let why = watch(before, &options, Duration::from_secs(600), || None).await;
     assert_eq!(why.as_deref(), Some("the database doesn't answer any more"));
 }
 

@@ -87,6 +87,9 @@ async fn faults_of_a_postgresql_are_found() {
     }
     assert_eq!(machine.size("postgres.shared_buffers"), Some(128 << 20));
     assert!(machine.now("postgres.connections").is_some_and(|number| number >= 1.0));
+    for counted in ["checkpoints_timed", "data_bytes", "oldest_xid", "dead_share", "slots_unread"] {
+        assert!(machine.now(&format!("postgres.{counted}")).is_some(), "{counted}: {machine:?}");
+    }
 }
 
 #[tokio::test]
@@ -94,7 +97,8 @@ async fn a_tuned_postgresql_is_fine() {
     let Some(server) = Server::start(&["log_min_duration_statement=1s"]) else { return };
     let root = root();
     let (machine, examination) = examine(&server.options(root.path())).await;
-    for id in ["durability", "slow_log", "long_transactions"] {
+    let fine = ["durability", "slow_log", "long_transactions", "postgres_vacuum", "postgres_slots"];
+    for id in fine {
         assert!(is_fine(&examination, id), "{id}: {:?}", machine.unseen);
     }
 }

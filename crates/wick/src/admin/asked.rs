@@ -7,16 +7,18 @@
 //! [`super::acts`]. 2. no address that a visitor asked for is
 //! told where no token has to be shown: answers are then told by their routes.
 
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 use server::Server;
 use tokio::sync::Semaphore;
 
+use crate::doctor;
 use crate::observing::Observing;
 use crate::observing::asking::{self, LINES_MAX, LogQuestion, Question};
+use crate::run::single_threaded;
 use crate::tracker::{self, TrackerQuestion};
 
 /// How many are answered at once.
@@ -26,6 +28,10 @@ const SECONDS: u64 = 3600;
 const POINTS: u64 = 600;
 /// How many of the last answers are told where nobody says how many.
 const LINES: u64 = 200;
+
+/// How long the machine is watched, and how long what was found counts.
+const EXAMINED_WINDOW: Duration = Duration::from_secs(2);
+const EXAMINED_FOR: Duration = Duration::from_secs(30);
 
 /// What may be asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,7 @@ pub(crate) enum Matter {
     Learned,
     Profile,
     Tracker,
+    Doctor,
 }
 
 impl Matter {
@@ -51,6 +58,7 @@ impl Matter {
             "/api/learned" => Self::Learned,
             "/api/profile" => Self::Profile,
             "/api/tracker" => Self::Tracker,
+            "/api/doctor" => Self::Doctor,
             _ => return None,
         })
     }
@@ -67,12 +75,14 @@ struct Knowing {
     observing: Arc<Observing>,
     /// Whether only who shows a token comes here.
     is_closed: bool,
+    /// What the doctor said last, and when.
+    examined: Mutex<Option<(Instant, Value)>>,
 }
 
 impl Asked {
     pub(crate) fn new(server: &Arc<Server>, observing: &Arc<Observing>, is_closed: bool) -> Self {
         let (server, observing) = (server.clone(), observing.clone());
-        let who = Arc::new(Knowing { server, observing, is_closed });
+        let who = Arc::new(Knowing { server, observing, is_closed, examined: Mutex::default() });
         Self { who, places: Arc::new(Semaphore::new(PLACES)) }
     }
 
@@ -105,6 +115,7 @@ impl Knowing {
             Matter::Profile => Question::Profile {},
             Matter::Recent => return self.recent(wanted),
             Matter::Tracker => return self.tracker(wanted),
+            Matter::Doctor => return self.doctor(),
             Matter::Url => {
                 let question = server::Question {
                     url: wanted.text("url"),
@@ -141,6 +152,23 @@ impl Knowing {
         let tracking = self.observing.tracker.get();
         let answer = tracker::tell(tracking.map(|it| &**it), &question)?;
         Ok(answer.told)
+    }
+
+    /// What the machine should change. Whoever asks soon after another is told the same: it
+    /// takes seconds, and databases are asked for it.
+    fn doctor(&self) -> Result<Value, String> {
+        let mut last = self.examined.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((when, report)) = &*last
+            && when.elapsed() < EXAMINED_FOR
+        {
+            return Ok(report.clone());
+        }
+        let runtime = single_threaded().map_err(|error| error.to_string())?;
+        let looked = doctor::report(&self.observing.history, EXAMINED_WINDOW);
+        let report = runtime.block_on(looked).map_err(|error| error.to_string())?;
+        let report = told(report)?;
+        *last = Some((Instant::now(), report.clone()));
+        Ok(report)
     }
 
     fn recent(&self, wanted: &Wanted) -> Result<Value, String> {

@@ -42,6 +42,7 @@ pub(crate) const FILES: &[PageFile] = &[
     file!(SCRIPT, "format.js"),
     file!(SCRIPT, "history.js"),
     file!(SCRIPT, "learned.js"),
+    file!(SCRIPT, "machine.js"),
     file!(SCRIPT, "misses.js"),
     file!(SCRIPT, "now.js"),
     file!(SCRIPT, "recent.js"),

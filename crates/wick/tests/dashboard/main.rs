@@ -29,7 +29,7 @@ use look::Looker;
 use wick::{ask, until};
 
 /// Every view, and something that it shows once it has its numbers.
-const VIEWS: [(&str, &str); 8] = [
+const VIEWS: [(&str, &str); 9] = [
     ("now", "[data-verdict=hit]"),
     ("history", ".charts figure svg path"),
     ("routes", "tbody tr"),
@@ -38,6 +38,7 @@ const VIEWS: [(&str, &str); 8] = [
     ("url", "form button"),
     ("learned", "section table"),
     ("sites", "section dl"),
+    ("machine", "details"),
 ];
 
 #[test]

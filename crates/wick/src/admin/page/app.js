@@ -6,6 +6,7 @@ import { make } from "./dom.js";
 import { atClock } from "./format.js";
 import { history } from "./history.js";
 import { learned } from "./learned.js";
+import { machine } from "./machine.js";
 import { misses } from "./misses.js";
 import { now } from "./now.js";
 import { recent } from "./recent.js";
@@ -13,7 +14,7 @@ import { routes } from "./routes.js";
 import { sites } from "./sites.js";
 import { url } from "./url.js";
 
-const VIEWS = { now, history, routes, misses, recent, url, learned, sites };
+const VIEWS = { now, history, routes, misses, recent, url, learned, sites, machine };
 const LOOKS_MAX = 180;
 /** News come once a second; after so long without any something is broken. */
 const SILENCE_MS = 4000;
