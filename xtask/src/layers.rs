@@ -10,7 +10,18 @@ use crate::metadata::Metadata;
 const ROWS: &[&[&str]] = &[
     &["base", "resident"],
     &["wire"],
-    &["policy", "align", "store", "origin", "changes", "import", "transform", "markup", "db"],
+    &[
+        "policy",
+        "align",
+        "store",
+        "origin",
+        "changes",
+        "import",
+        "transform",
+        "markup",
+        "conformance",
+        "db",
+    ],
     &["server", "observe", "tracker", "search", "audit", "doctor", "queries", "loadgen"],
     &["wick", "testkit", "xtask"],
     // The fuzz targets reach into every room, the scene parser included.
