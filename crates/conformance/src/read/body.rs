@@ -1,7 +1,7 @@
 //! The insertion mode of a page's body.
 //!
-//! Law: HTML §13.2.6.4.7. Start tags, then end tags; scripting is off, as it is for
-//! whoever reads a page without running it.
+//! Law: HTML §13.2.6.4.7. Text and start tags; end tags are in `ends.rs`. Scripting is off,
+//! as it is for whoever reads a page without running it.
 
 use super::build::{Builder, Formatting, Insertion, Step};
 use super::name::Name;
@@ -37,7 +37,7 @@ impl<'a> Builder<'a, '_> {
     }
 
     /// Elements are open that their page has to close.
-    fn tell_unclosed(&mut self, at: usize, what: &str) {
+    pub(crate) fn tell_unclosed(&mut self, at: usize, what: &str) {
         let may_stay = |name: Name| {
             name.has_implied_end()
                 || matches!(
@@ -70,45 +70,12 @@ impl<'a> Builder<'a, '_> {
         let at = tag.at;
         match tag.name {
             Name::Html => return self.again_html(&tag),
-            Name::Base
-            | Name::Basefont
-            | Name::Bgsound
-            | Name::Link
-            | Name::Meta
-            | Name::Noframes
-            | Name::Script
-            | Name::Style
-            | Name::Template
-            | Name::Title => {
+            name if name.belongs_to_head() => {
                 return self.in_head(Token::Start(tag));
             }
             Name::Body => return self.again_body(&tag),
             Name::Frameset => return self.frameset_in_body(tag),
-            Name::Address
-            | Name::Article
-            | Name::Aside
-            | Name::Blockquote
-            | Name::Center
-            | Name::Details
-            | Name::Dialog
-            | Name::Dir
-            | Name::Div
-            | Name::Dl
-            | Name::Fieldset
-            | Name::Figcaption
-            | Name::Figure
-            | Name::Footer
-            | Name::Header
-            | Name::Hgroup
-            | Name::Main
-            | Name::Menu
-            | Name::Nav
-            | Name::Ol
-            | Name::P
-            | Name::Search
-            | Name::Section
-            | Name::Summary
-            | Name::Ul => {
+            name if name.is_block() => {
                 self.close_p(at);
                 self.insert(tag);
             }
@@ -138,20 +105,7 @@ impl<'a> Builder<'a, '_> {
                 self.insert(tag);
                 self.tokenizer.mode = Mode::Plain;
             }
-            Name::Button => {
-                if self.in_scope(Name::Button) {
-                    self.error(
-                        at,
-                        "button-in-button",
-                        "“button” start tag seen when “button” was already open.",
-                    );
-                    self.imply_ends(Name::Other);
-                    self.pop_to(Name::Button);
-                }
-                self.reconstruct();
-                self.insert(tag);
-                self.may_frameset = false;
-            }
+            Name::Button => self.start_button(tag),
             Name::A | Name::Nobr => self.start_a_or_nobr(tag),
             name if name.is_formatting() => {
                 self.reconstruct();
@@ -189,31 +143,12 @@ impl<'a> Builder<'a, '_> {
                 self.insert_void(tag);
                 self.may_frameset = false;
             }
-            Name::Input => {
-                if self.in_scope(Name::Select) {
-                    self.error(at, "input-in-select", "“input” start tag seen in “select”.");
-                    self.pop_to(Name::Select);
-                }
-                let is_hidden = tag.attributes.iter().any(|attribute| {
-                    attribute.name == "type" && attribute.value.eq_ignore_ascii_case("hidden")
-                });
-                self.insert_void(tag);
-                self.may_frameset &= is_hidden;
-            }
+            Name::Input => self.start_input(tag),
             Name::Param | Name::Source | Name::Track => {
                 self.insert(tag);
                 self.pop();
             }
-            Name::Hr => {
-                self.close_p(at);
-                if self.in_scope(Name::Select) {
-                    self.imply_ends(Name::Other);
-                    self.option_left_open(at, "hr");
-                }
-                self.insert(tag);
-                self.pop();
-                self.may_frameset = false;
-            }
+            Name::Hr => self.start_rule(tag),
             Name::Textarea => {
                 self.skips_newline = true;
                 self.may_frameset = false;
@@ -240,17 +175,7 @@ impl<'a> Builder<'a, '_> {
             }
             Name::Math => self.start_foreign(tag, Space::MathMl),
             Name::Svg => self.start_foreign(tag, Space::Svg),
-            Name::Caption
-            | Name::Col
-            | Name::Colgroup
-            | Name::Frame
-            | Name::Head
-            | Name::Tbody
-            | Name::Td
-            | Name::Tfoot
-            | Name::Th
-            | Name::Thead
-            | Name::Tr => {
+            name if name.is_misplaced_in_body() => {
                 return self.stray_start(&tag);
             }
             _ => {
@@ -259,6 +184,42 @@ impl<'a> Builder<'a, '_> {
             }
         }
         Step::Done
+    }
+
+    fn start_input(&mut self, tag: Tag<'a>) {
+        if self.in_scope(Name::Select) {
+            self.error(tag.at, "input-in-select", "“input” start tag seen in “select”.");
+            self.pop_to(Name::Select);
+        }
+        let is_hidden = is_hidden_input(&tag);
+        self.insert_void(tag);
+        self.may_frameset &= is_hidden;
+    }
+
+    fn start_rule(&mut self, tag: Tag<'a>) {
+        self.close_p(tag.at);
+        if self.in_scope(Name::Select) {
+            self.imply_ends(Name::Other);
+            self.option_left_open(tag.at, "hr");
+        }
+        self.insert(tag);
+        self.pop();
+        self.may_frameset = false;
+    }
+
+    fn start_button(&mut self, tag: Tag<'a>) {
+        if self.in_scope(Name::Button) {
+            self.error(
+                tag.at,
+                "button-in-button",
+                "“button” start tag seen when “button” was already open.",
+            );
+            self.imply_ends(Name::Other);
+            self.pop_to(Name::Button);
+        }
+        self.reconstruct();
+        self.insert(tag);
+        self.may_frameset = false;
     }
 
     fn insert_void(&mut self, tag: Tag<'a>) {
@@ -431,179 +392,11 @@ impl<'a> Builder<'a, '_> {
             _ => super::build::is_foreign_wall(element),
         })
     }
+}
 
-    fn end_in_body(&mut self, tag: Tag<'a>) -> Step<'a> {
-        let (name, at) = (tag.name, tag.at);
-        match name {
-            Name::Template => return self.end_template(&tag),
-            Name::Body | Name::Html => {
-                if !self.in_scope(Name::Body) {
-                    return self.stray_end(&tag);
-                }
-                let what =
-                    format!("End tag for “{}” seen, but there were unclosed elements", tag.label);
-                self.tell_unclosed(at, &what);
-                self.mode = Insertion::AfterBody;
-                if name == Name::Html {
-                    return Step::Again(Token::End(tag));
-                }
-            }
-            Name::Address
-            | Name::Article
-            | Name::Aside
-            | Name::Blockquote
-            | Name::Button
-            | Name::Center
-            | Name::Details
-            | Name::Dialog
-            | Name::Dir
-            | Name::Div
-            | Name::Dl
-            | Name::Fieldset
-            | Name::Figcaption
-            | Name::Figure
-            | Name::Footer
-            | Name::Header
-            | Name::Hgroup
-            | Name::Listing
-            | Name::Main
-            | Name::Menu
-            | Name::Nav
-            | Name::Ol
-            | Name::Pre
-            | Name::Search
-            | Name::Section
-            | Name::Select
-            | Name::Summary
-            | Name::Ul => {
-                if !self.in_scope(name) {
-                    return self.stray_end(&tag);
-                }
-                self.imply_ends(Name::Other);
-                self.expect_current(name, &tag.label, at, false);
-                self.pop_to(name);
-            }
-            Name::Form => return self.end_form(&tag),
-            Name::P => {
-                if !self.in_button_scope(Name::P) {
-                    self.error(
-                        at,
-                        "no-p-to-close",
-                        "No “p” element in scope but a “p” end tag seen.",
-                    );
-                    self.insert_implied(Name::P, "p");
-                }
-                self.imply_ends(Name::P);
-                self.expect_current(Name::P, "p", at, false);
-                self.pop_to(Name::P);
-            }
-            Name::Li | Name::Dd | Name::Dt => return self.end_item(&tag),
-            name if name.is_heading() => return self.end_heading(&tag),
-            name if name.is_formatting() => {
-                if self.adopt(name, at) {
-                    return self.end_any(&tag);
-                }
-            }
-            Name::Applet | Name::Marquee | Name::Object => {
-                if !self.in_scope(name) {
-                    return self.stray_end(&tag);
-                }
-                self.imply_ends(Name::Other);
-                self.expect_current(name, &tag.label, at, false);
-                self.pop_to(name);
-                self.clear_to_marker();
-            }
-            Name::Br => {
-                self.error(at, "end-tag-br", "End tag “br”.");
-                self.reconstruct();
-                self.insert_implied(Name::Br, "br");
-                self.pop();
-                self.may_frameset = false;
-            }
-            _ => return self.end_any(&tag),
-        }
-        Step::Done
-    }
-
-    fn end_form(&mut self, tag: &Tag<'a>) -> Step<'a> {
-        if self.is_open(Name::Template) {
-            if !self.in_scope(Name::Form) {
-                return self.stray_end(tag);
-            }
-            self.imply_ends(Name::Other);
-            self.expect_current(Name::Form, "form", tag.at, false);
-            self.pop_to(Name::Form);
-            return Step::Done;
-        }
-        let form = std::mem::replace(&mut self.form, NONE);
-        if form == NONE || !self.in_scope(Name::Form) || !self.open.contains(&form) {
-            return self.stray_end(tag);
-        }
-        self.imply_ends(Name::Other);
-        if self.current() != form {
-            self.expect_current(Name::Form, "form", tag.at, false);
-        }
-        self.open.retain(|&id| id != form);
-        Step::Done
-    }
-
-    fn end_item(&mut self, tag: &Tag<'a>) -> Step<'a> {
-        let name = tag.name;
-        let is_there =
-            if name == Name::Li { self.in_list_scope(name) } else { self.in_scope(name) };
-        if !is_there {
-            return self.stray_end(tag);
-        }
-        self.imply_ends(name);
-        self.expect_current(name, &tag.label, tag.at, false);
-        self.pop_to(name);
-        Step::Done
-    }
-
-    fn end_heading(&mut self, tag: &Tag<'a>) -> Step<'a> {
-        if !self.heading_in_scope() {
-            return self.stray_end(tag);
-        }
-        self.imply_ends(Name::Other);
-        if self.current_name() != tag.name {
-            let message = format!("End tag “{}” seen, but there were open elements.", tag.label);
-            self.error(tag.at, "unclosed-elements", message);
-        }
-        while let Some(id) = self.open.pop() {
-            if self.tree.html_name(id).is_heading() {
-                break;
-            }
-        }
-        Step::Done
-    }
-
-    /// Any other end tag.
-    pub(crate) fn end_any(&mut self, tag: &Tag<'a>) -> Step<'a> {
-        for depth in (0..self.open.len()).rev() {
-            let id = self.open[depth];
-            let is_it = self
-                .tree
-                .element(id)
-                .is_some_and(|element| element.space == Space::Html && element.label == tag.label);
-            if is_it {
-                if tag.name != Name::Other {
-                    self.imply_ends(tag.name);
-                } else if !self.current_element().is_some_and(|element| element.label == tag.label)
-                {
-                    self.imply_ends(Name::Other);
-                }
-                if self.current() != id {
-                    let message =
-                        format!("End tag “{}” seen, but there were open elements.", tag.label);
-                    self.error(tag.at, "unclosed-elements", message);
-                }
-                self.open.truncate(depth);
-                return Step::Done;
-            }
-            if self.is_special(id) {
-                return self.stray_end(tag);
-            }
-        }
-        Step::Done
-    }
+/// `<input type=hidden>`, in any case.
+pub(crate) fn is_hidden_input(tag: &Tag<'_>) -> bool {
+    tag.attributes
+        .iter()
+        .any(|attribute| attribute.name == "type" && attribute.value.eq_ignore_ascii_case("hidden"))
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod body;
 pub(crate) mod build;
+pub(crate) mod ends;
 pub(crate) mod foreign;
 pub(crate) mod modes;
 pub(crate) mod name;

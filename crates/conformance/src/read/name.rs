@@ -85,6 +85,45 @@ impl Name {
         matches!(self, Name::H1 | Name::H2 | Name::H3 | Name::H4 | Name::H5 | Name::H6)
     }
 
+    /// Elements that are put into the head wherever they stand (§13.2.6.4.4).
+    #[rustfmt::skip]
+    pub(crate) fn belongs_to_head(self) -> bool {
+        matches!(
+            self,
+            Name::Base | Name::Basefont | Name::Bgsound | Name::Link | Name::Meta | Name::Noframes
+                | Name::Script | Name::Style | Name::Template | Name::Title
+        )
+    }
+
+    /// Elements whose start tag closes an open `p` and has no other rule.
+    #[rustfmt::skip]
+    pub(crate) fn is_block(self) -> bool {
+        matches!(
+            self,
+            Name::Address | Name::Article | Name::Aside | Name::Blockquote | Name::Center
+                | Name::Details | Name::Dialog | Name::Dir | Name::Div | Name::Dl | Name::Fieldset
+                | Name::Figcaption | Name::Figure | Name::Footer | Name::Header | Name::Hgroup
+                | Name::Main | Name::Menu | Name::Nav | Name::Ol | Name::P | Name::Search
+                | Name::Section | Name::Summary | Name::Ul
+        )
+    }
+
+    /// Elements whose end tag closes what is open in them.
+    pub(crate) fn ends_as_block(self) -> bool {
+        let is_more = matches!(self, Name::Button | Name::Listing | Name::Pre | Name::Select);
+        is_more || (self.is_block() && self != Name::P)
+    }
+
+    /// What stands only within tables, framesets and the page itself.
+    #[rustfmt::skip]
+    pub(crate) fn is_misplaced_in_body(self) -> bool {
+        matches!(
+            self,
+            Name::Caption | Name::Col | Name::Colgroup | Name::Frame | Name::Head | Name::Tbody
+                | Name::Td | Name::Tfoot | Name::Th | Name::Thead | Name::Tr
+        )
+    }
+
     /// Elements that never have an end tag (§13.1.2).
     #[rustfmt::skip]
     pub(crate) fn is_void(self) -> bool {

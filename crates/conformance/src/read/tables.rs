@@ -3,6 +3,7 @@
 //! Law: HTML §13.2.6.4.9 to 15. What doesn't belong into a table goes before it, which is
 //! an error and told as such.
 
+use super::body::is_hidden_input;
 use super::build::{Builder, Formatting, Insertion, Step};
 use super::modes::place_of;
 use super::name::Name;
@@ -102,11 +103,7 @@ impl<'a> Builder<'a, '_> {
                 return Step::Again(Token::Start(tag));
             }
             Name::Style | Name::Script | Name::Template => return self.in_head(Token::Start(tag)),
-            Name::Input
-                if tag.attributes.iter().any(|attribute| {
-                    attribute.name == "type" && attribute.value.eq_ignore_ascii_case("hidden")
-                }) =>
-            {
+            Name::Input if is_hidden_input(&tag) => {
                 self.error(tag.at, "start-tag-in-table", "Start tag “input” seen in “table”.");
                 self.insert(tag);
                 self.pop();

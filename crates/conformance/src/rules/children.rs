@@ -71,7 +71,7 @@ fn misplaced(at: usize, child: &str, look: &Look<'_, '_>, findings: &mut Finding
 /// Terms, then their descriptions, again and again; or `div`s that hold them.
 fn groups(look: &Look<'_, '_>, may_have_divs: bool, findings: &mut Findings) {
     let (mut has_term, mut has_description, mut has_div) = (false, false, false);
-    let mut is_told = false;
+    let mut orphan = None;
     for (at, name) in names(look) {
         match name {
             Name::Dt if has_div => misplaced(at, "dt", look, findings),
@@ -79,15 +79,16 @@ fn groups(look: &Look<'_, '_>, may_have_divs: bool, findings: &mut Findings) {
                 (has_term, has_description) = (true, false);
             }
             Name::Dd if !has_term => {
-                if !std::mem::replace(&mut is_told, true) {
-                    misplaced(at, "dd", look, findings);
-                }
+                orphan.get_or_insert(at);
             }
             Name::Dd => has_description = true,
             Name::Div if may_have_divs && !has_term => has_div = true,
             Name::Div => misplaced(at, "div", look, findings),
             _ => {}
         }
+    }
+    if let Some(at) = orphan {
+        misplaced(at, "dd", look, findings);
     }
     let is_short = has_term && !has_description;
     if is_short || (!may_have_divs && !has_term && !has_description) {

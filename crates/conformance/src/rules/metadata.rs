@@ -47,13 +47,7 @@ impl Metadata {
             }
             Name::Style => style(look, findings),
             Name::Main if !element.has("hidden") && look.within & within::HIDDEN == 0 => {
-                if std::mem::replace(&mut self.has_main, true) {
-                    findings.error(
-                        look.at,
-                        "second-main",
-                        "A document must not include more than one visible “main” element.",
-                    );
-                }
+                self.main(look, findings);
             }
             _ => {}
         }
@@ -66,6 +60,16 @@ impl Metadata {
         }
         if !self.has_lang {
             findings.warning(0, "lang-missing", "Consider adding a “lang” attribute to the “html” start tag to declare the language of this document.");
+        }
+    }
+
+    fn main(&mut self, look: &Look<'_, '_>, findings: &mut Findings) {
+        if std::mem::replace(&mut self.has_main, true) {
+            findings.error(
+                look.at,
+                "second-main",
+                "A document must not include more than one visible “main” element.",
+            );
         }
     }
 

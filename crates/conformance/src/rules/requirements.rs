@@ -54,10 +54,8 @@ pub(super) fn judge(look: &Look<'_, '_>, findings: &mut Findings) {
         Name::Select => select(look, findings),
         Name::Input => input(look, findings),
         Name::Label => label(look, findings),
-        Name::Textarea => {
-            if element.is_word("wrap", "hard") && !element.has("cols") {
-                missing_one_of(look, &["cols"], findings);
-            }
+        Name::Textarea if element.is_word("wrap", "hard") && !element.has("cols") => {
+            missing_one_of(look, &["cols"], findings);
         }
         Name::Time if !element.has("datetime") => {
             let text = look.tree.own_text(look.id);
