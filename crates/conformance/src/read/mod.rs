@@ -9,6 +9,8 @@ pub(crate) mod ends;
 pub(crate) mod foreign;
 pub(crate) mod modes;
 pub(crate) mod name;
+#[cfg(test)]
+mod oracle;
 pub(crate) mod quirks;
 pub(crate) mod reference;
 pub(crate) mod repair;

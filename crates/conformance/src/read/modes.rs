@@ -474,13 +474,20 @@ impl<'a> Builder<'a, '_> {
         Step::Done
     }
 
-    fn frameset_text(&mut self, text: &str, at: usize) {
+    /// What of a text may stand among frames; the rest is told.
+    fn space_of(&mut self, text: &str, at: usize) -> Option<String> {
         if !is_space(text) {
             self.error(at, "text-in-frameset", "Non-space in “frameset”.");
         }
-        let space: String =
-            text.chars().filter(|c| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0C')).collect();
-        self.insert_text(Cow::Owned(space), at);
+        let is_kept = |c: &char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0C');
+        let space: String = text.chars().filter(is_kept).collect();
+        (!space.is_empty()).then_some(space)
+    }
+
+    fn frameset_text(&mut self, text: &str, at: usize) {
+        if let Some(space) = self.space_of(text, at) {
+            self.insert_text(Cow::Owned(space), at);
+        }
     }
 
     fn after_frameset(&mut self, token: Token<'a>) -> Step<'a> {
@@ -501,7 +508,12 @@ impl<'a> Builder<'a, '_> {
 
     fn after_after_frameset(&mut self, token: Token<'a>) -> Step<'a> {
         match token {
-            Token::Text { text, at } => self.frameset_text(&text, at),
+            Token::Text { text, at } => {
+                // Here the space goes the way of the body's, which opens formatting again.
+                if let Some(space) = self.space_of(&text, at) {
+                    return self.in_body(Token::Text { text: Cow::Owned(space), at });
+                }
+            }
             Token::Doctype(doctype) => return self.stray_doctype(&doctype),
             Token::Start(tag) if tag.name == Name::Html => return self.again_html(&tag),
             Token::Start(tag) if tag.name == Name::Noframes => {

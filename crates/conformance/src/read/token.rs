@@ -412,9 +412,11 @@ impl<'a> Tokenizer<'a> {
             value: Cow::Borrowed(""),
             at: u32::try_from(start).unwrap_or(u32::MAX),
         };
+        let end = self.at;
         self.skip_space();
         if self.byte(0) != b'=' {
-            return self.attribute_or_cut(start, attribute, findings);
+            self.at = end;
+            return Some(attribute);
         }
         self.at += 1;
         self.skip_space();

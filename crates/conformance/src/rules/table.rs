@@ -44,9 +44,7 @@ pub(super) fn judge(look: &Look<'_, '_>, findings: &mut Findings) {
         .iter()
         .enumerate()
         .find(|(column, _)| !grid.begins.get(*column).copied().unwrap_or(false));
-    if let Some((column, at)) = lone
-        && grid.first_row.is_some()
-    {
+    if let Some((column, at)) = lone {
         let message = format!(
             "Table column {} established by element “col” has no cells beginning in it.",
             column + 1
@@ -90,8 +88,7 @@ impl Grid {
         let rows = look.tree.child_elements(id).filter(|(_, element)| element.name == Name::Tr);
         for (index, (row, _)) in rows.enumerate() {
             let begun = self.row(look, row, findings);
-            let is_covered = self.below.iter().any(|&rows| rows > 0);
-            if begun == 0 && is_covered {
+            if begun == 0 {
                 let at = look.tree.node(row).at as usize;
                 let message = format!(
                     "Row {} of a row group established by a “{label}” element has no cells beginning on it.",
