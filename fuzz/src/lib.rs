@@ -29,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "blocks", body: targets::blocks::run },
     Target { name: "cache_control", body: targets::cache_control::run },
     Target { name: "coding", body: targets::coding::run },
+    Target { name: "conformance", body: targets::conformance::run },
     Target { name: "date", body: targets::date::run },
     Target { name: "disk_segment", body: targets::disk::run },
     Target { name: "doctor_settings", body: targets::doctor::run },

@@ -7,6 +7,7 @@ pub(crate) mod bbcode;
 pub(crate) mod blocks;
 pub(crate) mod cache_control;
 pub(crate) mod coding;
+pub(crate) mod conformance;
 pub(crate) mod date;
 pub(crate) mod disk;
 pub(crate) mod doctor;
