@@ -26,10 +26,18 @@ pub(super) fn judge(look: &Look<'_, '_>, findings: &mut Findings) {
         .and_then(|attribute| role(look, attribute, implicit, findings));
     let acting = written.or_else(|| tables::role_of(implicit));
     for attribute in attributes.iter().filter(|attribute| attribute.name.starts_with("aria-")) {
-        property(look, attribute, acting, written.is_some(), findings);
+        property(look, attribute, acting, findings);
     }
     if let Some(written) = written {
         required(look, written, implicit, findings);
+        context(look, written, findings);
+    }
+    if matches!(look.element.name, Name::Noscript | Name::Map) && look.element.has("aria-hidden") {
+        let message = format!(
+            "The “aria-hidden” attribute must not be specified on the “{}” element.",
+            look.element.label
+        );
+        findings.error(look.at, "attribute-not-allowed", message);
     }
     if look.element.name == Name::Body && look.element.is_word("aria-hidden", "true") {
         findings.error(
@@ -120,13 +128,57 @@ fn is_allowed(look: &Look<'_, '_>, role: &str) -> bool {
         }
         Name::Select if element.has("multiple") => &[],
         Name::Select => &["menu"],
-        Name::Summary | Name::Section => return true,
+        Name::Summary if look.parent == Name::Details => &[],
+        Name::Img if matches!(role, "none" | "presentation") && element.has("alt") => &[],
+        Name::Li => return is_list_item(look, role),
+        Name::Figure => {
+            let has_caption =
+                look.tree.child_elements(look.id).any(|(_, child)| child.is(Name::Figcaption));
+            return !has_caption || role == "doc-example";
+        }
+        Name::Tr | Name::Td | Name::Th => return is_part_of_table(look, role),
         name => match tables::allowed(name) {
             Some(roles) => roles,
             None => return true,
         },
     };
     roles.contains(&role)
+}
+
+/// In a list without a role of its own, items are items.
+fn is_list_item(look: &Look<'_, '_>, role: &str) -> bool {
+    let list = look.tree.ancestors(look.id).next();
+    role == "listitem" || list.is_none_or(|(_, element)| element.has("role"))
+}
+
+/// In a table that is one, rows and cells are what they are.
+fn is_part_of_table(look: &Look<'_, '_>, role: &str) -> bool {
+    let table = look.tree.ancestors(look.id).find(|(_, element)| element.is(Name::Table));
+    let is_table = table.is_none_or(|(_, element)| {
+        element.value("role").is_none_or(|role| matches!(role, "table" | "grid" | "treegrid"))
+    });
+    !is_table || matches!(role, "row" | "cell" | "gridcell" | "columnheader" | "rowheader")
+}
+
+/// Roles that stand only within others: a tab within a list of tabs.
+fn context(look: &Look<'_, '_>, role: &Role, findings: &mut Findings) {
+    let Some(owners) = tables::owners(role.name) else { return };
+    // An element with an id may be owned by `aria-owns`, wherever it stands.
+    if look.element.has("id") {
+        return;
+    }
+    let is_within = look.tree.ancestors(look.id).any(|(_, element)| {
+        let role = element.value("role").unwrap_or_else(|| tables::implicit(element.name));
+        owners.contains(&role)
+    });
+    if !is_within {
+        let message = format!(
+            "An element with “role={}” must be contained in, or owned by, an element with the “role” value {}.",
+            role.name,
+            owners.join(" or ")
+        );
+        findings.error(look.at, "role-out-of-context", message);
+    }
 }
 
 /// The role that an element has of itself, as far as the rules need it.
@@ -176,7 +228,6 @@ fn property(
     look: &Look<'_, '_>,
     attribute: &Attribute<'_>,
     acting: Option<&'static Role>,
-    has_role: bool,
     findings: &mut Findings,
 ) {
     let name = &*attribute.name;
@@ -207,8 +258,7 @@ fn property(
     let fits = is_global
         || acting
             .is_some_and(|role| role.properties.contains(&name) || role.required.contains(&name));
-    // Without a role of its own, an element may take what any of its possible roles does.
-    if !fits && (has_role || acting.is_some_and(|role| !role.name.is_empty())) {
+    if !fits && !look.element.label.contains('-') {
         let message = format!(
             "Attribute “{name}” not allowed on element “{}” at this point.",
             look.element.label

@@ -70,6 +70,35 @@ pub(super) const BUTTON_ROLES: &[&str] = &[
     "menuitemradio", "option", "radio", "separator", "slider", "switch", "tab", "treeitem",
 ];
 
+/// Roles that a `section` may be given.
+#[rustfmt::skip]
+const SECTION: &[&str] = &[
+    "alert", "alertdialog", "application", "banner", "complementary", "contentinfo", "dialog",
+    "document", "feed", "group", "log", "main", "marquee", "navigation", "none", "note",
+    "presentation", "region", "search", "status", "tabpanel", "doc-abstract",
+    "doc-acknowledgments", "doc-afterword", "doc-appendix", "doc-bibliography", "doc-chapter",
+    "doc-colophon", "doc-conclusion", "doc-credit", "doc-credits", "doc-dedication",
+    "doc-endnotes", "doc-epigraph", "doc-epilogue", "doc-errata", "doc-example", "doc-foreword",
+    "doc-glossary", "doc-index", "doc-introduction", "doc-notice", "doc-pagelist", "doc-part",
+    "doc-preface", "doc-prologue", "doc-pullquote", "doc-qna", "doc-toc",
+];
+
+/// The roles within which a role has to stand; nothing where it may stand anywhere.
+#[rustfmt::skip]
+pub(super) fn owners(role: &str) -> Option<&'static [&'static str]> {
+    Some(match role {
+        "menuitem" | "menuitemcheckbox" | "menuitemradio" => &["menu", "menubar"],
+        "tab" => &["tablist"],
+        "listitem" => &["list", "group"],
+        "option" => &["listbox", "group"],
+        "treeitem" => &["tree", "group"],
+        "row" => &["table", "grid", "treegrid", "rowgroup"],
+        "rowgroup" => &["table", "grid", "treegrid"],
+        "cell" | "gridcell" | "columnheader" | "rowheader" => &["row"],
+        _ => return None,
+    })
+}
+
 const EXPANDED: &[&str] = &["aria-expanded"];
 const SET: &[&str] = &["aria-posinset", "aria-setsize", "aria-level", "aria-expanded"];
 const RANGE: &[&str] = &[
@@ -141,6 +170,18 @@ const ITEM: &[&str] = &[
     "aria-rowindextext",
 ];
 
+const ROW: &[&str] = &[
+    "aria-activedescendant",
+    "aria-colindex",
+    "aria-expanded",
+    "aria-level",
+    "aria-posinset",
+    "aria-rowindex",
+    "aria-rowindextext",
+    "aria-selected",
+    "aria-setsize",
+];
+
 /// All roles, in order.
 #[rustfmt::skip]
 const ROLES: &[Role] = &[
@@ -179,7 +220,7 @@ const ROLES: &[Role] = &[
     role("menuitemradio", ITEM, &["aria-checked"]), role("meter", RANGE, &["aria-valuenow"]), plain("navigation"),
     plain("none"), plain("note"), role("option", ITEM, &[]), plain("paragraph"), plain("presentation"),
     role("progressbar", RANGE, &[]), role("radio", ITEM, &["aria-checked"]), role("radiogroup", LIST, &[]),
-    abstract_role("range"), plain("region"), abstract_role("roletype"), role("row", ITEM, &[]), role("rowgroup", &[], &[]),
+    abstract_role("range"), plain("region"), abstract_role("roletype"), role("row", ROW, &[]), role("rowgroup", &[], &[]),
     role("rowheader", CELL, &[]),
     role("scrollbar", RANGE, &["aria-controls", "aria-valuenow"]), plain("search"), role("searchbox", FIELD, &[]),
     abstract_role("section"), abstract_role("sectionhead"), plain("sectionfooter"), plain("sectionheader"), abstract_role("select"),
@@ -242,7 +283,7 @@ pub(super) fn implicit(name: Name) -> &'static str {
         Name::Caption => "caption", Name::Code => "code", Name::Datalist => "listbox",
         Name::Dd => "definition", Name::Dt | Name::Dfn => "term", Name::Del | Name::S => "deletion", Name::Ins => "insertion",
         Name::Details | Name::Fieldset | Name::Optgroup | Name::Hgroup | Name::Address => "group", Name::Dialog => "dialog",
-        Name::Em => "emphasis", Name::Figure => "figure", Name::Form => "form",
+        Name::Em => "emphasis", Name::Figure => "figure", Name::Figcaption | Name::Cite | Name::Rp => "caption", Name::Form => "form",
         Name::H1 | Name::H2 | Name::H3 | Name::H4 | Name::H5 | Name::H6 => "heading",
         Name::Hr => "separator", Name::Html => "document", Name::Img => "img", Name::Li => "listitem",
         Name::Main => "main", Name::Math => "math", Name::Menu | Name::Ol | Name::Ul => "list",
@@ -283,17 +324,16 @@ pub(super) fn allowed(name: Name) -> Option<&'static [&'static str]> {
         Name::Html => &["document"],
         Name::Iframe => &["application", "document", "img", "image", "none", "presentation"],
         Name::Img => &["button", "checkbox", "doc-cover", "image", "img", "link", "math", "menuitem", "menuitemcheckbox", "menuitemradio", "meter", "none", "option", "presentation", "progressbar", "radio", "scrollbar", "separator", "slider", "switch", "tab", "treeitem"],
-        Name::Base | Name::Caption | Name::Col | Name::Colgroup | Name::Datalist | Name::Head | Name::Label
+        Name::Base | Name::Caption | Name::Col | Name::Colgroup | Name::Datalist | Name::Head
             | Name::Legend | Name::Map | Name::Meta | Name::Meter | Name::Noscript
             | Name::Optgroup | Name::Option | Name::Picture | Name::Script
-            | Name::Slot | Name::Source | Name::Style | Name::Template | Name::Textarea | Name::Title | Name::Track => &[],
-        Name::Link => &["link"],
-        Name::Li => return None,
+            | Name::Source | Name::Style | Name::Template | Name::Textarea | Name::Title | Name::Track => &[],
         Name::Main => &[],
         Name::Menu | Name::Ol | Name::Ul => &["group", "list", "listbox", "menu", "menubar", "none", "presentation", "radiogroup", "tablist", "toolbar", "tree", "directory"],
         Name::Nav => &["doc-index", "doc-pagelist", "doc-toc", "menu", "menubar", "none", "presentation", "tablist"],
         Name::Object => &["application", "document", "img", "image"],
         Name::Progress => &[],
+        Name::Section => SECTION,
         Name::Search => &["form", "group", "none", "presentation", "region", "search"],
         _ => return None,
     })

@@ -1,6 +1,7 @@
 //! Attributes: whether an element may have them, and whether their values are valid.
 //!
-//! Law: HTML §3.2.6 (global attributes), each element's own, and §16.2 (obsolete ones).
+//! Law: HTML §3.2.6 (global attributes), each element's own, and §16.2 (obsolete ones);
+//! HTML+RDFa 1.1 for those of RDFa, which every element may have.
 
 use super::elements::spec;
 use super::{Look, obsolete};
@@ -12,18 +13,19 @@ use crate::values::{self, Kind, Kind::*};
 /// Attributes that every element may have, in order.
 #[rustfmt::skip]
 const GLOBAL: &[(&str, Kind)] = &[
-    ("accesskey", Any), ("autocapitalize", Words(&["off", "none", "on", "sentences", "words", "characters"])),
+    ("about", Any), ("accesskey", Any), ("autocapitalize", Words(&["off", "none", "on", "sentences", "words", "characters"])),
     ("autocorrect", Words(&["", "on", "off"])), ("autofocus", Flag), ("class", Any),
-    ("contenteditable", Words(&["", "true", "plaintext-only", "false"])),
-    ("contextmenu", Any), ("dir", Words(&["ltr", "rtl", "auto"])), ("draggable", Words(&["true", "false"])),
+    ("content", Any), ("contenteditable", Words(&["", "true", "plaintext-only", "false"])),
+    ("contextmenu", Any), ("datatype", Any), ("dir", Words(&["ltr", "rtl", "auto"])), ("draggable", Words(&["true", "false"])),
     ("dropzone", Any),
     ("enterkeyhint", Words(&["enter", "done", "go", "next", "previous", "search", "send"])),
     ("headingoffset", Natural), ("headingreset", Flag),
-    ("hidden", Words(&["", "hidden", "until-found"])), ("id", Id), ("inert", Flag),
+    ("hidden", Words(&["", "hidden", "until-found"])), ("id", Id), ("inert", Flag), ("inlist", Any),
     ("inputmode", Words(&["none", "text", "tel", "url", "email", "numeric", "decimal", "search"])),
     ("is", NotEmpty), ("itemid", Url), ("itemprop", Tokens), ("itemref", Tokens), ("itemscope", Flag),
     ("itemtype", Tokens), ("lang", Language), ("nonce", Any),
-    ("popover", Words(&["", "auto", "manual", "hint"])), ("prefix", Any), ("property", Any), ("resource", Any),
+    ("popover", Words(&["", "auto", "manual", "hint"])), ("prefix", Any), ("property", Any), ("rel", Tokens),
+    ("resource", Any), ("rev", Tokens),
     ("role", Any), ("slot", Any), ("spellcheck", Words(&["", "true", "false"])), ("style", Any),
     ("tabindex", Integer), ("title", Any), ("translate", Words(&["", "yes", "no"])), ("typeof", Any),
     ("vocab", Any), ("writingsuggestions", Words(&["", "true", "false"])),
@@ -115,7 +117,8 @@ pub(super) fn judge(look: &Look<'_, '_>, findings: &mut Findings) {
 
 fn one(look: &Look<'_, '_>, attribute: &Attribute<'_>, findings: &mut Findings) {
     let name = &*attribute.name;
-    if name.starts_with("data-") || name.starts_with("aria-") || name == "xml:lang" {
+    let is_data = name.strip_prefix("data-").is_some_and(|rest| !rest.is_empty());
+    if is_data || name.starts_with("aria-") || name == "xml:lang" {
         return;
     }
     let own = spec(look.element.name).map_or(&[][..], |spec| spec.attributes);
@@ -128,7 +131,8 @@ fn one(look: &Look<'_, '_>, attribute: &Attribute<'_>, findings: &mut Findings) 
         if let Err(what) = values::judge(kind, name, &attribute.value) {
             bad_value(look, attribute, &what, findings);
         }
-        if !(name == "name" && look.element.name == Name::A) {
+        // `rev` is RDFa's, and on links of old pages obsolete.
+        if !matches!(name, "name" | "rev") {
             return;
         }
     }
@@ -136,6 +140,9 @@ fn one(look: &Look<'_, '_>, attribute: &Attribute<'_>, findings: &mut Findings) 
         let message =
             format!("The “{name}” attribute on the “{}” element is obsolete.", look.element.label);
         findings.warning(attribute.at as usize, "obsolete-attribute", message);
+        return;
+    }
+    if kind.is_some() {
         return;
     }
     let is_event =

@@ -20,6 +20,8 @@ pub(super) struct Metadata {
     has_main: bool,
     has_resource: bool,
     has_lang: bool,
+    has_itemref: bool,
+    stray_properties: Vec<usize>,
 }
 
 /// Where a `meta` may stand: in the body only with `itemprop` or `property`.
@@ -31,6 +33,10 @@ impl Metadata {
     /// Takes an element, if it is one of these.
     pub(super) fn note(&mut self, look: &Look<'_, '_>, findings: &mut Findings) {
         let element = look.element;
+        self.has_itemref |= element.has("itemref");
+        if element.has("itemprop") && look.within & within::ITEM == 0 {
+            self.stray_properties.push(look.at);
+        }
         match element.name {
             Name::Html => {
                 self.has_lang = element.value("lang").is_some_and(|lang| !lang.is_empty())
@@ -57,6 +63,10 @@ impl Metadata {
     pub(super) fn judge(self, findings: &mut Findings) {
         if let (Some(at), Some(_)) = (self.charset, self.content_type) {
             findings.error(at, "charset-twice", "A document must not include both a “meta” element with an “http-equiv” attribute whose value is “content-type”, and a “meta” element with a “charset” attribute.");
+        }
+        // A page that uses `itemref` may make a property of what stands anywhere.
+        for at in self.stray_properties.iter().filter(|_| !self.has_itemref) {
+            findings.error(*at, "microdata", "The “itemprop” attribute was specified, but the element is not a property of any item.");
         }
         if !self.has_lang {
             findings.warning(0, "lang-missing", "Consider adding a “lang” attribute to the “html” start tag to declare the language of this document.");

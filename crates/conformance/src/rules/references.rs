@@ -13,6 +13,8 @@ use crate::read::tree::{NodeId, Tree};
 /// What a reference has to find.
 #[derive(Clone, Copy)]
 enum Wanted {
+    /// An element with this id; scripts often make it later, so it is only warned of.
+    Aria,
     /// An element with this id.
     Any,
     /// A form control that isn't hidden.
@@ -48,7 +50,6 @@ const ONE: &[(&str, Name, Wanted)] = &[
     ("popovertarget", Name::Button, Wanted::Any),
     ("headers", Name::Td, Wanted::Header),
     ("headers", Name::Th, Wanted::Header),
-    ("for", Name::Output, Wanted::Any),
 ];
 const ARIA: &[&str] = &[
     "aria-activedescendant",
@@ -81,7 +82,7 @@ impl<'t> References<'t> {
             }
         }
         for attribute in ARIA {
-            self.refer(look, attribute, Wanted::Any);
+            self.refer(look, attribute, Wanted::Aria);
         }
         if look.element.has("form") && !matches!(name, Name::Form | Name::Label) {
             self.refer(look, "form", Wanted::Named(Name::Form));
@@ -122,7 +123,7 @@ impl<'t> References<'t> {
         for reference in &self.references {
             let found = self.ids.get(reference.value).and_then(|id| tree.element(*id));
             let is_good = found.is_some_and(|element| match reference.wanted {
-                Wanted::Any => true,
+                Wanted::Any | Wanted::Aria => true,
                 Wanted::Named(name) => element.is(name),
                 Wanted::Header => element.is(Name::Th),
                 Wanted::Control => is_control(element),
@@ -131,7 +132,7 @@ impl<'t> References<'t> {
                 continue;
             }
             let what = match reference.wanted {
-                Wanted::Any => "must point to an element in the same document",
+                Wanted::Any | Wanted::Aria => "must point to an element in the same document",
                 Wanted::Control => "must be the ID of a non-hidden form control",
                 Wanted::Named(Name::Datalist) => "must refer to a “datalist” element",
                 Wanted::Named(_) => "must refer to a “form” element",
@@ -143,7 +144,10 @@ impl<'t> References<'t> {
                 reference.attribute,
                 reference.element
             );
-            findings.error(reference.at, "broken-reference", message);
+            match reference.wanted {
+                Wanted::Aria => findings.warning(reference.at, "broken-aria-reference", message),
+                _ => findings.error(reference.at, "broken-reference", message),
+            }
         }
         for (at, map) in &self.maps_used {
             if !self.maps.contains_key(&map.to_lowercase()) {

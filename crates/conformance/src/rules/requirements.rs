@@ -6,7 +6,7 @@ use super::Look;
 use super::metadata::missing_one_of;
 use crate::findings::Findings;
 use crate::read::name::Name;
-use crate::read::tree::Element;
+use crate::read::tree::{Element, Kind};
 
 /// Attributes of links that mean nothing without `href`.
 const OF_LINKS: &[&str] = &[
@@ -49,6 +49,16 @@ pub(super) fn judge(look: &Look<'_, '_>, findings: &mut Findings) {
                 look.tree.child_elements(look.id).any(|(_, child)| child.is(Name::Legend));
             if !element.has("label") && !has_legend {
                 missing_one_of(look, &["label"], findings);
+            }
+        }
+        Name::Option if !element.has("label") => {
+            let mut nodes = look.tree.descendants(look.id);
+            if !nodes.any(|id| matches!(look.tree.node(id).kind, Kind::Text(_))) {
+                findings.error(
+                    look.at,
+                    "empty-option",
+                    "Element “option” without attribute “label” must not be empty.",
+                );
             }
         }
         Name::Select => select(look, findings),

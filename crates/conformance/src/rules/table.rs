@@ -100,6 +100,14 @@ impl Grid {
                 *rows = rows.saturating_sub(1);
             }
         }
+        // What `rowspan=0` and the largest of all reach over ends with the group, as it should.
+        if self.below.iter().any(|&rows| rows > 0 && rows < ROWSPAN_MAX / 2) {
+            let at = look.tree.node(id).at as usize;
+            let message = format!(
+                "Table cell spans past the end of its row group established by a “{label}” element; clipped to the end of the row group."
+            );
+            findings.error(at, "cell-past-group", message);
+        }
     }
 
     /// Places the cells of a row; how many began in it.

@@ -21,7 +21,10 @@ const TH: u32 = 1 << 11;
 const DT: u32 = 1 << 12;
 const FORM: u32 = 1 << 13;
 const MEDIA: u32 = 1 << 14;
-const SECTIONING: u32 = 1 << 15;
+/// An element that `main` may not stand in.
+const NOT_FOR_MAIN: u32 = 1 << 19;
+/// An item of microdata.
+pub(super) const ITEM: u32 = 1 << 20;
 /// A `map`, which areas need.
 pub(super) const MAP: u32 = 1 << 16;
 /// A link with `href`.
@@ -45,7 +48,7 @@ const LABELS: &[(u32, &str)] = &[
     (DT, "dt"),
     (FORM, "form"),
     (MEDIA, "audio or video"),
-    (SECTIONING, "article, aside, footer, header or nav"),
+    (NOT_FOR_MAIN, "surrounding"),
 ];
 
 /// Elements that a visitor acts on (§3.2.5.2.7).
@@ -82,7 +85,7 @@ fn forbidden(look: &Look<'_, '_>) -> u32 {
         Name::Footer => ADDRESS | HEADER | FOOTER | TH | DT,
         Name::Table => CAPTION,
         Name::Article | Name::Aside | Name::Nav | Name::Section | Name::Hgroup => ADDRESS | TH | DT,
-        Name::Main => SECTIONING,
+        Name::Main => NOT_FOR_MAIN,
         Name::Audio | Name::Video => MEDIA,
         name if name.is_heading() => ADDRESS | TH | DT,
         _ => 0,
@@ -101,9 +104,8 @@ fn own(look: &Look<'_, '_>) -> u32 {
         Name::A => A,
         Name::Button => BUTTON,
         Name::Label => LABEL,
-        Name::Header => HEADER | SECTIONING,
-        Name::Footer => FOOTER | SECTIONING,
-        Name::Article | Name::Aside | Name::Nav => SECTIONING,
+        Name::Header => HEADER,
+        Name::Footer => FOOTER,
         Name::Dfn => DFN,
         Name::Meter => METER,
         Name::Progress => PROGRESS,
@@ -120,6 +122,14 @@ fn own(look: &Look<'_, '_>) -> u32 {
     };
     if element.name == Name::A && element.has("href") {
         bits |= LINKED;
+    }
+    let may_hold_main = matches!(element.name, Name::Html | Name::Body | Name::Div | Name::Form)
+        || element.label.contains('-');
+    if !may_hold_main {
+        bits |= NOT_FOR_MAIN;
+    }
+    if element.has("itemscope") {
+        bits |= ITEM;
     }
     if element.has("hidden") {
         bits |= HIDDEN;
