@@ -38,8 +38,8 @@ fn parse_errors_are_told() {
         ("<p title=\"a\"class=b>x</p>", &["no-space-between-attributes"]),
         ("<p title=a\"b>x</p>", &["unquoted-value"]),
         ("<div><span></div>", &["unclosed-elements"]),
-        ("<div>", &["eof-with-open-elements", "unclosed-element"]),
-        ("<b><i>x</b></i>", &["misnested-end-tag", "stray-end-tag"]),
+        ("<div>", &["unclosed-element", "eof-with-open-elements"]),
+        ("<b><i>x</b></i>", &["misnested-end-tag", "misnested-end-tag"]),
         ("<a href=x><a href=y>z</a></a>", &["a-in-a", "stray-end-tag"]),
         ("</p>", &["no-p-to-close"]),
         ("<div/>x</div>", &["self-closing-non-void"]),
@@ -125,6 +125,9 @@ fn attributes_are_judged() {
         ("<meter value=3 max=2></meter>", &["numbers-out-of-order"]),
         ("<table><colgroup><col><tr><td>a<td>b</table>", &["row-too-wide"]),
         ("<table><tr><td>a<tr></table>", &["empty-row"]),
+        ("<table><tr><td rowspan=2>a</table>", &["cell-past-group"]),
+        ("<p itemprop=a>x</p>", &["microdata"]),
+        ("<div itemscope><p itemprop=a>x</p></div>", &[]),
     ]);
 }
 
@@ -136,13 +139,15 @@ fn aria_is_judged() {
         ("<div role=widget>x</div>", &["bad-value"]),
         ("<div aria-label=x>y</div>", &["name-not-allowed"]),
         ("<div role=checkbox>x</div>", &["aria-required"]),
-        ("<div aria-labelledby=x role=group>y</div>", &["broken-reference"]),
+        ("<div role=tab>x</div>", &["role-out-of-context"]),
         ("<p aria-nothing=x>y</p>", &["attribute-not-allowed"]),
         ("<h2 role=button>x</h2>", &["bad-value"]),
         ("<div aria-hidden=maybe>x</div>", &["bad-value"]),
     ]);
     let findings = found(&body("<nav role=navigation>x</nav>"));
     assert!(findings.iter().any(|finding| finding.rule == "role-redundant"));
+    let findings = found(&body("<div aria-labelledby=x role=group>y</div>"));
+    assert!(findings.iter().any(|finding| finding.rule == "broken-aria-reference"));
 }
 
 #[test]
