@@ -10,6 +10,7 @@
 //! bounded.
 //! Start at [`check`]; why it is written so: docs/decisions/conformance.md.
 
+mod encoding;
 mod findings;
 mod read;
 mod rules;

@@ -1,13 +1,15 @@
 //! Source: a page's bytes as text, and what of them is no text.
 //!
 //! In: bytes and the charset that the HTTP head named. Out: UTF-8, and places for offsets.
-//! Law: HTML §13.2.3. Only UTF-8 conforms (§4.2.5.4), so a page in another encoding has an
-//! error already; its bytes above ASCII are read as Latin-1, which keeps every tag where it
-//! is in all encodings but those of UTF-16.
+//! Law: HTML §13.2.3; the Encoding Standard. Only UTF-8 conforms (§4.2.5.4), so a page in
+//! another encoding has an error already; it is decoded all the same, for the sake of the rest.
 //! Invariants: 1. any bytes make a text. 2. A place is a line and a column of this text.
 
 use std::borrow::Cow;
 
+use encoding_rs::{DecoderResult, Encoding, UTF_8};
+
+use crate::encoding::determine;
 use crate::findings::Findings;
 
 /// A page as text.
@@ -15,41 +17,37 @@ pub(crate) struct Source<'a> {
     pub(crate) text: Cow<'a, str>,
 }
 
-/// So far into a page its encoding has to be declared (§4.2.5.4).
-const PRESCAN_BYTES: usize = 1024;
-
 impl<'a> Source<'a> {
     pub(crate) fn new(
         html: &'a [u8],
         http_charset: Option<&str>,
         findings: &mut Findings,
     ) -> Source<'a> {
-        let (html, has_mark) = match html.strip_prefix(b"\xEF\xBB\xBF") {
-            Some(rest) => (rest, true),
-            None => (html, false),
-        };
-        let declared = match http_charset.filter(|_| !has_mark) {
-            Some(charset) => Some(charset.trim().to_ascii_lowercase()),
-            None if has_mark => Some("utf-8".to_owned()),
-            None => prescan(html),
-        };
-        let is_utf8 = declared
-            .as_deref()
-            .is_none_or(|charset| matches!(charset, "utf-8" | "utf8" | "unicode-1-1-utf-8"));
-        if declared.is_none() && !html.is_ascii() {
+        let http = http_charset.and_then(|label| {
+            let encoding = Encoding::for_label(label.as_bytes());
+            if encoding.is_none() {
+                let message = format!("The HTTP head names an encoding that browsers don't know, “{label}”. Send “text/html; charset=utf-8”.");
+                findings.error(0, "unknown-encoding", message);
+            }
+            encoding
+        });
+        let determined = determine(html, http);
+        let encoding = determined.encoding;
+        if !determined.is_declared && !html.is_ascii() {
             findings.error(
                 0,
                 "charset-undeclared",
                 "The character encoding was not declared. Add <meta charset=\"utf-8\">.",
             );
         }
-        if !is_utf8 {
-            let charset = declared.unwrap_or_default();
-            let message = format!("Legacy encoding “{charset}” used. Documents must use UTF-8.");
-            findings.error(0, "legacy-encoding", message);
-            return Source { text: latin1(html) };
+        let html = &html[determined.from..];
+        if encoding == UTF_8 {
+            return Source { text: utf8(html, findings) };
         }
-        Source { text: utf8(html, findings) }
+        let name = encoding.name();
+        let message = format!("Legacy encoding “{name}” used. Documents must use UTF-8.");
+        findings.error(0, "legacy-encoding", message);
+        Source { text: Cow::Owned(legacy(html, encoding, findings)) }
     }
 
     pub(crate) fn places(&self) -> Places<'_> {
@@ -57,45 +55,26 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What a declaration in the page's first bytes says, roughly as §13.2.3.2 looks for it.
-fn prescan(html: &[u8]) -> Option<String> {
-    let head = &html[..html.len().min(PRESCAN_BYTES)];
-    let lower = head.to_ascii_lowercase();
-    let mut from = 0;
-    while let Some(found) = memchr::memmem::find(&lower[from..], b"<meta") {
-        let start = from + found;
-        let end = memchr::memchr(b'>', &lower[start..]).map_or(lower.len(), |end| start + end);
-        from = end.max(start + 1);
-        let tag = &lower[start..end];
-        if let Some(charset) = charset_in(tag) {
-            return Some(charset);
+/// The text in another encoding, and an error for each sequence that has no meaning in it.
+fn legacy(html: &[u8], encoding: &'static Encoding, findings: &mut Findings) -> String {
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let mut text = String::with_capacity(html.len() + 16);
+    let mut rest = html;
+    loop {
+        let (result, read) = decoder.decode_to_string_without_replacement(rest, &mut text, true);
+        rest = &rest[read..];
+        match result {
+            DecoderResult::InputEmpty => return text,
+            DecoderResult::OutputFull => text.reserve(rest.len() + 16),
+            DecoderResult::Malformed(..) => {
+                let message = match encoding.name() {
+                    "replacement" => "Browsers show nothing of a page in this encoding.".to_owned(),
+                    name => format!("These bytes are not {name}."),
+                };
+                findings.error(text.len(), "malformed-bytes", message);
+                text.push('\u{FFFD}');
+            }
         }
-    }
-    None
-}
-
-/// The value after `charset=` in a tag or in a `content` attribute.
-pub(crate) fn charset_in(tag: &[u8]) -> Option<String> {
-    let at = memchr::memmem::find(tag, b"charset")? + 7;
-    let rest = tag[at..].trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
-    let value: Vec<u8> = rest
-        .iter()
-        .skip_while(|byte| matches!(byte, b'"' | b'\''))
-        .take_while(|byte| {
-            !matches!(byte, b'"' | b'\'' | b';' | b'/') && !byte.is_ascii_whitespace()
-        })
-        .copied()
-        .collect();
-    if value.is_empty() {
-        return None;
-    }
-    String::from_utf8(value).ok()
-}
-
-fn latin1(html: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(html) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(html.iter().map(|&byte| char::from(byte)).collect()),
     }
 }
 

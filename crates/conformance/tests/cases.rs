@@ -166,6 +166,39 @@ fn legacy_encodings_and_broken_bytes_are_told() {
     assert_eq!(check(&bytes, Some("utf-8"))[0].rule, "malformed-bytes");
     assert_eq!(check(&bytes, Some("iso-8859-1"))[0].rule, "legacy-encoding");
     assert_eq!(check(&bytes, None)[0].rule, "charset-undeclared");
+    assert_eq!(check(&bytes, Some("latin-9"))[0].rule, "unknown-encoding");
+}
+
+/// A byte of Shift_JIS or UTF-16 may look like a bracket or a quote and be none.
+#[test]
+fn legacy_encodings_are_read_as_what_they_are() {
+    let rules = |html: &[u8], charset| -> Vec<_> {
+        let findings = check(html, charset);
+        findings.iter().map(|found| (found.rule, found.line, found.column)).collect()
+    };
+    let page = body("<p title=\"##\">~</p>\n<foo>x</foo>").into_bytes();
+    // The second byte of U+8868 is a backslash, of U+30A2 it is `A`, and of U+58F2 `|`.
+    let shift_jis: Vec<u8> = page
+        .iter()
+        .flat_map(|&byte| match byte {
+            b'#' => vec![0x95, b'\\'],
+            b'~' => vec![0x94, b'|', 0x83, b'A'],
+            byte => vec![byte],
+        })
+        .collect();
+    let expected = [("legacy-encoding", 1, 1), ("unknown-element", 2, 1)];
+    assert_eq!(rules(&shift_jis, Some("shift_jis")), expected);
+    let page = String::from_utf8(page).unwrap();
+    // U+3C3E is `<>` as bytes.
+    let wide = |to_bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        page.replace('~', "\u{3C3E}").encode_utf16().flat_map(to_bytes).collect()
+    };
+    assert_eq!(rules(&wide(u16::to_be_bytes), Some("utf-16be")), expected);
+    let marked = [vec![0xFF, 0xFE], wide(u16::to_le_bytes)].concat();
+    assert_eq!(rules(&marked, Some("utf-8")), expected);
+    let broken = [&shift_jis[..shift_jis.len() - 14], b"\xFF", &shift_jis[shift_jis.len() - 14..]];
+    let broken = rules(&broken.concat(), Some("shift_jis"));
+    assert!(broken.contains(&("malformed-bytes", 2, 13)), "{broken:?}");
 }
 
 /// Work in proportion to the page, whatever it nests: these end at once, or never.

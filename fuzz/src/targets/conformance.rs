@@ -5,6 +5,10 @@ pub(crate) fn run(input: &[u8]) {
     let (charset, html) = match input.split_first() {
         Some((0, html)) => (Some("iso-8859-1"), html),
         Some((1, html)) => (Some("utf-8"), html),
+        Some((2, html)) => (Some("shift_jis"), html),
+        Some((3, html)) => (Some("utf-16be"), html),
+        Some((4, html)) => (Some("iso-2022-jp"), html),
+        Some((5, html)) => (Some("gb18030"), html),
         _ => (None, input),
     };
     let findings = conformance::check(html, charset);
@@ -15,7 +19,7 @@ pub(crate) fn run(input: &[u8]) {
         let place = (finding.line, finding.column);
         assert!(place >= before, "findings come in the page's order: {finding:?}");
         assert!(finding.line as usize <= breaks + 1, "a line of the page: {finding:?}");
-        // Each byte that is no text becomes one character.
+        // No encoding makes more characters than it has bytes.
         assert!(finding.column as usize <= html.len() + 1, "a column of the page: {finding:?}");
         assert!(!finding.message.is_empty() && !finding.rule.is_empty());
         before = place;

@@ -5,10 +5,10 @@
 use super::attributes::bad_value;
 use super::elements::{BOTH, METADATA};
 use super::{Look, within};
+use crate::encoding::charset_in;
 use crate::findings::Findings;
 use crate::read::name::Name;
 use crate::read::tree::Element;
-use crate::source::charset_in;
 
 /// What a page should have once.
 #[derive(Default)]
@@ -165,7 +165,7 @@ impl Metadata {
         let lower = content.trim().to_ascii_lowercase();
         let what = if !lower.starts_with("text/html;") {
             "The legacy encoding declaration did not start with “text/html;”."
-        } else if charset_in(lower.as_bytes()).as_deref() != Some("utf-8") {
+        } else if charset_in(lower.as_bytes()) != Some(b"utf-8") {
             "“charset=” must be followed by “utf-8”."
         } else {
             return;
