@@ -66,6 +66,9 @@ fn a_whole_page_is_judged() {
     assert_eq!(rules(&late), ["charset-late"]);
     let twice = "<!DOCTYPE html><title>t</title><meta charset=utf-8><meta charset=utf-8>";
     assert_eq!(rules(twice), ["charset-twice"]);
+    let after = |base: &str| format!("<!DOCTYPE html><title>t</title><link rel=icon href=x>{base}");
+    assert_eq!(rules(&after("<base href=y>")), ["base-too-late"]);
+    assert_eq!(rules(&after("<base target=y>")), [""; 0]);
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Metadata {
                 "second-base",
                 "A document must not include more than one “base” element.",
             );
-        } else if self.has_resource {
+        } else if self.has_resource && look.element.has("href") {
             findings.error(look.at, "base-too-late", "The “base” element must come before any “link” or “script” elements in the document.");
         }
         if !look.element.has("href") && !look.element.has("target") {
