@@ -4,7 +4,7 @@
 //! the page's order, with lines and columns. Places are kept as offsets until the end, so
 //! that a page without findings never counts its lines.
 //! Invariants: 1. a place lies within the page. 2. At most [`FINDINGS_MAX`] are kept; what
-//! comes after them is counted in one last finding.
+//! comes after them is counted in one last finding, as heavy as the heaviest of them.
 
 use crate::source::Source;
 
@@ -42,6 +42,8 @@ pub struct Finding {
 pub(crate) struct Findings {
     kept: Vec<(u32, &'static str, Severity, String)>,
     left_out: usize,
+    /// The heaviest of those that were left out.
+    left_out_severity: Option<Severity>,
 }
 
 impl Findings {
@@ -66,6 +68,7 @@ impl Findings {
     ) {
         if self.kept.len() >= FINDINGS_MAX {
             self.left_out += 1;
+            self.left_out_severity = self.left_out_severity.max(Some(severity));
             return;
         }
         // A page is at most 4 GiB; see `check`.
@@ -76,10 +79,10 @@ impl Findings {
     /// All of them in the page's order.
     pub(crate) fn placed(mut self, source: &Source<'_>) -> Vec<Finding> {
         self.kept.sort_by_key(|kept| kept.0);
-        if self.left_out > 0 {
+        if let Some(severity) = self.left_out_severity {
             let message = format!("{} more findings in this page are not listed.", self.left_out);
             let last = self.kept.last().map_or(0, |kept| kept.0);
-            self.kept.push((last, "too-many-findings", Severity::Error, message));
+            self.kept.push((last, "too-many-findings", severity, message));
         }
         let mut places = source.places();
         self.kept

@@ -3,7 +3,7 @@
 //! A line is a body and the rules, in the order of their places; warnings and infos count
 //! only where they are named. What stands around the body is valid.
 
-use conformance::{Finding, Severity, check};
+use conformance::{FINDINGS_MAX, Finding, Severity, check};
 
 fn found(html: &str) -> Vec<Finding> {
     check(html.as_bytes(), Some("utf-8"))
@@ -202,6 +202,16 @@ fn legacy_encodings_are_read_as_what_they_are() {
     let broken = [&shift_jis[..shift_jis.len() - 14], b"\xFF", &shift_jis[shift_jis.len() - 14..]];
     let broken = rules(&broken.concat(), Some("shift_jis"));
     assert!(broken.contains(&("malformed-bytes", 2, 13)), "{broken:?}");
+}
+
+#[test]
+fn a_page_whose_warnings_fill_the_list_is_still_valid() {
+    let last = |html: &str| found(&body(html)).pop().map(|found| (found.rule, found.severity));
+    // Told as an info each.
+    let slashes = "<br/>".repeat(FINDINGS_MAX + 1);
+    assert_eq!(last(&slashes), Some(("too-many-findings", Severity::Info)));
+    let one = format!("{slashes}<foo>x</foo>");
+    assert_eq!(last(&one), Some(("too-many-findings", Severity::Error)));
 }
 
 /// Work in proportion to the page, whatever it nests: these end at once, or never.
