@@ -12,6 +12,8 @@ mod connection;
 mod cookies;
 mod dial;
 mod http2;
+mod http3;
+mod line;
 pub mod permission;
 pub mod plan;
 pub mod replay;

@@ -26,10 +26,21 @@ pub struct Plan {
     pub threads: usize,
     /// Virtual visitors with cookies of their own; 0 sends none.
     pub visitors: usize,
-    /// Whether HTTP/2 is spoken, several requests to a connection, and not HTTP/1.1.
-    pub is_http2: bool,
+    /// What is spoken.
+    pub protocol: Protocol,
     /// Whether certificates are verified.
     pub verifies: bool,
+}
+
+/// The version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1, a request at a time to a connection.
+    Http1,
+    /// HTTP/2, several requests to a connection.
+    Http2,
+    /// HTTP/3, the same over QUIC.
+    Http3,
 }
 
 /// What is asked.

@@ -182,10 +182,10 @@ pub fn run(plan: &Arc<Plan>, live: &Live) -> Result<Outcome, RunError> {
         });
         ended.collect::<Vec<_>>()
     });
-    let wall = begin.elapsed();
+    let done = done.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let wall = done.iter().map(|done| done.wall).max().unwrap_or_default();
     let (mut tally, mut cpu, mut busiest) = (Tally::default(), Duration::ZERO, 0.0f64);
     for done in done {
-        let done = done?;
         busiest = busiest.max(done.cpu.as_secs_f64() / wall.as_secs_f64().max(1e-9));
         cpu += done.cpu;
         tally.add(done.tally);
@@ -208,7 +208,9 @@ fn reach(plan: &Plan) -> Result<(), RunError> {
     let dialer = Dialer::new(plan).map_err(RunError::Ours)?;
     let unreachable = |error| RunError::Unreachable { target: plan.target.shown(), error };
     runtime.block_on(async {
-        match tokio::time::timeout(plan.timeout, dialer.dial()).await {
+        let knocked = tokio::time::timeout(plan.timeout, dialer.knock()).await;
+        dialer.close().await;
+        match knocked {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(DialError::Connect(error))) => Err(unreachable(error)),
             Ok(Err(DialError::Tls(error))) => {

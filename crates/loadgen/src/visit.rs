@@ -8,8 +8,7 @@ use httparse::Header;
 
 use crate::connection::{Deadline, Exchanged, Failure, Line};
 use crate::cookies::Jar;
-use crate::dial::DialError;
-use crate::http2::{self, SharedLine};
+use crate::line::Lines;
 use crate::plan::{Plan, Work};
 use crate::request::Request;
 use crate::response::Witness;
@@ -146,11 +145,11 @@ impl Visit {
     ) -> Result<Asked, Failure> {
         let deadline = begun + floor.plan.timeout;
         let Self { place, line, deadline: timer, buffer } = self;
-        let asked = if floor.lines.is_empty() {
-            timer.hold(deadline, ask(floor, request, begun, line, eyes, buffer)).await
-        } else {
-            let shared = &floor.lines[*place % floor.lines.len()];
-            timer.hold(deadline, ask_over(shared, floor, request, eyes)).await
+        let asked = match &floor.lines {
+            None => timer.hold(deadline, ask(floor, request, begun, line, eyes, buffer)).await,
+            Some(lines) => {
+                timer.hold(deadline, ask_over(lines, *place, floor, request, eyes)).await
+            }
         };
         let asked = asked.unwrap_or_else(|| {
             let seconds = floor.plan.timeout.as_secs_f64();
@@ -187,13 +186,14 @@ fn note(floor: &Floor, intended: Instant, begun: Instant, asked: Result<Asked, F
 
 /// The same over a connection that is shared.
 async fn ask_over(
-    line: &SharedLine,
+    lines: &Lines,
+    place: usize,
     floor: &Floor,
     request: &Request,
     eyes: &mut Eyes<'_>,
 ) -> Result<Asked, Failure> {
     let cookies = eyes.jar.and_then(|jar| jar.borrow().field().map(str::to_owned));
-    let (exchanged, connect, sent) = http2::ask(floor, line, request, cookies, eyes).await?;
+    let (exchanged, connect, sent) = lines.ask(place, floor, request, cookies, eyes).await?;
     floor.tally.borrow_mut().kept += u64::from(connect.is_zero());
     Ok(Asked { exchanged, connect, sent })
 }
@@ -220,10 +220,7 @@ async fn ask(
             Some(open) => (open, Duration::ZERO, begun),
             None => {
                 let dialled = Instant::now();
-                let stream = floor.dialer.dial().await.map_err(|error| match error {
-                    DialError::Connect(why) => Failure::new(FailureKind::Connect, why),
-                    DialError::Tls(why) => Failure::new(FailureKind::Tls, why),
-                })?;
+                let stream = floor.dialer.dial().await?;
                 let sent = Instant::now();
                 let mut tally = floor.tally.borrow_mut();
                 tally.connections += 1;

@@ -23,7 +23,7 @@ use tokio::task::spawn_local;
 use crate::alarm::Alarm;
 use crate::cookies::Jar;
 use crate::dial::Dialer;
-use crate::http2::{SLOTS_OF_A_LINE, SharedLine};
+use crate::line::Lines;
 use crate::plan::{Closed, Load, Plan};
 use crate::run::{Live, RunError};
 use crate::tally::{FailureKind, Tally, micros};
@@ -59,8 +59,8 @@ pub(crate) struct Floor {
     pub(crate) dialer: Dialer,
     pub(crate) begin: Instant,
     pub(crate) tally: RefCell<Tally>,
-    /// Connections of HTTP/2.
-    pub(crate) lines: Vec<SharedLine>,
+    /// Connections that slots share, if they do.
+    pub(crate) lines: Option<Lines>,
     /// The cookies of this thread's visitors.
     jars: Vec<RefCell<Jar>>,
     share: Share,
@@ -105,6 +105,8 @@ pub(crate) struct Done {
     pub(crate) tally: Tally,
     /// CPU time of the thread.
     pub(crate) cpu: Duration,
+    /// How long it took, without the closing of connections.
+    pub(crate) wall: Duration,
 }
 
 /// Does a thread's share, from `begin` on, on a runtime of its own.
@@ -120,13 +122,12 @@ pub(crate) fn work(
         .map_err(RunError::Ours)?;
     let dialer = Dialer::new(plan).map_err(RunError::Ours)?;
     let slots = usize::try_from(share.of(plan.connections as u64)).unwrap_or(usize::MAX);
-    let lines = if plan.is_http2 { slots.div_ceil(SLOTS_OF_A_LINE) } else { 0 };
     let floor = Rc::new(Floor {
         plan: Arc::clone(plan),
         dialer,
         begin,
         tally: RefCell::default(),
-        lines: (0..lines).map(|_| SharedLine::default()).collect(),
+        lines: Lines::new(plan.protocol, slots),
         jars: (0..share.of(plan.visitors as u64)).map(|_| RefCell::default()).collect(),
         share,
         backlog: RefCell::default(),
@@ -141,14 +142,18 @@ pub(crate) fn work(
     });
     let tasks = tokio::task::LocalSet::new();
     let done = tasks.block_on(&runtime, floor.run(live));
-    drop(tasks);
-    done.map_err(RunError::Ours)?;
+    let wall = begin.elapsed();
     let mut tally = floor.tally.take();
     tally.settle_statuses();
     let cpu = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(cpu.tv_sec).unwrap_or_default();
     let cpu = Duration::new(seconds, u32::try_from(cpu.tv_nsec).unwrap_or_default());
-    Ok(Done { tally, cpu })
+    // Before the slots are dropped, and without letting them go on: what they have open would
+    // end with a code of its own.
+    runtime.block_on(floor.dialer.close());
+    drop(tasks);
+    done.map_err(RunError::Ours)?;
+    Ok(Done { tally, cpu, wall })
 }
 
 impl Floor {

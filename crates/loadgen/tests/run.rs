@@ -8,7 +8,8 @@ mod server;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loadgen::plan::{Closed, Load, Work};
+use h3::error::ConnectionError;
+use loadgen::plan::{Closed, Load, Protocol, Work};
 use loadgen::report::Summary;
 use loadgen::request::{Mix, Request, Wanted};
 use loadgen::schedule::Pattern;
@@ -33,7 +34,7 @@ fn plan(url: &str, load: Load) -> Plan {
         timeout: Duration::from_secs(60),
         threads: 1,
         visitors: 0,
-        is_http2: false,
+        protocol: Protocol::Http1,
         verifies: true,
     }
 }
@@ -223,11 +224,55 @@ fn nobody_there_is_told_at_once() {
 fn http2_shares_a_connection() {
     let address = server::http2::start();
     let plan = plan(&format!("http://{address}/a?b"), closed(300));
-    let outcome = load(Plan { connections: 20, is_http2: true, ..plan });
+    let outcome = load(Plan { connections: 20, protocol: Protocol::Http2, ..plan });
     let tally = &outcome.tally;
     assert_eq!((tally.answered(), tally.failed()), (300, 0), "{:?}", tally.failures);
     // The server tells each request's method and target: GET /a?b.
     assert_eq!((tally.body_bytes, tally.connections), (300 * 8, 1));
     assert_eq!(tally.statuses.get(&203), Some(&300));
     assert_eq!(tally.server, "");
+}
+
+/// A plan for a server of HTTP/3 whose certificate nobody vouches for.
+fn quic_plan(server: &server::http3::Server, path: &str, requests: u64) -> Plan {
+    let plan = plan(&format!("https://{}{path}", server.address), closed(requests));
+    Plan { connections: 20, protocol: Protocol::Http3, verifies: false, ..plan }
+}
+
+#[test]
+fn http3_shares_a_connection_and_closes_it_at_the_end() {
+    let server = server::http3::Server::start(|told| assert_eq!(told, "GET /a?b"));
+    let outcome = load(quic_plan(&server, "/a?b", 300));
+    let tally = &outcome.tally;
+    assert_eq!((tally.answered(), tally.failed()), (300, 0), "{:?}", tally.failures);
+    assert_eq!((tally.body_bytes, tally.connections), (300 * 8, 1));
+    assert_eq!(tally.statuses.get(&203), Some(&300));
+    // One looked whether anybody is there, one bore the load.
+    let ended = server.ended(2);
+    assert!(ended.iter().all(ConnectionError::is_h3_no_error), "{ended:?}");
+}
+
+#[test]
+fn http3_is_closed_also_when_a_run_is_stopped() {
+    let live = Arc::new(Live::new(2));
+    let stop = Arc::clone(&live);
+    let server = server::http3::Server::start(move |_| stop.stop());
+    let plan = Plan { threads: 2, ..quic_plan(&server, "/a?b", u64::MAX) };
+    let outcome = run(&Arc::new(plan), &live).expect("somebody listens");
+    assert!(outcome.is_stopped);
+    let connections = usize::try_from(outcome.tally.connections).expect("a few");
+    let ended = server.ended(1 + connections);
+    assert!(ended.iter().all(ConnectionError::is_h3_no_error), "{ended:?}");
+}
+
+#[test]
+fn who_waits_for_http3_in_vain_gives_up_and_keeps_the_connection() {
+    for path in ["/never", "/half"] {
+        let server = server::http3::Server::start(|_| ());
+        let timeout = Duration::from_secs(1);
+        let outcome = load(Plan { timeout, connections: 1, ..quic_plan(&server, path, 2) });
+        let tally = &outcome.tally;
+        assert_eq!((tally.answered(), tally.connections), (0, 1));
+        assert_eq!(tally.failures[&FailureKind::Timeout].count, 2, "{:?}", tally.failures);
+    }
 }

@@ -23,7 +23,7 @@ pub(crate) fn plan() -> Plan {
         timeout: Duration::from_secs(1),
         threads: 1,
         visitors: 0,
-        is_http2: false,
+        protocol: crate::plan::Protocol::Http1,
         verifies: true,
     }
 }

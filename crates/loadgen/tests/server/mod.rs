@@ -1,6 +1,7 @@
 //! A server that answers each request as the test says, and keeps the heads that it saw.
 
 pub(crate) mod http2;
+pub(crate) mod http3;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

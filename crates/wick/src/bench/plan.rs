@@ -6,7 +6,7 @@ use std::time::Duration;
 use base::complaint::complain;
 use loadgen::Plan;
 use loadgen::permission::{PermissionError, permit};
-use loadgen::plan::{Closed, Load, Work};
+use loadgen::plan::{Closed, Load, Protocol, Work};
 use loadgen::replay::{self, ReplayError};
 use loadgen::request::{Mix, Request, RequestError, Wanted, read_field};
 use loadgen::schedule::{Pattern, PatternError};
@@ -61,6 +61,8 @@ pub(crate) enum PlanError {
         "{wanted} connections are more than the {room} that this process may open; raise the limit of open files (ulimit -n)"
     )]
     Room { wanted: usize, room: usize },
+    #[error("--http 3 needs an address with https://: there is no HTTP/3 without TLS")]
+    Quic,
     #[error("{0} must be above 0")]
     Nothing(&'static str),
 }
@@ -68,7 +70,13 @@ pub(crate) enum PlanError {
 /// What a line asks for.
 pub(crate) fn of(typed: &Bench) -> Result<Plan, PlanError> {
     let (target, path) = Target::parse(url(typed)?)?;
-    let keeps = typed.keep || typed.http == 2 || !(typed.no_keep_alive || is_ab(typed));
+    let protocol = match typed.http {
+        3 if !target.is_tls => return Err(PlanError::Quic),
+        3 => Protocol::Http3,
+        2 => Protocol::Http2,
+        _ => Protocol::Http1,
+    };
+    let keeps = typed.keep || protocol != Protocol::Http1 || !(typed.no_keep_alive || is_ab(typed));
     let (work, load) = match &typed.replay {
         Some(log) => replay(log, typed, &target, keeps)?,
         None => (work(typed, &target, path, keeps)?, load(typed)?),
@@ -106,7 +114,7 @@ pub(crate) fn of(typed: &Bench) -> Result<Plan, PlanError> {
         timeout: timeout(typed)?,
         threads,
         visitors: typed.visitors as usize,
-        is_http2: typed.http == 2,
+        protocol,
         verifies: !typed.insecure,
     })
 }

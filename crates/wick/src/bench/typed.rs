@@ -56,8 +56,8 @@ pub(crate) struct Bench {
     /// ab: keep connections; without -n and -t they are always kept.
     #[arg(short = 'k')]
     pub(crate) keep: bool,
-    /// The version of HTTP; by 2, a hundred requests at one time share a connection.
-    #[arg(long, value_name = "1|2", default_value_t = 1, hide_default_value = true, conflicts_with = "no_keep_alive", value_parser = clap::value_parser!(u8).range(1..=2))]
+    /// The version of HTTP; by 2 and 3, a hundred requests at one time share a connection.
+    #[arg(long, value_name = "1|2|3", default_value_t = 1, hide_default_value = true, conflicts_with = "no_keep_alive", value_parser = clap::value_parser!(u8).range(1..=3))]
     pub(crate) http: u8,
     /// A connection for each request.
     #[arg(long, conflicts_with = "keep")]

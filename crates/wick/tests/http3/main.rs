@@ -7,6 +7,7 @@ mod attacks;
 #[allow(dead_code, reason = "other tests need more of it")]
 mod authority;
 mod client;
+mod load;
 mod origin;
 #[path = "../tls/running.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]
