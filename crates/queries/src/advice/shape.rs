@@ -34,6 +34,20 @@ const CLAUSES: &[&str] = &[
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) alias: String,
+    /// Whether rows of those before it are told without one of its own: it is looked up.
+    pub(super) is_optional: bool,
+}
+
+/// What a statement changes, as far as indexes have to be kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Nothing.
+    #[default]
+    None,
+    /// Rows come or go.
+    Rows,
+    /// These columns of rows, in lower case.
+    Columns(Vec<String>),
 }
 
 /// A column as a statement names it.
@@ -57,13 +71,17 @@ pub(super) enum Compared {
 /// What decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Whether rows are changed.
-    pub(super) is_write: bool,
+    /// What is changed, in the first table.
+    pub(super) change: Change,
     pub(super) tables: Vec<Table>,
     pub(super) conditions: Vec<(Column, Compared)>,
     pub(super) joins: Vec<(Column, Column)>,
-    /// Columns of `ORDER BY`, if they have one direction.
+    /// Columns of `ORDER BY`, if they have one direction and rows aren't grouped first.
     pub(super) order: Vec<Column>,
+    /// Whether only the first few rows are wanted.
+    pub(super) has_limit: bool,
+    /// Whether there are conditions that aren't among those told here.
+    pub(super) has_more: bool,
 }
 
 impl Shape {
@@ -75,16 +93,17 @@ impl Shape {
             .collect();
         let mut words = Words(&all);
         let mut shape = Self::default();
+        let mut is_grouped = false;
         match words.word()?.as_str() {
-            "select" => words.skip_to(&["from"]),
-            "delete" => {
-                shape.is_write = true;
+            "select" => {
+                is_grouped = words.peek_is("distinct");
                 words.skip_to(&["from"]);
             }
-            "update" => {
-                shape.is_write = true;
-                shape.tables(&mut words)?;
+            "delete" => {
+                shape.change = Change::Rows;
+                words.skip_to(&["from"]);
             }
+            "update" => shape.tables(&mut words)?,
             "insert" | "replace" => return Self::insert(&mut words),
             _ => return None,
         }
@@ -95,10 +114,22 @@ impl Shape {
                     let clause = words.clause();
                     shape.conditions(clause);
                 }
+                "set" => shape.change = Change::Columns(assigned(words.clause())),
                 "order" => shape.order(&mut words),
+                "limit" | "fetch" => {
+                    shape.has_limit = true;
+                    words.clause();
+                }
+                "group" => {
+                    is_grouped = true;
+                    words.clause();
+                }
                 "union" | "intersect" | "except" => return None,
                 _ => drop(words.clause()),
             }
+        }
+        if is_grouped {
+            shape.order.clear();
         }
         Some(shape).filter(|shape| !shape.tables.is_empty())
     }
@@ -107,16 +138,18 @@ impl Shape {
         words.skip_to(&["into"]);
         words.word()?;
         let name = words.name()?;
-        let table = Table { alias: name.clone(), name };
-        Some(Self { is_write: true, tables: vec![table], ..Self::default() })
+        let table = Table { alias: name.clone(), name, is_optional: false };
+        Some(Self { change: Change::Rows, tables: vec![table], ..Self::default() })
     }
 
     /// `a AS b, c JOIN d ON …`
     fn tables(&mut self, words: &mut Words<'_>) -> Option<()> {
+        let mut is_optional = false;
         loop {
             let name = words.name()?;
             let alias = words.alias().unwrap_or_else(|| name.clone());
-            self.tables.push(Table { name, alias });
+            self.tables.push(Table { name, alias, is_optional });
+            is_optional = false;
             if words.peek_is("on") {
                 words.word();
                 let condition = words.until_join();
@@ -131,7 +164,9 @@ impl Shape {
             while let Some(word) = words.peek_word().filter(|_| !is_joined) {
                 match word.as_str() {
                     "join" | "straight_join" => is_joined = true,
-                    "inner" | "left" | "right" | "outer" | "cross" => {}
+                    "left" => is_optional = true,
+                    "right" => self.tables.iter_mut().for_each(|table| table.is_optional = true),
+                    "inner" | "outer" | "cross" => {}
                     word if CLAUSES.contains(&word) => return Some(()),
                     // Hints, samples, unions: nothing that is known.
                     _ => return None,
@@ -146,6 +181,7 @@ impl Shape {
 
     fn conditions(&mut self, tokens: &[Token<'_>]) {
         if top(tokens).any(|token| is(token, "or") || is(token, "xor") || token.text == b"||") {
+            self.has_more = true;
             return;
         }
         for part in parts(tokens) {
@@ -162,6 +198,12 @@ impl Shape {
     }
 
     fn condition(&mut self, part: &[Token<'_>]) {
+        let known = self.conditions.len() + self.joins.len();
+        self.known_condition(part);
+        self.has_more |= self.conditions.len() + self.joins.len() == known;
+    }
+
+    fn known_condition(&mut self, part: &[Token<'_>]) {
         let Some((column, rest)) = column(part) else {
             // `5 = a`
             if let [value, sign, rest @ ..] = part
@@ -389,6 +431,18 @@ fn closes(tokens: &[Token<'_>]) -> Option<usize> {
     })
 }
 
+/// The columns that `SET` gives values, in lower case.
+fn assigned(tokens: &[Token<'_>]) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut rest = tokens;
+    while !rest.is_empty() {
+        let end = position(rest, |token| token.kind == Kind::Comma);
+        all.extend(column(&rest[..end]).map(|(column, _)| column.name.to_lowercase()));
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    all
+}
+
 /// What `AND` joins; the one of `BETWEEN` joins nothing.
 fn parts<'a>(tokens: &'a [Token<'a>]) -> Vec<&'a [Token<'a>]> {
     let (mut all, mut start, mut depth, mut is_between) = (Vec::new(), 0, 0_usize, false);
@@ -479,7 +533,14 @@ mod tests {
             shape.conditions.iter().map(|(column, how)| format!("{} {how:?}", name(column)));
         let joins = shape.joins.iter().map(|(one, other)| format!("{}={}", name(one), name(other)));
         let order = shape.order.iter().map(|column| format!("by {}", name(column)));
-        tables.chain(conditions).chain(joins).chain(order).collect::<Vec<_>>().join("; ")
+        let change = match &shape.change {
+            Change::Columns(columns) => vec![format!("sets {}", columns.join(","))],
+            _ => Vec::new(),
+        };
+        let marks = [(shape.has_limit, "first"), (shape.has_more, "more")];
+        let marks = marks.iter().filter(|mark| mark.0).map(|mark| mark.1.to_owned());
+        let all = tables.chain(conditions).chain(joins).chain(order).chain(change).chain(marks);
+        all.collect::<Vec<_>>().join("; ")
     }
 
     fn check(statement: &str, expected: &str) {
@@ -491,13 +552,14 @@ mod tests {
     fn what_decides_is_read() {
         check(
             "SELECT a FROM `site`.`posts` WHERE topic = 5 AND at > '2026' ORDER BY at DESC LIMIT 5",
-            "posts:posts; topic Equal; at Range; by at",
+            "posts:posts; topic Equal; at Range; by at; first",
         );
         check(
             "select p.a from posts p join users as u on u.id = p.user where (u.name = ? and p.b in (?+)) and p.c between ? and ?",
             "posts:p; users:u; u.name Equal; p.b In; p.c Range; u.id=p.user",
         );
-        check("UPDATE t SET a = 1 WHERE 5 = b AND c IS NULL", "t:t; b Equal; c Equal");
+        check("UPDATE t SET a = 1 WHERE 5 = b AND c IS NULL", "t:t; b Equal; c Equal; sets a");
+        check("UPDATE t SET a = f(b, 1), `C` = 2 WHERE b = 5", "t:t; b Equal; sets a,c");
         check("DELETE FROM t WHERE a <=> 3", "t:t; a Equal");
         check("INSERT INTO t (a) VALUES (1)", "t:t");
         check("SELECT a FROM t WHERE b = 1 ORDER BY c, d", "t:t; b Equal; by c; by d");
@@ -505,9 +567,14 @@ mod tests {
 
     #[test]
     fn what_is_not_certain_is_left_out() {
-        check("SELECT a FROM t WHERE b = 1 OR c = 2", "t:t");
-        check("SELECT a FROM t WHERE NOT b = 1 AND f(c) = 2 AND d <> 3 AND e LIKE 'x'", "t:t");
-        check("SELECT a FROM t WHERE b IN (SELECT c FROM d)", "t:t");
+        check("SELECT a FROM t WHERE b = 1 OR c = 2", "t:t; more");
+        check(
+            "SELECT a FROM t WHERE NOT b = 1 AND f(c) = 2 AND d <> 3 AND e LIKE 'x'",
+            "t:t; more",
+        );
+        check("SELECT a FROM t WHERE b IN (SELECT c FROM d)", "t:t; more");
+        check("SELECT a, COUNT(*) FROM t WHERE b = 1 GROUP BY a ORDER BY a", "t:t; b Equal");
+        check("SELECT DISTINCT a FROM t ORDER BY a", "t:t");
         check("SELECT a FROM t ORDER BY b, c DESC", "t:t");
         check("SELECT a FROM t UNION SELECT b FROM u", "");
         check("SELECT 1", "");

@@ -1,18 +1,22 @@
 //! A MariaDB or MySQL that is asked for advice.
 
+mod plan;
+mod sample;
+
+use std::collections::HashMap;
+
 use changes::Address;
 use changes::connect::options;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
 
+use self::plan::{Explained, Plan, limit, limit_at};
+use self::sample::Sample;
 use super::{Trial, indexes, quote, unused};
-use crate::advice::{Advice, Candidate, TableFacts};
+use crate::advice::{Advice, Candidate, TableFacts, Want};
 use crate::classes::Class;
 use crate::digests::{CONNECT_MAX, DigestError, refused};
-use crate::tokens::{Dialect, Kind, Tokens};
 
-/// Rows by which columns are judged, and of which a copy is made.
-const SAMPLE_ROWS: u32 = 20_000;
 /// A trial takes no longer, in seconds, where the server obeys.
 const SECONDS_MAX: u32 = 10;
 /// Types that an index takes only a part of.
@@ -34,6 +38,11 @@ const LONG_TYPES: [&str; 12] = [
 pub(super) struct Server {
     connection: Conn,
     database: String,
+    /// Which rows of each table are looked at.
+    samples: HashMap<String, Sample>,
+    /// The table and the columns of what was tried last, and of what is kept.
+    tried: Option<(String, String)>,
+    kept: Vec<(String, String)>,
 }
 
 fn texts(mut row: Row) -> Vec<String> {
@@ -69,7 +78,7 @@ impl Server {
                 break;
             }
         }
-        Ok(Self { connection, database })
+        Ok(Self { connection, database, samples: HashMap::new(), tried: None, kept: Vec::new() })
     }
 
     pub(super) async fn close(self) {
@@ -84,7 +93,7 @@ impl Server {
     }
 
     pub(super) async fn table(&mut self, name: &str) -> Result<Option<TableFacts>, DigestError> {
-        let question = "SELECT TABLE_NAME, CAST(TABLE_ROWS AS CHAR) FROM information_schema.TABLES \
+        let question = "SELECT TABLE_NAME, CAST(TABLE_ROWS AS CHAR), ENGINE FROM information_schema.TABLES \
             WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND TABLE_TYPE = 'BASE TABLE'";
         let Some(told) = self.ask(question, name).await?.into_iter().next() else {
             return Ok(None);
@@ -100,8 +109,19 @@ impl Server {
         let question = "SELECT INDEX_NAME, COLUMN_NAME, CAST(NON_UNIQUE AS CHAR) \
             FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? \
             AND COLUMN_NAME IS NOT NULL ORDER BY INDEX_NAME, SEQ_IN_INDEX";
-        let known = self.ask(question, name).await?.into_iter();
-        let indexes = indexes(known.map(|one| (one[0].clone(), one[1].clone(), one[2] == "0")));
+        let known = self.ask(question, name).await?;
+        let is_primary = |one: &&Vec<String>| one[0] == "PRIMARY";
+        let key: Vec<_> =
+            known.iter().filter(is_primary).map(|one| one[1].to_lowercase()).collect();
+        let known = known.iter().map(|one| (one[0].clone(), one[1].clone(), one[2] == "0"));
+        let mut indexes = indexes(known);
+        // InnoDB's other indexes end with the key, by which they find rows.
+        if told[2].eq_ignore_ascii_case("innodb") {
+            for index in indexes.iter_mut().filter(|index| !index.is_unique) {
+                let more = key.iter().filter(|name| !index.columns.contains(name));
+                index.columns.extend(more.cloned().collect::<Vec<_>>());
+            }
+        }
         let mut facts = TableFacts { name: told[0].clone(), indexes, ..TableFacts::default() };
         if columns.is_empty() {
             return Ok(Some(facts));
@@ -109,12 +129,14 @@ impl Server {
         let names: Vec<_> = columns.iter().map(|column| quote(column, true)).collect();
         let counts: Vec<_> =
             names.iter().map(|name| format!("CAST(COUNT(DISTINCT {name}) AS CHAR)")).collect();
+        let table = quote(&facts.name, true);
+        let sample = self.sample(&facts.name, rows).await?;
         let question = format!(
-            "SELECT CAST(COUNT(*) AS CHAR), {} FROM (SELECT {} FROM {} LIMIT {SAMPLE_ROWS}) wick",
+            "SELECT CAST(COUNT(*) AS CHAR), {} FROM ({}) wick",
             counts.join(", "),
-            names.join(", "),
-            quote(&facts.name, true)
+            sample.of(&names.join(", "), &table)
         );
+        self.samples.insert(facts.name.clone(), sample);
         let told = self.connection.query_first::<Row, _>(question).await;
         let told = told.map_err(|error| refused(&error))?.map(texts).unwrap_or_default();
         let counts: Vec<f64> = told.iter().map(|count| count.parse().unwrap_or(0.0)).collect();
@@ -130,68 +152,123 @@ impl Server {
         Ok(Some(facts))
     }
 
-    /// Explains `statement` with a copy of a table's first rows in the place of the table,
+    /// Which rows stand for a table: slices all over it where its key begins with a number,
+    /// since its first rows are its oldest.
+    async fn sample(&mut self, name: &str, rows: f64) -> Result<Sample, DigestError> {
+        let question = "SELECT c.COLUMN_NAME FROM information_schema.STATISTICS s \
+            JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = s.TABLE_SCHEMA \
+            AND c.TABLE_NAME = s.TABLE_NAME AND c.COLUMN_NAME = s.COLUMN_NAME \
+            WHERE s.TABLE_SCHEMA = ? AND s.TABLE_NAME = ? AND s.INDEX_NAME = 'PRIMARY' \
+            AND s.SEQ_IN_INDEX = 1 AND c.DATA_TYPE LIKE '%int'";
+        let Some(key) = self.ask(question, name).await?.into_iter().next() else {
+            return Ok(Sample::default());
+        };
+        let (key, table) = (quote(&key[0], true), quote(name, true));
+        let question =
+            format!("SELECT CAST(MIN({key}) AS CHAR), CAST(MAX({key}) AS CHAR) FROM {table}");
+        let told = self.connection.query_first::<Row, _>(question).await;
+        let told = told.map_err(|error| refused(&error))?.map(texts).unwrap_or_default();
+        let bounds: Vec<i128> = told.iter().filter_map(|text| text.parse().ok()).collect();
+        Ok(match bounds[..] {
+            [low, high] => Sample::over(&key, low, high, rows),
+            _ => Sample::default(),
+        })
+    }
+
+    /// Explains each statement with a copy of a part of the table in the place of the table,
     /// without the index and with it.
     pub(super) async fn try_out(
         &mut self,
         candidate: &Candidate,
-        statement: &str,
-    ) -> Result<Trial, String> {
-        let result = self.tried(candidate, statement).await;
+        statements: &[(&Want, &str)],
+    ) -> Vec<Result<Trial, String>> {
+        let result = self.tried(candidate, statements).await;
         let table = quote(&candidate.table, true);
+        let mut failure = None;
         // Whatever went wrong, later trials see the true table.
         for name in ["wick_before", "wick_after", table.as_str()] {
             let drop = format!("DROP TEMPORARY TABLE IF EXISTS {name}");
-            self.connection.query_drop(drop).await.map_err(|error| words(&error))?;
+            failure = failure.or(self.connection.query_drop(drop).await.err());
         }
-        result.map_err(|error| {
-            format!("no trial with a temporary copy of {}: {}", candidate.table, words(&error))
-        })
+        let told = |error: &mysql_async::Error| {
+            format!("no trial with a temporary copy of {}: {}", candidate.table, words(error))
+        };
+        match (result, failure) {
+            (Err(error), _) | (_, Some(error)) => {
+                statements.iter().map(|_| Err(told(&error))).collect()
+            }
+            (Ok(trials), None) => {
+                trials.into_iter().map(|trial| trial.map_err(|error| told(&error))).collect()
+            }
+        }
     }
 
     async fn tried(
         &mut self,
         candidate: &Candidate,
-        statement: &str,
-    ) -> Result<Trial, mysql_async::Error> {
+        statements: &[(&Want, &str)],
+    ) -> mysql_async::Result<Vec<mysql_async::Result<Trial>>> {
         let table = quote(&candidate.table, true);
         let columns: Vec<_> = candidate.columns.iter().map(|name| quote(name, true)).collect();
+        let sample = self.samples.get(&candidate.table).cloned().unwrap_or_default();
+        let columns = columns.join(", ");
+        let of_table = self.kept.iter().filter(|(name, _)| *name == candidate.table);
+        let kept: String =
+            of_table.map(|(_, columns)| format!(", ADD INDEX ({columns})")).collect();
+        self.tried = Some((candidate.table.clone(), columns.clone()));
         // Only names of temporary tables are altered, dropped or renamed.
-        let (trial, columns) = ("wick_trial", columns.join(", "));
         for step in [
             format!("CREATE TEMPORARY TABLE wick_before LIKE {table}"),
-            format!("INSERT INTO wick_before SELECT * FROM {table} LIMIT {SAMPLE_ROWS}"),
+            format!("ALTER TABLE wick_before COMMENT 'before'{kept}"),
+            format!("INSERT INTO wick_before {}", sample.of("*", &table)),
             format!("CREATE TEMPORARY TABLE wick_after LIKE {table}"),
-            format!("ALTER TABLE wick_after ADD INDEX {trial} ({columns})"),
+            format!("ALTER TABLE wick_after ADD INDEX ({columns}){kept}"),
             "INSERT INTO wick_after SELECT * FROM wick_before".to_owned(),
             format!("ALTER TABLE wick_before RENAME TO {table}"),
         ] {
             self.connection.query_drop(step).await?;
         }
-        let before = self.explained(statement).await?;
+        let before = self.explained(statements).await;
         for step in [
             format!("DROP TEMPORARY TABLE {table}"),
             format!("ALTER TABLE wick_after RENAME TO {table}"),
         ] {
             self.connection.query_drop(step).await?;
         }
-        let after = self.explained(statement).await?;
-        Ok(Trial { before, after, what: "rows that the planner expects to look at in a copy, " })
+        let after = self.explained(statements).await;
+        let pairs = statements.iter().zip(before.into_iter().zip(after));
+        let trial = |((want, statement), (before, after)): (&(&Want, &str), _)| {
+            let (before, after): (Explained, Explained) = (before?, after?);
+            let matching = want.is_whole.then(|| after.all.rows_of(&want.alias)).flatten();
+            let limit = limit(statement);
+            let looked_at = |plans: &Explained| plans.looked_at(&want.alias, limit, matching);
+            let what = "rows that the planner expects to look at in a copy, ";
+            Ok(Trial { before: looked_at(&before), after: looked_at(&after), what })
+        };
+        Ok(pairs.map(trial).collect())
     }
 
-    /// How many rows the planner expects to look at for all that is asked: with a `LIMIT`
-    /// it tells how many it hopes for.
-    async fn explained(&mut self, statement: &str) -> Result<f64, mysql_async::Error> {
-        let statement = &statement[..limit_at(statement)];
-        let rows: Vec<Row> = self.connection.exec(format!("EXPLAIN {statement}"), ()).await?;
-        let mut product = 1.0;
-        for row in rows {
-            let columns = row.columns();
-            let at = columns.iter().position(|column| column.name_str() == "rows");
-            let told = texts_of_number(&row, at);
-            product *= told.unwrap_or(1.0).max(1.0);
+    /// Keeps the index that was tried last in the copies that follow, or not.
+    pub(super) fn settle(&mut self, is_kept: bool) {
+        let tried = self.tried.take();
+        self.kept.extend(tried.filter(|_| is_kept));
+    }
+
+    async fn explained(
+        &mut self,
+        statements: &[(&Want, &str)],
+    ) -> Vec<mysql_async::Result<Explained>> {
+        let mut all = Vec::new();
+        for (_, statement) in statements {
+            let whole = &statement[..limit_at(statement)];
+            let plans = async {
+                let all = Plan::of(&mut self.connection, whole).await?;
+                let first = Plan::of(&mut self.connection, statement).await?;
+                Ok(Explained { all, first })
+            };
+            all.push(plans.await);
         }
-        Ok(product)
+        all
     }
 
     pub(super) async fn unused(&mut self) -> Result<Vec<Advice>, String> {
@@ -227,32 +304,6 @@ impl Server {
             )
         });
         Ok(told.collect())
-    }
-}
-
-/// Where the statement's own `LIMIT` begins, or its end.
-fn limit_at(statement: &str) -> usize {
-    let mut tokens = Tokens::new(statement.as_bytes(), Dialect::MySql);
-    let mut depth = 0_usize;
-    while let Some(token) = tokens.next() {
-        match token.kind {
-            Kind::Open => depth += 1,
-            Kind::Close => depth = depth.saturating_sub(1),
-            Kind::Word if depth == 0 && token.text.eq_ignore_ascii_case(b"limit") => {
-                return tokens.position() - token.text.len();
-            }
-            _ => {}
-        }
-    }
-    statement.len()
-}
-
-fn texts_of_number(row: &Row, at: Option<usize>) -> Option<f64> {
-    match row.as_ref(at?)? {
-        mysql_async::Value::Int(number) => Some(*number as f64),
-        mysql_async::Value::UInt(number) => Some(*number as f64),
-        mysql_async::Value::Bytes(text) => std::str::from_utf8(text).ok()?.parse().ok(),
-        _ => None,
     }
 }
 

@@ -7,11 +7,13 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
 
 use super::{Trial, indexes, quote, unused};
-use crate::advice::{Advice, Candidate, TableFacts};
+use crate::advice::{Advice, Candidate, TableFacts, Want};
 use crate::digests::{CONNECT_MAX, DigestError, refused_postgres};
 
 pub(super) struct Server {
     client: Client,
+    /// The hypothetical index that was made last.
+    tried: Option<String>,
 }
 
 fn text(row: &Row, at: usize) -> String {
@@ -31,7 +33,7 @@ impl Server {
         // auto_explain fails over indexes that aren't there. Who may not turn it off for a
         // session learns of it by the trial that fails.
         let _ = client.batch_execute("SET auto_explain.log_min_duration = -1").await;
-        Ok(Self { client })
+        Ok(Self { client, tried: None })
     }
 
     async fn ask(&self, question: &str, name: &str) -> Result<Vec<Row>, DigestError> {
@@ -72,30 +74,49 @@ impl Server {
         Ok(Some(facts))
     }
 
-    /// Explains `statement` without the index and with a hypothetical one.
+    /// Explains each statement without the index and with a hypothetical one.
     pub(super) async fn try_out(
-        &self,
+        &mut self,
         candidate: &Candidate,
-        statement: &str,
-    ) -> Result<Trial, String> {
+        statements: &[(&Want, &str)],
+    ) -> Vec<Result<Trial, String>> {
+        let failed = |why: String| statements.iter().map(|_| Err(why.clone())).collect();
         let question = "SELECT 1::text FROM pg_extension WHERE extname = $1::text";
-        let there = self.ask(question, "hypopg").await.map_err(|error| error.to_string())?;
-        if there.is_empty() {
-            return Err(
-                "with the extension hypopg in this database it could be tried without being made"
-                    .to_owned(),
-            );
+        match self.ask(question, "hypopg").await {
+            Err(error) => return failed(error.to_string()),
+            Ok(there) if there.is_empty() => {
+                let why = "with the extension hypopg in this database it could be tried without \
+                           being made";
+                return failed(why.to_owned());
+            }
+            Ok(_) => {}
         }
-        let before = self.cost(statement).await?;
+        let mut before = Vec::new();
+        for (_, statement) in statements {
+            before.push(self.cost(statement).await);
+        }
         let columns: Vec<_> = candidate.columns.iter().map(|name| quote(name, false)).collect();
         let index =
             format!("CREATE INDEX ON {} ({})", quote(&candidate.table, false), columns.join(", "));
-        let question = "SELECT indexname::text FROM hypopg_create_index($1::text)";
-        self.ask(question, &index).await.map_err(|error| error.to_string())?;
-        let after = self.cost(statement).await;
-        let reset = self.client.batch_execute("SELECT hypopg_reset()").await;
-        reset.map_err(|error| refused_postgres(&error).to_string())?;
-        Ok(Trial { before, after: after?, what: "the cost by the planner, " })
+        let question = "SELECT indexrelid::text FROM hypopg_create_index($1::text)";
+        match self.ask(question, &index).await {
+            Ok(rows) => self.tried = rows.first().map(|row| text(row, 0)),
+            Err(error) => return failed(error.to_string()),
+        }
+        let mut trials = Vec::new();
+        for ((_, statement), before) in statements.iter().zip(before) {
+            let after = self.cost(statement).await;
+            let what = "the cost by the planner, ";
+            trials.push(before.and_then(|before| Ok(Trial { before, after: after?, what })));
+        }
+        trials
+    }
+
+    /// Keeps the hypothetical index that was tried last, or not.
+    pub(super) async fn settle(&mut self, is_kept: bool) -> Result<(), DigestError> {
+        let Some(index) = self.tried.take().filter(|_| !is_kept) else { return Ok(()) };
+        let question = "SELECT hypopg_drop_index($1::text::oid)::text";
+        self.ask(question, &index).await.map(drop)
     }
 
     /// What the planner thinks that a statement costs.
