@@ -100,6 +100,15 @@ fn mysql_is_told() {
     let count = "select count(*) from posts where topic_id = ?";
     assert_eq!(row(&classes, count), Some((2, 2, 1800)));
     assert!(classes.ranked().iter().any(|class| class.is_command && class.fingerprint == "Quit"));
+    let marks = |words: &str| {
+        let ranked = classes.ranked();
+        let class = ranked.iter().find(|class| class.fingerprint.starts_with(words));
+        let marks = class.expect("it is there").marks;
+        (marks.full_scan, marks.temporary)
+    };
+    assert_eq!(marks("select count(*) from posts where topic_id"), (true, false));
+    assert_eq!(marks("select * from posts where id in"), (false, false));
+    assert_eq!(marks("insert into posts"), (false, true), "made of a temporary table");
     let (classes, _) = self::classes(&log("mysql-5.7.log"));
     let thread = "select * from thread where id = ?";
     assert_eq!(row(&classes, thread), Some((2, 2, 200)));

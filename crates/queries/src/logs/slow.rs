@@ -5,7 +5,8 @@
 //! # User@Host: root[root] @ localhost []  Id:     8
 //! # Thread_id: 4  Schema: site  QC_hit: No
 //! # Query_time: 0.000435  Lock_time: 0.000069  Rows_sent: 1  Rows_examined: 3000
-//! # Full_scan: Yes …, # Filesort: No …, # explain: …
+//! # Full_scan: Yes …, # Filesort: No …, # explain: …      MariaDB
+//! …  Rows_examined: 3000 Thread_id: 7 … Read_first: 1 …   MySQL, by log_slow_extra
 //! use site;
 //! SET timestamp=1795413933;
 //! SELECT …;
@@ -25,6 +26,10 @@ use crate::tokens::Dialect;
 const SECOND: u64 = 1_000_000_000;
 /// Lines that a head has at most; beyond that it is none.
 const HEAD_LINES_MAX: usize = 64;
+/// Fields that are read of a line.
+const FIELDS_READ: usize = 5;
+/// Counts of MySQL's that are read from `Read_first` on.
+const COUNTS_READ: usize = 13;
 const COMMAND: &[u8] = b"# administrator command: ";
 
 /// Reads slow logs.
@@ -240,14 +245,19 @@ fn line(bytes: &[u8], is_end: bool) -> Option<&[u8]> {
 fn read_line<'a>(head: &mut Head<'a>, line: &'a [u8]) {
     let Some(text) = line.strip_prefix(b"# ") else { return };
     match text {
-        [b'Q', ..] => fields(text, |name, value| match name {
-            b"Query_time:" => head.nanoseconds = nanoseconds(value, SECOND),
-            b"Lock_time:" => head.lock_nanoseconds = nanoseconds(value, SECOND).unwrap_or(0),
-            b"Rows_sent:" => head.rows_sent = whole(value).unwrap_or(0),
-            b"Rows_examined:" => head.rows_examined = whole(value).unwrap_or(0),
-            _ => {}
-        }),
-        [b'F', ..] => fields(text, |name, value| {
+        [b'Q', ..] => {
+            fields(text, FIELDS_READ, |name, value| match name {
+                b"Query_time:" => head.nanoseconds = nanoseconds(value, SECOND),
+                b"Lock_time:" => head.lock_nanoseconds = nanoseconds(value, SECOND).unwrap_or(0),
+                b"Rows_sent:" => head.rows_sent = whole(value).unwrap_or(0),
+                b"Rows_examined:" => head.rows_examined = whole(value).unwrap_or(0),
+                _ => {}
+            });
+            if let Some(at) = memmem::find(text, b"Read_first: ") {
+                read_counts(head, &text[at..]);
+            }
+        }
+        [b'F', ..] => fields(text, FIELDS_READ, |name, value| {
             let is_so = value == b"Yes";
             match name {
                 b"Full_scan:" => head.marks.full_scan |= is_so,
@@ -277,6 +287,23 @@ fn read_line<'a>(head: &mut Head<'a>, line: &'a [u8]) {
     }
 }
 
+/// What `log_slow_extra` adds. A table that is read from end to end has a first row and
+/// those behind it; rows of a temporary table have no first.
+fn read_counts(head: &mut Head<'_>, text: &[u8]) {
+    let mut has_first = false;
+    fields(text, COUNTS_READ, |name, value| {
+        let is_so = value != b"0";
+        match name {
+            b"Read_first:" => has_first = is_so,
+            b"Read_rnd_next:" => head.marks.full_scan |= has_first && is_so,
+            b"Sort_range_count:" | b"Sort_scan_count:" => head.marks.sort |= is_so,
+            b"Created_tmp_tables:" => head.marks.temporary |= is_so,
+            b"Created_tmp_disk_tables:" | b"Sort_merge_passes:" => head.marks.on_disk |= is_so,
+            _ => {}
+        }
+    });
+}
+
 /// `User@Host: root[root] @ localhost [127.0.0.1]`
 fn read_user<'a>(head: &mut Head<'a>, text: &'a [u8]) {
     let Some(text) = text.strip_prefix(b"User@Host: ") else { return };
@@ -290,10 +317,9 @@ fn read_user<'a>(head: &mut Head<'a>, text: &'a [u8]) {
 }
 
 /// The first few `Name: value` of a line.
-fn fields<'a>(text: &'a [u8], mut take: impl FnMut(&'a [u8], &'a [u8])) {
-    const FIELDS_READ: usize = 5;
+fn fields<'a>(text: &'a [u8], most: usize, mut take: impl FnMut(&'a [u8], &'a [u8])) {
     let mut words = text.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    for _ in 0..FIELDS_READ {
+    for _ in 0..most {
         let (Some(name), Some(value)) = (words.next(), words.next()) else { return };
         take(name, value);
     }

@@ -6,6 +6,9 @@ mod daemon;
 #[path = "../../../changes/tests/mariadb/server.rs"]
 mod mariadb;
 #[allow(dead_code, reason = "tests of another crate use more of it")]
+#[path = "../../../changes/tests/mysql/server.rs"]
+mod mysql;
+#[allow(dead_code, reason = "tests of another crate use more of it")]
 #[path = "../../../changes/tests/postgres/server.rs"]
 mod postgres;
 
@@ -76,6 +79,71 @@ async fn a_mariadb_writes_its_log_and_it_is_read_while_it_grows_and_is_rotated()
     let select = ranked.iter().find(|class| class.fingerprint == SELECT).expect("it is there");
     assert_eq!(select.databases.names, ["site"]);
     assert!(select.example.plan.contains("posts"), "{}", select.example.plan);
+}
+
+/// The log with all that `log_slow_extra` adds, on a connection that stays while it is rotated.
+#[tokio::test]
+async fn a_mysql_writes_its_log_and_it_is_read_while_it_grows_and_is_rotated() {
+    let Some(server) = mysql::Server::start(&[]).await else { return };
+    let off = watch(&server.address("root", ""), true, std::future::ready(())).await;
+    let told = off.expect_err("nothing is counted unless it is asked for").to_string();
+    assert!(told.contains("performance_schema = ON"), "{told}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("slow.log");
+    server
+        .ask(&format!(
+            "USE site; {TABLE} SET GLOBAL slow_query_log_file = '{}'; \
+             SET GLOBAL long_query_time = 0; SET GLOBAL log_slow_extra = ON; \
+             SET GLOBAL slow_query_log = 1;",
+            log.display()
+        ))
+        .await;
+    server.ask(&format!("USE site; {}", questions(20))).await;
+    let (mut classes, mut reading) = (Classes::default(), Reading::default());
+    let mut growing = Growing::open(&log).expect("the log is there");
+    read(&mut growing, &mut reading, &mut classes);
+    std::fs::rename(&log, folder.path().join("slow.log.1")).expect("it is rotated");
+    server.ask("FLUSH SLOW LOGS;").await;
+    let sorted = "SELECT topic, COUNT(*) FROM posts GROUP BY topic ORDER BY COUNT(*);";
+    server.ask(&format!("USE site; {} {sorted}", questions(10))).await;
+    read(&mut growing, &mut reading, &mut classes);
+    assert!(growing.turn_over().expect("the new one is there"));
+    read(&mut growing, &mut reading, &mut classes);
+    reading.end(&mut |query| classes.take(query));
+    for expected in [SELECT, DELETE] {
+        assert_eq!(count(&classes, |class| class.fingerprint == expected), 30, "{expected}");
+    }
+    assert_eq!(reading.faults().unread, 0, "{:?}", reading.faults());
+    let ranked = classes.ranked();
+    let select = ranked.iter().find(|class| class.fingerprint == SELECT).expect("it is there");
+    assert_eq!(select.users.names, ["root"]);
+    assert!(select.marks.full_scan && !select.marks.temporary, "{:?}", select.marks);
+    let grouped = ranked.iter().find(|class| class.fingerprint.contains("group by"));
+    let marks = grouped.expect("it is there").marks;
+    assert!(marks.temporary && marks.sort, "{marks:?}");
+}
+
+#[tokio::test]
+async fn a_mysql_is_asked_what_it_counted() {
+    let Some(server) = mysql::Server::start(&["--performance-schema=ON"]).await else { return };
+    server.ask(&format!("USE site; {TABLE} {}", questions(5))).await;
+    let ran = async { drop(server.ask(&format!("USE site; {}", questions(20))).await) };
+    let watched = watch(&server.address("root", ""), true, ran).await.expect("digests");
+    let is_select = |class: &Class| class.fingerprint.contains("`topic` = ?");
+    assert_eq!(count(&watched.classes, is_select), 20, "{:?}", watched.classes.ranked());
+    let ranked = watched.classes.ranked();
+    let select = ranked.iter().find(|class| is_select(class)).expect("it is there");
+    assert_eq!(select.databases.names, ["site"]);
+    let denied = watch(&server.address("app", "app"), true, std::future::ready(())).await;
+    assert!(matches!(denied, Err(DigestError::Denied)), "{denied:?}");
+    server
+        .ask(
+            "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' \
+             WHERE NAME = 'statements_digest';",
+        )
+        .await;
+    let off = watch(&server.address("root", ""), true, std::future::ready(())).await;
+    assert!(matches!(off, Err(DigestError::NoConsumer)), "{off:?}");
 }
 
 #[tokio::test]
@@ -168,6 +236,40 @@ async fn a_mariadb_advises_what_its_own_planner_gains_by() {
     assert_eq!(server.ask(state), before, "nothing is changed");
     for one in advice.iter().filter(|one| one.confidence.starts_with("verified")) {
         server.ask(&format!("USE site; {}; {};", one.statement, one.revert));
+    }
+}
+
+#[tokio::test]
+async fn a_mysql_advises_what_its_own_planner_gains_by() {
+    let Some(server) = mysql::Server::start(&["--performance-schema=ON"]).await else { return };
+    server
+        .ask(
+            "USE site; CREATE TABLE posts (id INT PRIMARY KEY, topic INT, member INT, state INT, \
+             title TEXT, KEY idle (state, member)); SET SESSION cte_max_recursion_depth = 3000; \
+             INSERT INTO posts WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s \
+             WHERE n < 3000) SELECT n, n % 100, n % 300, n % 2, 'x' FROM s; ANALYZE TABLE posts; \
+             SELECT id FROM posts WHERE id = 3;",
+        )
+        .await;
+    let (classes, rows) = report(Dialect::MySql, WISHES);
+    // A count of all rows would use the index that nobody else does.
+    let state = ["SHOW CREATE TABLE site.posts;", "SELECT SUM(topic) FROM site.posts;"];
+    let before = [server.ask(state[0]).await, server.ask(state[1]).await];
+    let (advice, notes) =
+        advise(&server.address("root", ""), true, &classes, &rows).await.expect("advice");
+    assert_eq!(
+        statements(&advice, "verified"),
+        [
+            "CREATE INDEX `posts_member_id` ON `posts` (`member`, `id`)",
+            "CREATE INDEX `posts_topic_member` ON `posts` (`topic`, `member`)",
+        ],
+        "{advice:?} {notes:?}"
+    );
+    assert_eq!(statements(&advice, "unused"), ["DROP INDEX `idle` ON `posts`"], "{notes:?}");
+    let after = [server.ask(state[0]).await, server.ask(state[1]).await];
+    assert_eq!(after, before, "nothing is changed");
+    for one in advice.iter().filter(|one| one.confidence.starts_with("verified")) {
+        server.ask(&format!("USE site; {}; {};", one.statement, one.revert)).await;
     }
 }
 
