@@ -67,6 +67,12 @@ pub fn parse_rate(text: &str) -> Result<Duration, AmountError> {
     if is_sensible { Ok(interval) } else { Err(wrong()) }
 }
 
+/// How many there are: `1 row`, `2 rows`.
+#[must_use]
+pub fn show_count(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Writes bytes the way a person would, `67108864` as `64.0 MiB`.
 #[must_use]
 pub fn show_bytes(bytes: u64) -> String {

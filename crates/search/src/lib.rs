@@ -15,6 +15,7 @@ mod search;
 mod shape;
 pub mod site;
 pub mod sphinx;
+mod stored;
 pub mod text;
 
 pub use document::{Document, Value};
@@ -26,3 +27,4 @@ pub use search::{
     WordCount,
 };
 pub use shape::{AttributeKind, AttributeShape, FieldShape, Shape};
+pub use stored::{FeedKind, Only, Seen, StoredCounts, Topic, Version};

@@ -9,11 +9,17 @@ pub struct Limits {
     pub commit_after: Duration,
     /// How much memory the writer may fill before it writes; no less than 15 MB.
     pub writer_bytes: usize,
+    /// How much memory the queries of feeds may take that are kept.
+    pub stored_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { commit_after: Duration::from_millis(800), writer_bytes: 15_000_000 }
+        Self {
+            commit_after: Duration::from_millis(800),
+            writer_bytes: 15_000_000,
+            stored_bytes: 8 << 20,
+        }
     }
 }
 

@@ -27,11 +27,12 @@ use tantivy::indexer::UserOperation;
 use tantivy::query::AllQuery;
 use tantivy::{IndexReader, Searcher, Term};
 
-use crate::query::{Compiler, Marker, run};
+use crate::query::{Compiler, Keys, Marker, Planner, Reading, run};
+use crate::stored::Stored;
 use crate::text::{Analyzer, Language, Morphemes};
 use crate::{
-    Document, Filter, Found, Fragment, Query, Search, SearchError, Shape, Snippets, Suggestion,
-    Value,
+    Document, FeedKind, Filter, Found, Fragment, Only, Query, Search, SearchError, Seen, Shape,
+    Snippets, StoredCounts, Suggestion, Topic, Value, Version,
 };
 use files::Files;
 use pending::Pending;
@@ -71,6 +72,7 @@ pub(crate) struct Inner {
     begun_anew: AtomicU64,
     cut_fields: AtomicU64,
     wake: SyncSender<()>,
+    pub(crate) stored: Stored,
     /// When the files were last checked.
     looked: Mutex<Option<Instant>>,
     /// Of which commit, and which they are.
@@ -103,6 +105,7 @@ impl Index {
             begun_anew: AtomicU64::new(0),
             cut_fields: AtomicU64::new(0),
             wake,
+            stored: Stored::default(),
             looked: Mutex::new(None),
             languages: Mutex::new(None),
             limits,
@@ -131,9 +134,12 @@ impl Index {
         self.inner.wait_for_writer();
         let size = Parts::indexed_bytes(&document);
         self.inner.burst_bytes.fetch_add(size, Ordering::Relaxed);
-        let made = self.inner.parts.make(&document, self.inner.language_of(&document));
+        let language = self.inner.language_of(&document);
+        let made = self.inner.parts.make(&document, language);
         let id = document.id;
         let files = self.inner.files.read();
+        let number = self.inner.stored.number();
+        self.inner.stored.put(number, &document, language, &self.inner.analyzer);
         self.inner.pending.lock().put(document);
         let delete = UserOperation::Delete(Term::from_field_u64(files.parts.id, id));
         // A writer that failed is replaced by the commit, which has what was put.
@@ -154,6 +160,7 @@ impl Index {
         if !is_pending && !has_forgotten && parts.place(&searcher, id).is_none() {
             return;
         }
+        self.inner.stored.remove(self.inner.stored.number(), id);
         self.inner.pending.lock().remove(id);
         let term = Term::from_field_u64(files.parts.id, id);
         let _ = files.writer().map(|writer| writer.delete_term(term));
@@ -198,6 +205,7 @@ impl Index {
     /// Takes everything out.
     pub fn clear(&self) {
         let files = self.inner.files.read();
+        self.inner.stored.all(self.inner.stored.number());
         self.inner.pending.lock().clear();
         // By a query, which also takes what isn't committed yet.
         let _ = files.writer().and_then(|writer| writer.delete_query(Box::new(AllQuery)));
@@ -274,6 +282,49 @@ impl Index {
             disk_bytes: self.inner.files.read().disk_bytes(),
             cut_fields: self.inner.cut_fields.load(Ordering::Relaxed),
         }
+    }
+
+    /// The version of a feed's last answer, if nothing has concerned it since and it is no older
+    /// than this.
+    #[must_use]
+    pub fn feed_version(&self, topic: &Topic, kind: FeedKind, holds: Duration) -> Option<Version> {
+        self.inner.stored.version(topic, kind, holds)
+    }
+
+    /// Keeps a feed's query, which is about to be answered.
+    #[must_use]
+    pub fn keep_feed(&self, topic: &Topic, query: &Query, only: Only) -> Seen {
+        let (searcher, parts) = self.inner.seen();
+        let languages = self.inner.languages_of(&searcher, &parts);
+        let count = |term: &str| {
+            let terms = parts.fields.iter().map(|field| Term::from_field_text(*field, term));
+            terms.map(|term| searcher.doc_freq(&term).unwrap_or(0)).sum()
+        };
+        let limit = self.inner.limits.stored_bytes;
+        self.inner.stored.keep(topic, limit, &languages, |languages| {
+            let plan = self.inner.planner(languages).plan(query);
+            (query.clone(), only, Reading::of(&plan), Keys::of(&plan, &count))
+        })
+    }
+
+    /// Notes what a feed's query was answered: the hash of the text, the present in seconds since
+    /// 1970, and the documents it shows, which are all that it would show. None where the query
+    /// isn't kept.
+    pub fn note_feed(
+        &self,
+        topic: &Topic,
+        kind: FeedKind,
+        seen: Seen,
+        text: (u64, i64),
+        shows: &[u64],
+    ) -> Option<Version> {
+        self.inner.stored.note(topic, kind, seen, text, shows)
+    }
+
+    /// How many queries are kept.
+    #[must_use]
+    pub fn stored_counts(&self) -> StoredCounts {
+        self.inner.stored.counts()
     }
 
     /// Whether it was begun anew, so that all sources are to be read again. Once told, it
@@ -373,7 +424,21 @@ impl Inner {
         let pending = std::mem::take(&mut *self.pending.lock());
         if let Err(error) = result {
             self.recover(&mut files, pending, &error.to_string());
+            // What is lost concerns everybody.
+            self.stored.all(self.stored.number());
         }
+        self.note_seen();
+    }
+
+    /// What has a number is seen from now on. Whoever calls has the files to themselves.
+    fn note_seen(&self) {
+        let (searcher, parts) = self.seen();
+        let languages = self.languages_of(&searcher, &parts);
+        self.stored.commit(self.stored.numbered(), self.planner(&languages), &languages);
+    }
+
+    fn planner<'a>(&'a self, languages: &'a [Language]) -> Planner<'a> {
+        Planner { shape: &self.shape, analyzer: &self.analyzer, languages }
     }
 
     /// Nothing can be written: the files are opened again as they were, and what was put
@@ -451,6 +516,8 @@ impl Inner {
         complain(format_args!("the search index in {folder} is damaged and begun anew"));
         self.pending.lock().clear();
         self.begin_anew(&mut files);
+        self.stored.all(self.stored.number());
+        self.note_seen();
     }
 }
 

@@ -7,7 +7,8 @@ use levenshtein_automata::{DFA, LevenshteinAutomatonBuilder, SINK_STATE};
 use tantivy::index::InvertedIndexReader;
 use tantivy_fst::Automaton;
 
-use super::compile::{Compiler, Weighed};
+use super::compile::Compiler;
+use super::plan::Weighed;
 use super::tree::Form;
 use crate::text::{fold_into, lower_into};
 
@@ -78,16 +79,11 @@ pub(super) fn gather(
         Form::Suffix => scan(terms, found, |term| term.ends_with(text)),
         Form::Infix => scan(terms, found, |term| term.contains(text)),
         Form::Pattern => {
-            let (mut lower, mut folded) = (String::new(), String::new());
-            lower_into(text, &mut lower);
-            fold_into(&lower, &mut folded);
-            let pattern: Vec<char> = folded.chars().collect();
+            let pattern = pattern_of(text);
             scan(terms, found, |term| fits(term, &pattern))
         }
         Form::Fuzzy(letters) => {
-            // Of a short word every other one is a misspelling.
-            let letters = if text.chars().count() < 4 { 1 } else { letters.clamp(1, 2) };
-            let automaton = automata(letters).build_dfa(text);
+            let automaton = automaton(text, letters);
             let mut stream = terms.terms().search(Alike(automaton)).into_stream()?;
             while stream.advance() {
                 add(stream.key(), stream.value().doc_freq, found);
@@ -95,6 +91,52 @@ pub(super) fn gather(
             Ok(())
         }
     }
+}
+
+/// What a dictionary is asked for, asked of single terms.
+pub(super) enum Like<'a> {
+    Plain(Form, &'a str),
+    Pattern(Vec<char>),
+    Alike(DFA),
+}
+
+impl<'a> Like<'a> {
+    pub(super) fn of(form: Form, text: &'a str) -> Self {
+        match form {
+            Form::Pattern => Self::Pattern(pattern_of(text)),
+            Form::Fuzzy(letters) => Self::Alike(automaton(text, letters)),
+            _ => Self::Plain(form, text),
+        }
+    }
+
+    pub(super) fn fits(&self, term: &str) -> bool {
+        if term.as_bytes().first().is_none_or(|first| *first < FIRST_BYTE_MIN) {
+            return false;
+        }
+        match self {
+            Self::Plain(Form::Prefix, text) => term.starts_with(text),
+            Self::Plain(Form::Suffix, text) => term.ends_with(text),
+            Self::Plain(Form::Infix, text) => term.contains(text),
+            Self::Plain(_, text) => term == *text,
+            Self::Pattern(pattern) => fits(term, pattern),
+            Self::Alike(automaton) => {
+                matches!(automaton.eval(term), levenshtein_automata::Distance::Exact(_))
+            }
+        }
+    }
+}
+
+fn pattern_of(text: &str) -> Vec<char> {
+    let (mut lower, mut folded) = (String::new(), String::new());
+    lower_into(text, &mut lower);
+    fold_into(&lower, &mut folded);
+    folded.chars().collect()
+}
+
+fn automaton(text: &str, letters: u8) -> DFA {
+    // Of a short word every other one is a misspelling.
+    let letters = if text.chars().count() < 4 { 1 } else { letters.clamp(1, 2) };
+    automata(letters).build_dfa(text)
 }
 
 /// What automata are built by takes long to make, and is the same for all words.

@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tantivy::query::EmptyQuery;
 use tantivy::{DocAddress, Searcher};
 
 use super::collect::{Candidate, Collected, KEYS_MAX, collect};
@@ -89,7 +88,6 @@ fn collect_query(
         Some(near) => compiler.compile(&near),
         None => compiler.compile(query),
     };
-    let looking = looking.unwrap_or_else(|| Box::new(EmptyQuery));
     collect(compiler.searcher, &compiler.index.shape, search, looking.as_ref())
 }
 

@@ -9,8 +9,7 @@ use tantivy::query::{Bm25Weight, EmptyScorer, EnableScoring, Explanation, Query,
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError, Term};
 
-use super::compile::Slot;
-use crate::text::END_MARK;
+use super::plan::Slot;
 
 /// What is asked of the places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,33 +22,34 @@ pub(crate) enum Order {
     Before,
 }
 
+/// How the groups of slots of a field must stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Manner {
+    pub(crate) order: Order,
+    /// Among the first so many words.
+    pub(crate) within: Option<u32>,
+    /// From the first word of the field on.
+    pub(crate) is_first: bool,
+    /// Up to the last one; the last slot is the end mark's.
+    pub(crate) is_last: bool,
+}
+
 /// Groups of slots of one field. The slots of a group stand in a row.
 #[derive(Debug, Clone)]
 pub(crate) struct Spans {
     field: Field,
     groups: Vec<Vec<Slot>>,
-    order: Order,
-    pub(crate) within: Option<u32>,
-    pub(crate) is_first: bool,
-    pub(crate) is_last: bool,
+    manner: Manner,
 }
 
 impl Spans {
-    pub(crate) fn new(field: Field, groups: Vec<Vec<Slot>>, order: Order) -> Self {
-        Self { field, groups, order, within: None, is_first: false, is_last: false }
+    pub(crate) fn new(field: Field, groups: Vec<Vec<Slot>>, manner: Manner) -> Self {
+        Self { field, groups, manner }
     }
 }
 
 impl Query for Spans {
     fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
-        let mut spans = self.clone();
-        if spans.is_last
-            && let Some(group) = spans.groups.last_mut()
-        {
-            let behind = group.last().map_or(0, |slot| slot.offset) + 1;
-            let terms = vec![super::compile::Weighed { text: END_MARK.to_owned(), boost: 0.0 }];
-            group.push(Slot { offset: behind, terms });
-        }
         let first = |slot: &Slot| slot.terms.first().map(|term| self.term(&term.text));
         let terms: Vec<Term> = self.groups.iter().flatten().filter_map(first).collect();
         let bm25 = match scoring {
@@ -58,7 +58,7 @@ impl Query for Spans {
             }
             _ => None,
         };
-        Ok(Box::new(SpansWeight { spans, bm25 }))
+        Ok(Box::new(SpansWeight { spans: self.clone(), bm25 }))
     }
 }
 
@@ -189,40 +189,46 @@ impl SpansScorer {
         let mut slots = self.slots.iter();
         let groups: Vec<Vec<(u32, u32)>> = (self.spans.groups.iter())
             .map(|group| {
-                let unions: Vec<&Union> = slots.by_ref().take(group.len()).collect();
-                occurrences(group, &unions)
+                let unions = slots.by_ref().take(group.len());
+                let places = group.iter().zip(unions);
+                let places: Vec<(u32, &[u32])> =
+                    places.map(|(slot, union)| (slot.offset, &*union.positions)).collect();
+                occurrences(&places)
             })
             .collect();
+        self.spans.manner.count(&groups)
+    }
+}
+
+impl Manner {
+    /// How often groups stand so, each by the first and the last place of where it stands.
+    pub(crate) fn count(&self, groups: &[Vec<(u32, u32)>]) -> u32 {
         let is_fit = |from: u32, to: u32| {
             // The end mark is no word.
-            let to = if self.spans.is_last { to.saturating_sub(1) } else { to };
-            self.spans.within.is_none_or(|within| to < within)
-                && (!self.spans.is_first || from == 0)
+            let to = if self.is_last { to.saturating_sub(1) } else { to };
+            self.within.is_none_or(|within| to < within) && (!self.is_first || from == 0)
         };
-        match self.spans.order {
+        match self.order {
             Order::Row => {
                 let count = groups.iter().flatten().filter(|(from, to)| is_fit(*from, *to)).count();
                 u32::try_from(count).unwrap_or(u32::MAX)
             }
-            Order::Near(distance) => near(&groups, distance, &is_fit),
-            Order::Before => before(&groups, &is_fit),
+            Order::Near(distance) => near(groups, distance, &is_fit),
+            Order::Before => before(groups, &is_fit),
         }
     }
 }
 
-/// Where the slots of a group stand in a row: first and last place.
-fn occurrences(group: &[Slot], unions: &[&Union]) -> Vec<(u32, u32)> {
-    let (Some(first), Some(last), Some(union)) = (group.first(), group.last(), unions.first())
-    else {
-        return Vec::new();
-    };
-    let length = last.offset - first.offset;
-    let rest: Vec<_> = group.iter().zip(unions).skip(1).collect();
-    (union.positions.iter())
+/// Where the slots of a group stand in a row: first and last place. In: how far each is from
+/// the first, and where it stands, sorted.
+pub(crate) fn occurrences(slots: &[(u32, &[u32])]) -> Vec<(u32, u32)> {
+    let [(first, begins), rest @ ..] = slots else { return Vec::new() };
+    let length = slots.last().map_or(0, |(last, _)| last - first);
+    (begins.iter())
         .filter(|from| {
-            rest.iter().all(|(slot, union)| {
-                let wanted = from.saturating_add(slot.offset - first.offset);
-                union.positions.binary_search(&wanted).is_ok()
+            rest.iter().all(|(offset, positions)| {
+                let wanted = from.saturating_add(offset - first);
+                positions.binary_search(&wanted).is_ok()
             })
         })
         .map(|from| (*from, from.saturating_add(length)))

@@ -19,7 +19,7 @@ use base::Now;
 use bytes::Bytes;
 use http::Method;
 use origin::Answer;
-use policy::{OwnReason, Verdict};
+use policy::{Conditional, OwnReason, Verdict};
 use store::Key;
 use wire::{Fields, Name, RequestHead, ResponseHead};
 
@@ -60,6 +60,16 @@ pub struct CompanionAsked {
     pub host: String,
     /// Path and query.
     pub target: String,
+    /// What they have already: `If-None-Match`, `If-Modified-Since`.
+    conditions: Fields,
+}
+
+impl CompanionAsked {
+    /// Whether who asks has what bears these fields (RFC 9110 §13): a 304 will do.
+    #[must_use]
+    pub fn knows(&self, fields: &Fields) -> bool {
+        policy::evaluate(&self.conditions, 200, fields) == Conditional::NotModified
+    }
 }
 
 /// What a companion answers; conditions, codings and HEAD are seen to by who sends it.
@@ -142,6 +152,7 @@ pub(crate) async fn answered(journey: Journey, companion: Beside) -> Reply {
         scheme: journey.peers.scheme,
         host: journey.head.host.to_ascii_lowercase(),
         target: journey.head.target.clone(),
+        conditions: conditions(&journey.head.fields),
     };
     let CompanionAnswer { status, fields, body } = companion.answer(asked).await;
     let length = Some(body.len() as u64);
@@ -150,6 +161,14 @@ pub(crate) async fn answered(journey: Journey, companion: Beside) -> Reply {
     let verdict = Verdict::Synthetic(OwnReason::Search);
     let told = Told { verdict, ttl_seconds: None, origin_status: None, stored: None };
     Reply::passed(answer, &journey, &told)
+}
+
+fn conditions(request: &Fields) -> Fields {
+    let mut conditions = Fields::new();
+    for name in [Name::IfNoneMatch, Name::IfModifiedSince] {
+        request.all(name).for_each(|line| conditions.push(name.as_str(), line));
+    }
+    conditions
 }
 
 /// Scheme, host and target of a key.

@@ -8,14 +8,15 @@
 
 use std::sync::Arc;
 
-use ::search::site::show::{self, Feed, Shown};
+use ::search::FeedKind;
+use ::search::site::show::{self, Shown};
 use bytes::Bytes;
 use form_urlencoded::parse;
 use server::{CompanionAnswer, CompanionAsked};
 use wire::{Fields, Name};
 
-use super::SiteSearch;
 use super::finding::{Asker, LIMIT, Wish};
+use super::{SiteSearch, feeds};
 
 /// Longer queries are cut.
 const QUERY_CHARACTERS_MAX: usize = 500;
@@ -57,7 +58,16 @@ impl Wanted {
         })
     }
 
-    fn media_type(self) -> &'static str {
+    /// Of which kind it is, if it is a feed.
+    fn feed(self) -> Option<FeedKind> {
+        match self {
+            Self::Rss => Some(FeedKind::Rss),
+            Self::Atom => Some(FeedKind::Atom),
+            _ => None,
+        }
+    }
+
+    pub(super) fn media_type(self) -> &'static str {
         match self {
             Self::Page => "text/html; charset=utf-8",
             Self::Json => "application/json",
@@ -89,31 +99,35 @@ impl SiteSearch {
             _ => {}
         }
         let Some(index) = self.index() else { return busy("The search is being opened.") };
+        let wish = wish(wanted, query);
+        if let Some(kind) = wanted.feed() {
+            let topic = feeds::topic(&origin, &plan.path, &wish);
+            let fields = feeds::known(&index, &topic, kind, wanted.media_type());
+            if let Some(fields) = fields.filter(|fields| asked.knows(fields)) {
+                self.counters.feeds_unchanged.bump();
+                return CompanionAnswer { status: 304, fields, body: Bytes::new() };
+            }
+        }
         let Ok(_place) = self.searches.try_acquire() else {
             self.counters.searches_refused.bump();
             return busy("Many are searching at the moment.");
         };
         self.counters.searches.bump();
-        let wish = wish(wanted, query);
         let asker = Asker { server: asked.server, scheme: asked.scheme, host: asked.host };
-        let is_blank = wish.query.is_empty() && !matches!(wanted, Wanted::Rss | Wanted::Atom);
-        let found = match is_blank {
+        if let Some(kind) = wanted.feed() {
+            return self.fed(&index, &asker, &wish, kind).await;
+        }
+        let found = match wish.query.is_empty() {
             true => Ok(Shown { path: plan.path.clone(), origin, number: 1, ..Shown::default() }),
-            false => self.find(&index, &asker, &wish).await,
+            false => self.find(&index, &asker, &wish).await.map(|found| found.shown),
         };
         let shown = match found {
             Ok(shown) => Shown { query: wish.query, ..shown },
-            Err(why) => {
-                base::complaint::complain(format_args!("{}: a search failed: {why}", self.name));
-                return busy("The search has a fault.");
-            }
+            Err(why) => return self.failed(&why),
         };
-        let feed = || Feed::of(&shown, self.began);
         let text = match wanted {
             Wanted::Json => show::json(&shown),
             Wanted::Suggestions => show::suggestions(&shown),
-            Wanted::Rss => show::rss(&shown, &feed()),
-            Wanted::Atom => show::atom(&shown, &feed()),
             _ => show::html(&plan.template, &shown),
         };
         let mut answer = tagged(wanted, text);
@@ -121,6 +135,12 @@ impl SiteSearch {
             answer.fields.push("Content-Security-Policy", POLICY);
         }
         answer
+    }
+
+    /// What is told where a search couldn't be answered.
+    pub(super) fn failed(&self, why: &str) -> CompanionAnswer {
+        base::complaint::complain(format_args!("{}: a search failed: {why}", self.name));
+        busy("The search has a fault.")
     }
 }
 
@@ -151,14 +171,20 @@ fn wish(wanted: Wanted, query: &str) -> Wish {
 
 /// What says of itself by which tag it is known.
 fn tagged(wanted: Wanted, text: String) -> CompanionAnswer {
-    let mut fields = Fields::new();
-    fields.put(Name::ContentType, wanted.media_type());
-    fields.put(Name::CacheControl, "no-cache");
     let hash = xxhash_rust::xxh3::xxh3_64(text.as_bytes());
+    let fields = tagged_fields(wanted.media_type(), hash);
+    CompanionAnswer { status: 200, fields, body: Bytes::from(text) }
+}
+
+/// The fields of an answer whose text has this hash.
+pub(super) fn tagged_fields(media_type: &str, hash: u64) -> Fields {
+    let mut fields = Fields::new();
+    fields.put(Name::ContentType, media_type);
+    fields.put(Name::CacheControl, "no-cache");
     fields.put(Name::Etag, format!("\"{hash:016x}\""));
     fields.push("X-Robots-Tag", "noindex");
     fields.push("X-Content-Type-Options", "nosniff");
-    CompanionAnswer { status: 200, fields, body: Bytes::from(text) }
+    fields
 }
 
 fn asset(wanted: Wanted, text: &str) -> CompanionAnswer {

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use ::search::site::show::ShownHit;
-use ::search::{Search, Snippets, read_query};
+use ::search::{Index, Search, Snippets, read_query};
 use base::Count;
-use base::amount::show_bytes;
+use base::amount::{show_bytes, show_count};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -99,6 +99,9 @@ pub(crate) struct SearchNow {
     /// Pages that are vouched for.
     vouched: u64,
     vouched_bytes: u64,
+    /// Queries of feeds that are kept.
+    feeds: u64,
+    feeds_bytes: u64,
     /// What the crawl does.
     crawl: String,
     #[serde(serialize_with = "by_name")]
@@ -113,7 +116,9 @@ impl SiteSearch {
     /// How it is.
     pub(crate) fn now(&self) -> SearchNow {
         let (vouched, vouched_bytes) = self.standings.count();
-        let index = self.index().map(|index| index.counts());
+        let index = self.index();
+        let feeds = index.as_ref().map(Index::stored_counts).unwrap_or_default();
+        let index = index.map(|index| index.counts());
         SearchNow {
             site: self.name.clone(),
             path: self.plan().path.clone(),
@@ -121,6 +126,8 @@ impl SiteSearch {
             disk_bytes: index.as_ref().map(|counts| counts.disk_bytes),
             vouched: vouched as u64,
             vouched_bytes: vouched_bytes as u64,
+            feeds: feeds.queries as u64,
+            feeds_bytes: feeds.bytes as u64,
             crawl: unpoisoned(&self.crawl).clone(),
             counters: self.counters.each().collect(),
         }
@@ -138,7 +145,13 @@ fn status(searches: &[Arc<SiteSearch>]) -> SearchAnswer {
             None => line("pages", "the index isn't open yet"),
         });
         let bytes = show_bytes(now.vouched_bytes);
-        lines.push(line("vouched", format!("{} pages, in {bytes}", now.vouched)));
+        lines.push(line(
+            "vouched",
+            format!("{}, in {bytes}", show_count(now.vouched, "page", "pages")),
+        ));
+        let bytes = show_bytes(now.feeds_bytes);
+        let feeds = show_count(now.feeds, "query is", "queries are");
+        lines.push(line("feeds", format!("{feeds} kept, in {bytes}")));
         lines.push(line("crawl", &now.crawl));
         lines.extend(now.counters.iter().map(|count| line(count.name, count.number)));
     }

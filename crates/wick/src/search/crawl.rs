@@ -18,6 +18,7 @@ use ::search::Value;
 use ::search::site::robots::Robots;
 use ::search::site::sitemap::Sitemap;
 use ::search::site::{PageText, targets_within};
+use base::amount::show_count;
 use bytes::Bytes;
 use server::Unread;
 use tokio::sync::mpsc;
@@ -66,9 +67,9 @@ pub(super) async fn crawl(search: Weak<SiteSearch>, mut links: mpsc::Receiver<Li
             crawl.push_all(linked);
         }
         let Some(owned) = search.upgrade() else { return };
-        let asked = crawl.asked;
+        let pages = show_count(crawl.asked as u64, "page", "pages");
         let Some((target, changed)) = crawl.next() else {
-            owned.tell_crawl(&format!("is done: asked for {asked} pages"));
+            owned.tell_crawl(&format!("is done: asked for {pages}"));
             drop(owned);
             match links.recv().await {
                 Some(linked) => crawl.push_all(linked),
@@ -77,10 +78,10 @@ pub(super) async fn crawl(search: Weak<SiteSearch>, mut links: mpsc::Receiver<Li
             continue;
         };
         let waiting = crawl.waiting();
-        owned.tell_crawl(&format!("asked for {asked} pages, {waiting} wait"));
+        owned.tell_crawl(&format!("asked for {pages}, {waiting} wait"));
         let mut rest = crawl.visit(&owned, target, changed).await;
         if crawl.failures >= FAILURES_MAX {
-            owned.tell_crawl(&format!("rests, as the origin fails: asked for {asked} pages"));
+            owned.tell_crawl(&format!("rests, as the origin fails: asked for {pages}"));
             rest = rest.max(BACK_OFF_MAX);
         }
         drop(owned);

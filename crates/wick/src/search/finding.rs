@@ -54,6 +54,13 @@ pub(super) struct Wish {
     pub(super) proposes: bool,
 }
 
+/// What was found.
+pub(super) struct Finding {
+    pub(super) shown: Shown,
+    /// The documents that are shown, if they are all that the index has.
+    pub(super) all: Option<Vec<u64>>,
+}
+
 /// Who asks, and by which name they know the site.
 pub(super) struct Asker {
     pub(super) server: Arc<Server>,
@@ -68,7 +75,7 @@ impl SiteSearch {
         index: &Index,
         asker: &Asker,
         wish: &Wish,
-    ) -> Result<Shown, String> {
+    ) -> Result<Finding, String> {
         let until = Instant::now() + PATIENCE;
         let query = query_of(wish, index);
         let (mut left_out, mut sure) = (Vec::new(), HashMap::new());
@@ -80,21 +87,23 @@ impl SiteSearch {
             let judged = self.judge(index, asker, &query, &found.hits, &mut sure, (wish, until));
             let (hits, others) = judged.await;
             if others.is_empty() || round >= ROUNDS {
-                break (Found { hits: Vec::new(), ..found }, (hits, others.len()));
+                break (found, (hits, others.len()));
             }
             self.counters.hits_left_out.add(others.len() as u64);
             left_out.extend(others);
         };
         let (hits, missing) = hits;
+        let is_whole = missing == 0 && left_out.is_empty() && !found.is_partial;
+        let all = is_whole.then(|| found.hits.iter().map(|hit| hit.id).collect());
         let mut shown = self.shown(asker, wish, found, hits, missing);
         if let Some(meant) = shown.did_you_mean.take().filter(|_| wish.proposes) {
             let query = meant.clone();
             let only = Wish { query, page: 1, limit: 3, proposes: false, ..wish.clone() };
             // Words of pages that are gone stay in the index for a while.
             let is_there = Box::pin(self.find(index, asker, &only)).await?;
-            shown.did_you_mean = (!is_there.hits.is_empty()).then_some(meant);
+            shown.did_you_mean = (!is_there.shown.hits.is_empty()).then_some(meant);
         }
-        Ok(shown)
+        Ok(Finding { shown, all })
     }
 
     fn search_of(&self, query: &Query, wish: &Wish, asker: &Asker, left_out: &[u64]) -> Search {
@@ -283,7 +292,7 @@ impl SiteSearch {
 /// Hits of one page of results.
 pub(super) const LIMIT: usize = PAGE_HITS;
 
-fn query_of(wish: &Wish, index: &Index) -> Query {
+pub(super) fn query_of(wish: &Wish, index: &Index) -> Query {
     let query = wish.query.trim();
     match wish.is_prefix && query.ends_with(char::is_alphanumeric) {
         true => read_query(&format!("{query}*"), index.shape()),

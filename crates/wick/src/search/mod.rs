@@ -14,6 +14,7 @@
 mod answering;
 mod asking;
 mod crawl;
+mod feeds;
 mod finding;
 mod renewing;
 mod setting;
@@ -72,6 +73,8 @@ base::counters! {
         pub(crate) events_shed: Counter,
         /// Searches that were answered, feeds among them.
         pub(crate) searches: Counter,
+        /// Feeds that were told to be as they were, without a search.
+        pub(crate) feeds_unchanged: Counter,
         /// Searches that were told to come again.
         pub(crate) searches_refused: Counter,
         /// Pages that were asked for as a stranger before they were shown.

@@ -12,7 +12,7 @@ use crate::announce::say;
 use crate::arguments::{Sphinx, SphinxCommand};
 use crate::control::{self, ControlError};
 use crate::{observing, plan};
-use base::amount::show_bytes;
+use base::amount::{show_bytes, show_count};
 
 /// What may be asked.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -71,7 +71,7 @@ fn status(searching: &Answering, open: &Open) -> SphinxAnswer {
         tables.filter(|held| indexes.iter().all(|index| index.name != held.name)).collect();
     for table in &tables {
         let counts = table.index.counts();
-        let text = format!("made by a client, {} documents", counts.documents);
+        let text = format!("made by a client, {}", documents(counts.documents));
         lines.push((table.name.clone(), text));
     }
     let figures: Vec<_> = open.figures.each().collect();
@@ -119,7 +119,7 @@ fn sentence(index: &IndexStatus) -> String {
     };
     if index.kind != IndexKind::Distributed {
         let size = show_bytes(index.disk_bytes);
-        said += &format!(", {} documents, {size}", index.documents);
+        said += &format!(", {}, {size}", documents(index.documents));
     }
     if index.made > 0 {
         let age = super::plan::age(index.made);
@@ -129,7 +129,7 @@ fn sentence(index: &IndexStatus) -> String {
         );
     }
     if index.skipped > 0 {
-        said += &format!("; {} rows have no id", index.skipped);
+        said += &format!("; {} no id", show_count(index.skipped, "row has", "rows have"));
     }
     if let Some(warning) = &index.warning {
         said += &format!("; {warning}");
@@ -157,4 +157,8 @@ fn index_json(index: &IndexStatus) -> Value {
         "rows_skipped": index.skipped,
         "warning": index.warning,
     })
+}
+
+fn documents(count: u64) -> String {
+    show_count(count, "document", "documents")
 }

@@ -3,6 +3,7 @@
 
 use std::net::TcpListener;
 
+use base::amount::show_count;
 use search::sphinx::{SourceFound, Tried, try_out};
 
 use super::asking::{kind, spoken};
@@ -64,14 +65,17 @@ pub(crate) async fn check(plan: &SphinxPlan, wrong: &mut Vec<String>) {
 }
 
 fn sentence(found: &SourceFound) -> String {
-    let more = if found.is_at_least { " or more" } else { "" };
+    let rows = match found.is_at_least {
+        true => format!("{} or more rows", found.rows),
+        false => show_count(found.rows, "row", "rows"),
+    };
     let mut said = match found.range {
         Some((0, 0)) => "no rows".to_owned(),
         Some((least, most)) => format!(
-            "ids {least} to {most} in {} steps, {}{more} rows in the first",
-            found.steps, found.rows
+            "ids {least} to {most} in {}, {rows} in the first",
+            show_count(found.steps, "step", "steps"),
         ),
-        None => format!("{}{more} rows", found.rows),
+        None => rows,
     };
     let named = |names: &[String]| match names.is_empty() {
         true => "none".to_owned(),
@@ -79,7 +83,10 @@ fn sentence(found: &SourceFound) -> String {
     };
     said += &format!("; fields {}; attributes {}", named(&found.fields), named(&found.attributes));
     if found.skipped > 0 {
-        said += &format!("; {} rows have no id and are left out", found.skipped);
+        said += &format!(
+            "; {} left out",
+            show_count(found.skipped, "row has no id and is", "rows have no id and are")
+        );
     }
     if !found.missing.is_empty() {
         said += &format!("; no such columns: {}", found.missing.join(", "));

@@ -219,10 +219,6 @@ fn a_feed_of_any_query_costs_a_304_until_something_new_fits() {
     let Serving { wick, address, .. } = serve(&origin, "search_crawl = false\n");
     visit(address, "/one", "");
     until("it is in the feed", || visit(address, "/search.rss?q=gardens", "").contains("/one<"));
-    let field = |answer: &str, name: &str| {
-        let line = answer.lines().find(|line| line.to_ascii_lowercase().starts_with(name));
-        line.and_then(|line| line.split_once(": ")).map(|(_, value)| value.trim().to_owned())
-    };
     for kind in ["rss", "atom"] {
         let path = format!("/search.{kind}?q=gardens");
         let first = visit(address, &path, "");
@@ -236,6 +232,78 @@ fn a_feed_of_any_query_costs_a_304_until_something_new_fits() {
     until("the feed is another", || {
         let again = visit(address, "/search.atom?q=gardens", &format!("If-None-Match: {etag}\n"));
         again.starts_with("HTTP/1.1 200 ") && again.contains("/two")
+    });
+    wick.stop();
+}
+
+fn field(answer: &str, name: &str) -> Option<String> {
+    let line = answer.lines().find(|line| line.to_ascii_lowercase().starts_with(name));
+    line.and_then(|line| line.split_once(": ")).map(|(_, value)| value.trim().to_owned())
+}
+
+/// What a search has counted.
+fn counter(state: &Path, name: &str) -> u64 {
+    let kept = state.display().to_string();
+    let told = Wick::run(&["search", "--state", &kept, "--json", "status"]).end().output;
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    told[0]["counters"][name].as_u64().expect("a counter")
+}
+
+#[test]
+fn who_asks_for_a_feed_that_is_as_it_was_makes_nobody_search() {
+    let pages = Pages::default();
+    set(&pages, "/one", Page::Public("One about gardens".into()));
+    set(&pages, "/two", Page::Public("Two about houses".into()));
+    set(&pages, "/three", Page::Public("Three about gardening and gardens".into()));
+    let origin = site(&pages);
+    let Serving { wick, address, state, .. } = serve(&origin, "search_crawl = false\n");
+    visit(address, "/one", "");
+    until("it is found", || paths(address, "gardens") == ["/one"]);
+    let feeds = ["/search.rss?q=gardens", "/search.atom?q=gardens", "/search.rss?q=houses"];
+    let again = |path: &str, condition: &str| visit(address, path, &format!("{condition}\n"));
+    let conditions = |path: &str| {
+        let answer = visit(address, path, "");
+        let tag = field(&answer, "etag").expect("a tag");
+        let since = field(&answer, "last-modified").unwrap_or_default();
+        [format!("If-None-Match: {tag}"), format!("If-Modified-Since: {since}")]
+    };
+    let known: Vec<_> = feeds.iter().map(|path| conditions(path)).collect();
+    let searches = counter(state.path(), "searches");
+    for (path, conditions) in feeds.iter().zip(&known) {
+        for condition in conditions {
+            for _ in 0..5 {
+                let answer = again(path, condition);
+                assert!(answer.starts_with("HTTP/1.1 304 "), "{path} {condition}: {answer}");
+                assert!(answer.contains("etag: ") || answer.contains("ETag: "), "{answer}");
+            }
+        }
+        // What is coded has another tag, which is known as well.
+        let tag = conditions[0].trim_start_matches("If-None-Match: ").trim_matches('"');
+        let coded = format!("Accept-Encoding: gzip\nIf-None-Match: W/\"{tag}-wick\"");
+        let answer = again(path, &coded);
+        assert!(answer.starts_with("HTTP/1.1 304 ") && answer.contains("-wick\""), "{answer}");
+    }
+    assert_eq!(counter(state.path(), "searches"), searches, "nobody searched");
+    assert_eq!(counter(state.path(), "feeds_unchanged"), 33);
+    // What fits another feed leaves this one alone.
+    visit(address, "/two", "");
+    until("the other feed is another", || again(feeds[2], &known[2][0]).contains("/two<"));
+    let searches = counter(state.path(), "searches");
+    assert!(again(feeds[0], &known[0][0]).starts_with("HTTP/1.1 304 "));
+    assert!(again(feeds[1], &known[1][1]).starts_with("HTTP/1.1 304 "));
+    assert_eq!(counter(state.path(), "searches"), searches, "nobody searched");
+    // What fits, and what doesn't any more.
+    visit(address, "/three", "");
+    until("both feeds are others", || {
+        again(feeds[0], &known[0][0]).contains("/three<")
+            && again(feeds[1], &known[1][1]).contains("/three")
+    });
+    let known = conditions(feeds[0]);
+    set(&pages, "/three", Page::Gone);
+    ask(address, "PURGE /three");
+    until("it is gone", || {
+        let answer = again(feeds[0], &known[0]);
+        answer.starts_with("HTTP/1.1 200 ") && !answer.contains("/three<")
     });
     wick.stop();
 }

@@ -44,7 +44,7 @@ pub fn rss(shown: &Shown, feed: &Feed) -> String {
          <atom:link rel=\"self\" type=\"application/rss+xml\" href=\"{own}\"/>\n",
         escaped(&feed.title),
         address(shown, ""),
-        rfc822(feed.changed),
+        http_date(feed.changed),
     );
     for hit in &shown.hits {
         let link = link(shown, hit);
@@ -52,7 +52,7 @@ pub fn rss(shown: &Shown, feed: &Feed) -> String {
             "<item>\n<title>{}</title>\n<link>{link}</link>\n<guid>{link}</guid>\n\
              <pubDate>{}</pubDate>\n<description>{}</description>\n</item>\n",
             escaped(hit.name()),
-            rfc822(hit.changed),
+            http_date(hit.changed),
             escaped(&hit.excerpt()),
         ));
     }
@@ -116,7 +116,9 @@ fn address(shown: &Shown, end: &str) -> String {
     escaped(&format!("{}{}{end}?q={}", shown.origin, shown.path, encoded(&shown.query)))
 }
 
-fn rfc822(unix: i64) -> String {
+/// A moment as HTTP and RSS write it.
+#[must_use]
+pub fn http_date(unix: i64) -> String {
     let at = std::time::UNIX_EPOCH
         .checked_add(std::time::Duration::from_secs(unix.max(0).cast_unsigned()));
     // What no calendar holds is as old as can be.

@@ -7,7 +7,7 @@
 mod feed;
 mod page;
 
-pub use feed::{Feed, atom, opensearch, rss};
+pub use feed::{Feed, atom, http_date, opensearch, rss};
 pub use page::{Template, TemplateError, html};
 
 use serde_json::json;
