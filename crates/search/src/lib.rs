@@ -8,9 +8,11 @@
 //! [`Limits::commit_after`]; a process that is killed loses no more than that.
 //! Start at [`Index::open`]; the way of a query is `query/run.rs`.
 
+mod database;
 mod document;
 mod index;
 mod query;
+pub mod rows;
 mod search;
 mod shape;
 pub mod site;

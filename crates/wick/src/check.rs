@@ -181,6 +181,9 @@ async fn say_site(site: &SitePlan, wrong: &mut Vec<String>) -> Result<(), RunErr
     }
     if let Some(search) = &site.search {
         say(&format!("  search    on {}\n", search.path));
+        for rows in &search.rows {
+            say(&format!("            and rows of source {}\n", rows.name));
+        }
     }
     Ok(())
 }

@@ -52,7 +52,8 @@ fn settings_of(structure: &str) -> Vec<Setting> {
     let code = concat!(
         include_str!("settings.rs"),
         include_str!("settings/tracker.rs"),
-        include_str!("settings/sphinx.rs")
+        include_str!("settings/sphinx.rs"),
+        include_str!("settings/search_source.rs")
     );
     let start = format!("pub(crate) struct {structure} {{\n");
     let (_, body) = code.split_once(&start).expect("the structure is there");
@@ -95,6 +96,11 @@ fn page() -> String {
         ),
         ("`[limits]`", "What one client may take.", "LimitSettings"),
         ("`[[site]]`, once for each site", "", "SiteSettings"),
+        (
+            "`[[site.search_source]]`, once for each source of a site's search",
+            "Rows that are found beside the site's pages, where it has `search = true`.",
+            "SearchSourceSettings",
+        ),
     ] {
         let _ = writeln!(page, "\n## {title}\n");
         if !note.is_empty() {
@@ -135,6 +141,7 @@ fn every_setting_has_a_meaning_and_a_default() {
         "SphinxSettings",
         "LimitSettings",
         "SiteSettings",
+        "SearchSourceSettings",
     ] {
         let settings = settings_of(structure);
         assert!(settings.len() > 1, "{structure} was not read");

@@ -7,6 +7,7 @@
 
 mod esi;
 mod marking;
+mod search_source;
 mod sphinx;
 mod tracker;
 mod views;
@@ -34,6 +35,7 @@ use crate::traces::{Collector, Share};
 
 pub(crate) use esi::{EsiHost, EsiSetting};
 pub(crate) use marking::{ClassName, Selector};
+pub(crate) use search_source::{RowDatabase, SearchSourceSettings};
 pub(crate) use sphinx::SphinxSettings;
 pub(crate) use tracker::TrackerSettings;
 pub(crate) use views::{ViewsError, ViewsSetting, rules as views_rules};
@@ -419,6 +421,8 @@ pub(crate) struct SiteSettings {
     /// The memory that the writer of the index fills before it writes, at least `15M`, beside
     /// `memory`; it takes effect at the next start. Default: `15000000`.
     pub(crate) search_memory: Option<Bytes>,
+    /// Rows that are found beside pages; see below.
+    pub(crate) search_source: Vec<SearchSourceSettings>,
     /// Time for a connection to the origin. Default: `5s`.
     pub(crate) connect_timeout: Option<Seconds>,
     /// Time for the origin's first byte. Default: `60s`.

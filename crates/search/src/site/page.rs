@@ -92,23 +92,51 @@ impl PageText {
             Some(at) if blocks.is_common(title_hash(&self.title[at..])) => &self.title[..at],
             _ => &self.title,
         };
-        let address = url.rsplit_once("//").map_or(url, |(_, rest)| rest);
-        let address = address.replace(|one: char| !one.is_alphanumeric(), " ");
-        let fields = vec![title.to_owned(), self.headings.clone(), text, address];
-        let sum = xxh3_64(fields[..3].join("\0").as_bytes());
-        let attributes = vec![
-            Value::Text(url.to_owned()),
-            Value::Text(self.language.clone()),
-            Value::Text(String::new()),
-            Value::Int(self.changed.unwrap_or(seen).max(0)),
-            Value::Int(seen),
-            Value::Int(0),
-            Value::Text(String::new()),
-            Value::Text(host.to_owned()),
-            Value::Int(sum.cast_signed()),
-        ];
-        Document { id: Document::id_of(url), fields, attributes }
+        let known = Known {
+            url,
+            host,
+            language: &self.language,
+            kind: "",
+            changed: self.changed.unwrap_or(seen),
+            seen,
+        };
+        document_of([title, &self.headings, &text], &known)
     }
+}
+
+/// What is known of a document beside its text.
+pub(crate) struct Known<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) language: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) changed: i64,
+    pub(crate) seen: i64,
+}
+
+/// A document of [`shape`], of its title, headings and text.
+pub(crate) fn document_of(text: [&str; 3], known: &Known<'_>) -> Document {
+    let address = known.url.rsplit_once("//").map_or(known.url, |(_, rest)| rest);
+    let address = address.replace(|one: char| !one.is_alphanumeric(), " ");
+    let sum = xxh3_64(text.join("\0").as_bytes());
+    let fields = text.into_iter().map(str::to_owned).chain([address]).collect();
+    let attributes = vec![
+        Value::Text(known.url.to_owned()),
+        Value::Text(known.language.to_owned()),
+        Value::Text(known.kind.to_owned()),
+        Value::Int(known.changed.max(0)),
+        Value::Int(known.seen),
+        Value::Int(0),
+        Value::Text(String::new()),
+        Value::Text(known.host.to_owned()),
+        Value::Int(sum.cast_signed()),
+    ];
+    Document { id: Document::id_of(known.url), fields, attributes }
+}
+
+/// The text of a piece of HTML, a line for each of its blocks.
+pub(crate) fn plain_text(html: &str) -> String {
+    PageText::of(html).blocks.join("\n")
 }
 
 fn title_hash(end: &str) -> u64 {

@@ -104,6 +104,8 @@ pub(crate) struct SearchNow {
     feeds_bytes: u64,
     /// What the crawl does.
     crawl: String,
+    /// How each source of rows stands, by its name.
+    sources: Vec<(String, String)>,
     #[serde(serialize_with = "by_name")]
     pub(crate) counters: Vec<Count>,
 }
@@ -129,6 +131,7 @@ impl SiteSearch {
             feeds: feeds.queries as u64,
             feeds_bytes: feeds.bytes as u64,
             crawl: unpoisoned(&self.crawl).clone(),
+            sources: self.rows.told(),
             counters: self.counters.each().collect(),
         }
     }
@@ -153,6 +156,8 @@ fn status(searches: &[Arc<SiteSearch>]) -> SearchAnswer {
         let feeds = show_count(now.feeds, "query is", "queries are");
         lines.push(line("feeds", format!("{feeds} kept, in {bytes}")));
         lines.push(line("crawl", &now.crawl));
+        let sources = now.sources.iter().map(|(name, state)| format!("{name}: {state}"));
+        lines.extend(sources.map(|source| line("source", source)));
         lines.extend(now.counters.iter().map(|count| line(count.name, count.number)));
     }
     SearchAnswer { lines, told: json!(each) }

@@ -93,7 +93,7 @@ pub(super) async fn crawl(search: Weak<SiteSearch>, mut links: mpsc::Receiver<Li
 }
 
 /// Waits until pages can be read, and tells by which scheme and host.
-async fn begin(search: &Weak<SiteSearch>) -> Option<(&'static str, String)> {
+pub(super) async fn begin(search: &Weak<SiteSearch>) -> Option<(&'static str, String)> {
     let began = Instant::now();
     loop {
         let owned = search.upgrade()?;

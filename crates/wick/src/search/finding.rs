@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::search::rows::Row;
 use ::search::site::show::{Shown, ShownHit};
 use ::search::site::{PAGE_HITS, SHAPE_HOST, SHAPE_SUM};
 use ::search::{
@@ -187,6 +188,9 @@ impl SiteSearch {
     ) -> Option<ShownHit> {
         let url = text_of(&hit.attributes, URL);
         let sum = sum_of(&hit.attributes);
+        if Row::is_row(&hit.attributes) {
+            return self.rows.is_sure(hit.id, sum).then(|| self.show(hit));
+        }
         if self.standings.is_sure(&asker.server, hit.id, sum, &asker.host) {
             return Some(self.show(hit));
         }

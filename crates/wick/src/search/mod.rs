@@ -17,6 +17,7 @@ mod crawl;
 mod feeds;
 mod finding;
 mod renewing;
+mod rows;
 mod setting;
 mod standing;
 mod taking;
@@ -36,6 +37,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinHandle};
 
 pub(crate) use asking::{SearchNow, SearchQuestion, ask, tell};
+use rows::PublicRows;
+pub(crate) use rows::RowPlan;
 pub(crate) use setting::{SearchError, SearchPath, SearchPlan, rules};
 use standing::Standings;
 use taking::Doubt;
@@ -85,6 +88,12 @@ base::counters! {
         pub(crate) pages_crawled: Counter,
         /// Pages that were asked for again since they may have changed.
         pub(crate) pages_renewed: Counter,
+        /// Rows of sources that were put into the index, again or for the first time.
+        pub(crate) rows_put: Counter,
+        /// Rows that were taken out of it.
+        pub(crate) rows_removed: Counter,
+        /// Pages that were asked for since a source names them.
+        pub(crate) rows_confirmed: Counter,
     }
 }
 
@@ -121,6 +130,7 @@ pub(crate) struct SiteSearch {
     index: RwLock<Option<Index>>,
     server: OnceLock<Weak<Server>>,
     standings: Standings,
+    rows: PublicRows,
     blocks: Mutex<Blocks>,
     events: mpsc::Sender<Event>,
     doubts: mpsc::Sender<Doubt>,
@@ -260,6 +270,7 @@ pub(crate) struct Searching {
 struct Running {
     search: Arc<SiteSearch>,
     tasks: Vec<AbortHandle>,
+    rows: rows::Reading,
     opening: Option<JoinHandle<()>>,
 }
 
@@ -281,11 +292,16 @@ impl Searching {
             let Some(wanted) = &plan.search else { continue };
             let name = site.config.name.clone();
             let running = match before.remove(&name) {
-                Some(running) => {
+                Some(mut running) => {
                     let mut own =
                         running.search.plan.write().unwrap_or_else(PoisonError::into_inner);
                     *own = Arc::new(wanted.clone());
                     drop(own);
+                    if !running.rows.is_of(&wanted.rows) {
+                        // Before others begin, so that it puts nothing behind their back.
+                        running.rows.end();
+                        running.rows = rows::Reading::begin(&running.search, &wanted.rows);
+                    }
                     running
                 }
                 None => Running::begin(&name, &plan.hosts, wanted, state),
@@ -316,6 +332,7 @@ impl Searching {
     pub(crate) async fn end(&mut self) {
         for (_, mut running) in std::mem::take(&mut self.sites) {
             running.tasks.iter().for_each(AbortHandle::abort);
+            running.rows.end();
             if let Some(opening) = running.opening.take() {
                 opening.abort();
             }
@@ -345,6 +362,7 @@ impl Running {
             index: RwLock::new(None),
             server: OnceLock::new(),
             standings: Standings::default(),
+            rows: PublicRows::default(),
             blocks: Mutex::default(),
             events,
             doubts,
@@ -365,7 +383,8 @@ impl Running {
             tokio::spawn(renewing::renew(Arc::downgrade(&search))).abort_handle(),
             opening.abort_handle(),
         ];
-        Self { search, tasks, opening: Some(opening) }
+        let rows = rows::Reading::begin(&search, &plan.rows);
+        Self { search, tasks, rows, opening: Some(opening) }
     }
 }
 

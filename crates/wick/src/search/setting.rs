@@ -3,17 +3,27 @@
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use ::search::rows::{Place, RowSource};
 use ::search::site::show::Template;
+use changes::Source;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
-use crate::settings::SiteSettings;
+use super::RowPlan;
+use crate::settings::{RowDatabase, SearchSourceSettings, Seconds, SiteSettings};
 
 /// Where a site's search is if nobody says otherwise.
 const PATH: &str = "/search";
 /// What the index's writer fills before it writes.
 const MEMORY_BYTES: usize = 15_000_000;
+/// How often sources of rows are asked, and how often for all rows.
+const EVERY: Duration = Duration::from_secs(60);
+const ALL_EVERY: Duration = Duration::from_secs(3600);
+const EVERY_MIN: Duration = Duration::from_millis(100);
+/// Ids of a range.
+const STEP: u64 = 1000;
 const TEMPLATE_BYTES_MAX: u64 = 1 << 20;
 
 /// How a site is searched.
@@ -25,6 +35,8 @@ pub(crate) struct SearchPlan {
     /// Whether pages are asked for that nobody visits.
     pub(crate) crawls: bool,
     pub(crate) memory_bytes: usize,
+    /// Rows that are found beside pages.
+    pub(crate) rows: Vec<RowPlan>,
 }
 
 /// A path that the search may have.
@@ -57,6 +69,8 @@ pub(crate) enum SearchError {
     NoCache,
     #[error("can't use the search_template {0}: {1}")]
     Template(PathBuf, String),
+    #[error("search_source number {0}: {1}")]
+    Source(usize, &'static str),
     #[error("search_memory is less than 15M: write that or more, or leave it out")]
     TooLittle,
 }
@@ -69,6 +83,7 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
             ("search_template", site.search_template.is_some()),
             ("search_crawl", site.search_crawl.is_some()),
             ("search_memory", site.search_memory.is_some()),
+            ("search_source", !site.search_source.is_empty()),
         ];
         let alone = beside.iter().find(|(_, is_set)| *is_set && site.search.is_none());
         return alone.map_or(Ok(None), |(name, _)| Err(SearchError::Alone(name)));
@@ -89,7 +104,68 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
         template,
         crawls: site.search_crawl.unwrap_or(true),
         memory_bytes,
+        rows: row_plans(&site.search_source)?,
     }))
+}
+
+fn row_plans(sources: &[SearchSourceSettings]) -> Result<Vec<RowPlan>, SearchError> {
+    let each = sources.iter().enumerate();
+    each.map(|(at, source)| {
+        row_plan(at + 1, source).map_err(|why| SearchError::Source(at + 1, why))
+    })
+    .collect()
+}
+
+fn row_plan(number: usize, written: &SearchSourceSettings) -> Result<RowPlan, &'static str> {
+    let SearchSourceSettings { database, query, range, step, delta, file, html, every, all_every } =
+        written.clone();
+    let is_html = html.unwrap_or(false);
+    let (place, source) = match (database, file) {
+        (Some(_), Some(_)) => return Err("it has a database and a file: make two of it"),
+        (None, None) => return Err("it names no rows: add database and query, or file"),
+        (None, Some(path)) => {
+            if query.is_some() || range.is_some() || step.is_some() || delta.is_some() {
+                return Err("query, range, step and delta are for a database, and it has a file");
+            }
+            (path.display().to_string(), RowSource::Lines { path, is_html })
+        }
+        (Some(RowDatabase(database)), None) => {
+            let place = match database {
+                Source::MySql(address) => Place::MySql(address),
+                Source::PostgreSql(address) => Place::Postgres(address),
+                Source::Sqlite(path) => Place::Sqlite(path),
+                Source::Files(_) | Source::Other(_) => return Err("its database can't be asked"),
+            };
+            let name = match &place {
+                Place::MySql(address) | Place::Postgres(address) => {
+                    format!("{}/{}", address.door, address.database)
+                }
+                Place::Sqlite(path) => path.display().to_string(),
+            };
+            let query =
+                query.ok_or("it has a database and no query: add the one that brings all rows")?;
+            let is_ranged = query.contains("$start") && query.contains("$end");
+            if range.is_some() != is_ranged {
+                return Err("$start and $end in query go with a range: write both, or neither");
+            }
+            if delta.as_ref().is_some_and(|delta| !delta.contains("$since")) {
+                return Err("delta doesn't say since when: write $since into it, as in \
+                            WHERE changed >= $since");
+            }
+            let step = step.unwrap_or(STEP);
+            if step == 0 {
+                return Err("step is 0: write 1 or more, or leave it out");
+            }
+            (name, RowSource::Sql { place, query, range, step, delta, is_html })
+        }
+    };
+    let seconds = |written: Option<Seconds>, otherwise| written.map_or(otherwise, |Seconds(it)| it);
+    Ok(RowPlan {
+        name: format!("{number} ({place})"),
+        source,
+        every: seconds(every, EVERY).max(EVERY_MIN),
+        all_every: seconds(all_every, ALL_EVERY).max(EVERY_MIN),
+    })
 }
 
 fn template(path: &PathBuf) -> Result<Template, SearchError> {
@@ -138,10 +214,40 @@ mod tests {
             ("search = true\ncache = false", "take one of them out"),
             ("search = true\nsearch_memory = \"1M\"", "less than 15M"),
             ("search = true\nsearch_template = \"/nowhere\"", "can't use the search_template /now"),
+            ("[[site.search_source]]\nfile = \"/a\"", "there is a search_source, and no search"),
+            ("search = true\n[[site.search_source]]", "search_source number 1: it names no rows"),
+            (
+                "search = true\n[[site.search_source]]\ndatabase = \"sqlite:/a\"",
+                "no query: add the one that brings all rows",
+            ),
+            (
+                "search = true\n[[site.search_source]]\ndatabase = \"mysql://a:hush@b:x/c\"",
+                "wick.toml:5:12: the port in a database's address",
+            ),
+            (
+                "search = true\n[[site.search_source]]\ndatabase = \"files:/a\"",
+                "wick.toml:5:12: that is no database",
+            ),
+            (
+                "search = true\n[[site.search_source]]\ndatabse = \"sqlite:/a\"",
+                "did you mean \"database\"?",
+            ),
+            (
+                "search = true\n[[site.search_source]]\ndatabase = \"sqlite:/a\"\nquery = \"a $start $end\"",
+                "go with a range: write both",
+            ),
+            (
+                "search = true\n[[site.search_source]]\ndatabase = \"sqlite:/a\"\nquery = \"a\"\ndelta = \"b\"",
+                "write $since into it",
+            ),
+            (
+                "search = true\n[[site.search_source]]\nfile = \"/a\"\nquery = \"a\"",
+                "are for a database, and it has a file",
+            ),
             ("serch = true", "did you mean \"search\"?"),
         ] {
             let told = read(lines).expect_err("it is wrong");
-            assert!(told.contains(expected), "{lines}: {told}");
+            assert!(told.contains(expected) && !told.contains("hush"), "{lines}: {told}");
         }
     }
 }

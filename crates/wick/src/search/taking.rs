@@ -19,7 +19,7 @@ pub(super) const READ_PATIENCE: Duration = Duration::from_secs(30);
 /// Larger pages are cut: what is behind is not looked for.
 const HTML_BYTES_MAX: usize = 2 << 20;
 /// Pages in an index; no more are taken in.
-const PAGES_MAX: u64 = 500_000;
+pub(super) const PAGES_MAX: u64 = 500_000;
 /// How often it is looked whether the index is open.
 const OPENING: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_secs(5);
@@ -64,7 +64,7 @@ pub(super) async fn take_stored(search: Weak<SiteSearch>, mut events: mpsc::Rece
 }
 
 /// The search once its index is open: what comes before waits.
-async fn opened(search: &Weak<SiteSearch>) -> Option<Arc<SiteSearch>> {
+pub(super) async fn opened(search: &Weak<SiteSearch>) -> Option<Arc<SiteSearch>> {
     loop {
         let owned = search.upgrade()?;
         if owned.index().is_some() {
@@ -210,7 +210,8 @@ impl SiteSearch {
         let id = Document::id_of(&url);
         // From here on one at a time: or what is older could be put behind what is newer.
         let mut blocks = unpoisoned(&self.blocks);
-        if !self.standings.is_newest(id, since, page.mark.as_ref()) {
+        // What a source says of an address is what is found of it.
+        if self.rows.has(id) || !self.standings.is_newest(id, since, page.mark.as_ref()) {
             return Taken::Out(None);
         }
         if text.is_noindex || wishes.any(|wish| says_noindex(&wish)) || !is_text(html) {
@@ -251,6 +252,9 @@ impl SiteSearch {
     pub(super) fn take_out(&self, host: &str, target: &str) {
         let id = Document::id_of(&self.url_of(host, target));
         self.standings.remove(id);
+        if self.rows.has(id) {
+            return;
+        }
         if let Some(index) = self.index() {
             index.remove(id);
             self.counters.pages_removed.bump();

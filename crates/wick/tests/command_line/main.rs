@@ -24,10 +24,14 @@ mod origin;
 mod overruling;
 mod own_user;
 mod parts;
+#[path = "../../../changes/tests/postgres/server.rs"]
+#[allow(dead_code, reason = "what others test by it isn't tested here")]
+mod postgres_server;
 mod profile;
 mod purge;
 mod reloading;
 mod search;
+mod search_sources;
 mod service;
 mod serving;
 mod sites;

@@ -17,7 +17,7 @@ use crate::wick::{Wick, ask, body, open_folder, until};
 
 /// How an address is answered.
 #[derive(Clone, Debug)]
-enum Page {
+pub(crate) enum Page {
     /// To everybody, for ten minutes.
     Public(String),
     /// To each visitor with a session of its own.
@@ -37,7 +37,7 @@ enum Page {
     Gone,
 }
 
-type Pages = Arc<Mutex<HashMap<String, Page>>>;
+pub(crate) type Pages = Arc<Mutex<HashMap<String, Page>>>;
 
 fn answer(status: &str, fields: &str, text: &str, stream: &mut TcpStream) {
     let title = text.split(' ').next().unwrap_or("");
@@ -55,7 +55,7 @@ fn answer(status: &str, fields: &str, text: &str, stream: &mut TcpStream) {
 }
 
 /// An origin with these pages. A POST to one makes it go.
-fn site(pages: &Pages) -> Origin {
+pub(crate) fn site(pages: &Pages) -> Origin {
     let pages = pages.clone();
     let sessions = Mutex::new(0_u64);
     Origin::new(move |head, stream| {
@@ -106,28 +106,28 @@ fn site(pages: &Pages) -> Origin {
     })
 }
 
-fn set(pages: &Pages, path: &str, page: Page) {
+pub(crate) fn set(pages: &Pages, path: &str, page: Page) {
     pages.lock().expect("no test panics here").insert(path.to_owned(), page);
 }
 
-fn settings(folder: &Path, origin: &Origin, lines: &str) -> String {
+pub(crate) fn settings(folder: &Path, origin: &Origin, lines: &str) -> String {
     let file = folder.join("wick.toml");
     let text = format!("[[site]]\norigin = {:?}\nsearch = true\n{lines}", origin.url());
     fs::write(&file, text).expect("the folder takes files");
     file.display().to_string()
 }
 
-fn visit(address: SocketAddr, path: &str, fields: &str) -> String {
+pub(crate) fn visit(address: SocketAddr, path: &str, fields: &str) -> String {
     ask(address, &format!("GET {path}\nUser-Agent: Mozilla/5.0\n{fields}"))
 }
 
-fn found(address: SocketAddr, query: &str) -> Value {
+pub(crate) fn found(address: SocketAddr, query: &str) -> Value {
     let answer = visit(address, &format!("/search.json?q={query}"), "");
     serde_json::from_str(body(&answer)).unwrap_or(Value::Null)
 }
 
 /// The addresses that a query brings.
-fn paths(address: SocketAddr, query: &str) -> Vec<String> {
+pub(crate) fn paths(address: SocketAddr, query: &str) -> Vec<String> {
     let told = found(address, query);
     let hits = told["hits"].as_array().cloned().unwrap_or_default();
     let base = format!("http://{address}");
@@ -142,19 +142,29 @@ fn word(kind: &str, number: usize) -> String {
     format!("{kind}{}{}{}", letter(number / 26), letter(number), letter(number * 7 + 3))
 }
 
-struct Serving {
-    wick: Wick,
-    address: SocketAddr,
-    state: TempDir,
-    _folder: TempDir,
+pub(crate) struct Serving {
+    pub(crate) wick: Wick,
+    pub(crate) address: SocketAddr,
+    pub(crate) state: TempDir,
+    folder: TempDir,
 }
 
-fn serve(origin: &Origin, lines: &str) -> Serving {
+impl Serving {
+    /// Other settings behind the site's, from now on.
+    pub(crate) fn reload(&self, origin: &Origin, lines: &str) {
+        settings(self.folder.path(), origin, lines);
+        let kept = self.state.path().display().to_string();
+        let ended = Wick::run(&["reload", "--state", &kept]).end();
+        assert!(ended.status.success(), "{}", ended.told());
+    }
+}
+
+pub(crate) fn serve(origin: &Origin, lines: &str) -> Serving {
     let (folder, state) = (open_folder(), open_folder());
     let file = settings(folder.path(), origin, lines);
     let kept = state.path().display().to_string();
     let (wick, address) = Wick::serve(&["--config", &file, "--state", &kept]);
-    Serving { wick, address, state, _folder: folder }
+    Serving { wick, address, state, folder }
 }
 
 #[test]
@@ -236,13 +246,13 @@ fn a_feed_of_any_query_costs_a_304_until_something_new_fits() {
     wick.stop();
 }
 
-fn field(answer: &str, name: &str) -> Option<String> {
+pub(crate) fn field(answer: &str, name: &str) -> Option<String> {
     let line = answer.lines().find(|line| line.to_ascii_lowercase().starts_with(name));
     line.and_then(|line| line.split_once(": ")).map(|(_, value)| value.trim().to_owned())
 }
 
 /// What a search has counted.
-fn counter(state: &Path, name: &str) -> u64 {
+pub(crate) fn counter(state: &Path, name: &str) -> u64 {
     let kept = state.display().to_string();
     let told = Wick::run(&["search", "--state", &kept, "--json", "status"]).end().output;
     let told: Value = serde_json::from_str(&told).expect("JSON");

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::database::Trouble;
+use crate::database::Trouble;
 use crate::sphinx::catalogue::{Held, attribute_kind};
 use crate::sphinx::change::in_order;
 use crate::sphinx::conf::{MultiFrom, Source};

@@ -7,8 +7,8 @@
 //! due or was not finished. 3. documents that clients put into real-time indexes are never removed.
 //! Start at [`Filling::begin`]; one making is `plain.rs`, one reading `reading.rs`.
 
-mod database;
 mod layout;
+mod place;
 mod plain;
 mod reading;
 mod shelf;
@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 use base::complaint::complain;
 use parking_lot::Mutex;
 
-use self::database::Stop;
 use self::layout::Layout;
 use self::plain::{Left, Plain};
 use super::catalogue::Catalogue;
 use super::conf::{Conf, IndexConf, IndexKind};
+use crate::database::Stop;
 use crate::text::Morphemes;
 use crate::{Limits, Opened};
 

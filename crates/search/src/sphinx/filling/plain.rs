@@ -11,11 +11,11 @@ use std::time::{Duration, Instant, SystemTime};
 use base::complaint::complain;
 
 use super::Wishes;
-use super::database::{Database, Stop, Trouble};
 use super::layout::Layout;
 use super::reading::{Filled, fill};
 use super::shelf::{Making, Shelf};
 use super::status::{IndexStatus, State};
+use crate::database::{Database, Stop, Trouble};
 use crate::sphinx::catalogue::{Catalogue, Held, shape_of};
 use crate::sphinx::conf::{IndexConf, IndexKind, Source};
 use crate::{Index, IndexError, Opened, Value};
@@ -251,7 +251,7 @@ impl Plain {
         for (source, largest) in self.sources.iter().zip(&filled.largest) {
             let Some(query) = &source.query_after_index else { continue };
             let query = query.replace("$maxid", &largest.to_string());
-            Database::connect(source, stop)?.run(&query)?;
+            Database::connect(&super::place::place_of(source), stop)?.run(&query)?;
         }
         Ok(())
     }

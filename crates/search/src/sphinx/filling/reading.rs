@@ -9,8 +9,9 @@
 
 use std::collections::HashMap;
 
-use super::database::{Database, Go, Stop, Told, Trouble};
 use super::layout::{Layout, Places, id_of, whole};
+use super::place::place_of;
+use crate::database::{Database, Go, Stop, Told, Trouble, ranged, steps};
 use crate::sphinx::catalogue::Held;
 use crate::sphinx::conf::{Joined, MultiFrom, Source};
 use crate::sphinx::table::Kind;
@@ -19,8 +20,6 @@ use crate::sphinx::table::Kind;
 const VALUES_MAX: usize = 8_000_000;
 /// Ids of all `sql_query_killlist` of an index.
 const KILLED_MAX: usize = 100_000;
-/// Ranges of one source.
-const STEPS_MAX: u64 = 10_000_000;
 
 /// What became of it.
 #[derive(Debug, Default)]
@@ -51,7 +50,7 @@ pub(super) fn fill(
             Trouble::Refused(why) => Trouble::Refused(format!("source {}: {why}", source.name)),
             Trouble::Stopped => Trouble::Stopped,
         };
-        let mut database = Database::connect(source, stop).map_err(of)?;
+        let mut database = Database::connect(&place_of(source), stop).map_err(of)?;
         let mut reading = Reading { source, open, opened, filled, largest: 0 };
         reading.all(&mut database).map_err(of)?;
         let largest = reading.largest;
@@ -262,55 +261,4 @@ fn values(
         }
         Ok(Go::On)
     })
-}
-
-/// The ranges that a query is asked in; one without a beginning where there are none.
-fn steps(
-    database: &mut Database,
-    range: Option<&str>,
-    step: u64,
-) -> Result<impl Iterator<Item = (u64, u64)> + use<>, Trouble> {
-    let (least, most) = match range {
-        None => (0, 0),
-        Some(query) => bounds(database, query)?,
-    };
-    let count = ((most - least) / step).saturating_add(1);
-    if count > STEPS_MAX {
-        return Err(Trouble::Refused(format!(
-            "ids from {least} to {most} are more than {STEPS_MAX} ranges; write a larger \
-             sql_range_step"
-        )));
-    }
-    let ends = move |at: u64| {
-        let start = least + at * step;
-        (start, start.saturating_add(step - 1).min(most))
-    };
-    Ok((0..count).map(ends))
-}
-
-/// The least and the largest id; both 0 where there is none.
-pub(super) fn bounds(database: &mut Database, query: &str) -> Result<(u64, u64), Trouble> {
-    let mut ends = None;
-    database.each(query, &mut |told| {
-        let Told::Row(row) = told else { return Ok(Go::On) };
-        let number = |at: usize| {
-            let bytes = row.get(at).and_then(Option::as_deref)?;
-            std::str::from_utf8(bytes).ok()?.trim().parse::<u64>().ok()
-        };
-        // An empty table has neither.
-        ends = Some((number(0).unwrap_or(0), number(1).unwrap_or(0)));
-        Ok(Go::NoFurther)
-    })?;
-    match ends {
-        None => Err(Trouble::Refused("sql_query_range has no row".to_owned())),
-        Some((least, most)) if least > most => Err(Trouble::Refused(format!(
-            "sql_query_range tells {least} for the least id and {most} for the largest"
-        ))),
-        Some(ends) => Ok(ends),
-    }
-}
-
-/// A query for one range.
-pub(super) fn ranged(query: &str, start: u64, end: u64) -> String {
-    query.replace("$start", &start.to_string()).replace("$end", &end.to_string())
 }

@@ -3,9 +3,8 @@
 //! Invariant: nothing is changed. Of the queries that go before, only those are run that set
 //! something for the connection; the others may count.
 
-use super::database::{Database, Go, Stop, Told, Trouble};
 use super::layout::Layout;
-use super::reading::{bounds, ranged};
+use crate::database::{Database, Go, Stop, Told, Trouble, bounds, ranged};
 use crate::sphinx::conf::{Conf, Source};
 
 /// Rows that are counted.
@@ -54,7 +53,7 @@ pub fn try_out(conf: &Conf) -> Vec<Tried> {
 }
 
 fn try_one(source: &Source) -> Result<Found, Trouble> {
-    let mut database = Database::connect(source, &Stop::default())?;
+    let mut database = Database::connect(&super::place::place_of(source), &Stop::default())?;
     for query in source.queries_before.iter().filter(|query| only_sets(query)) {
         database.run(query)?;
     }

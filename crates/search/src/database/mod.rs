@@ -1,24 +1,25 @@
 //! A connection to the database of a source, for whoever reads all its rows.
 //!
-//! In: a [`Source`] and its queries. Out: columns and rows, one by one as they come.
+//! In: a [`Place`] and queries. Out: columns and rows, one by one as they come.
 //! Invariants: 1. rows are never gathered: memory is one row's. 2. an answer that pauses for
 //! [`SILENCE_MAX`] ends the connection; [`Stop`] ends it at once. 3. a trouble holds the server's
 //! words or ours, never an address or a password.
 
 mod mysql;
 mod postgres;
+mod ranges;
 mod sqlite;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::Shutdown;
-use changes::{Address, Door};
+use changes::Address;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::sphinx::conf::{Source, SourceKind};
+pub(crate) use ranges::{bounds, ranged, steps};
 
 /// So long a row is waited for: a server may sort a whole table before the first.
 const SILENCE_MAX: Duration = Duration::from_secs(600);
@@ -26,13 +27,9 @@ const SILENCE_MAX: Duration = Duration::from_secs(600);
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// A server's words are cut here.
 const WORDS_MAX: usize = 300;
-/// Where MariaDB and MySQL listen for `localhost`, by distribution, as their own clients do.
-const SOCKETS: [&str; 3] =
-    ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
-
 /// Why a source isn't read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Trouble {
+pub enum Trouble {
     /// It is away, or went.
     #[error("its database is away: {0}")]
     Away(String),
@@ -46,21 +43,24 @@ pub(crate) enum Trouble {
 
 /// The end of all reading, given once.
 #[derive(Clone, Default)]
-pub(crate) struct Stop {
+pub struct Stop {
     shutdown: Shutdown,
     /// What a file's queries are interrupted by.
     interrupt: Arc<Mutex<Option<rusqlite::InterruptHandle>>>,
 }
 
 impl Stop {
-    pub(crate) fn begin(&self) {
+    /// Begins it.
+    pub fn begin(&self) {
         self.shutdown.begin();
         if let Some(handle) = &*self.interrupt.lock() {
             handle.interrupt();
         }
     }
 
-    pub(crate) fn has_begun(&self) -> bool {
+    /// Whether it has begun.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
         self.shutdown.has_begun()
     }
 }
@@ -81,6 +81,17 @@ pub(crate) enum Go {
 /// What takes it.
 pub(crate) type Take<'a> = &'a mut dyn FnMut(Told) -> Result<Go, Trouble>;
 
+/// Where a database is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// MariaDB or MySQL.
+    MySql(Address),
+    /// PostgreSQL.
+    Postgres(Address),
+    /// A file of SQLite.
+    Sqlite(PathBuf),
+}
+
 enum Link {
     MySql(mysql::Link),
     Postgres(postgres::Link),
@@ -97,21 +108,17 @@ pub(crate) struct Database {
 
 impl Database {
     /// Connects.
-    pub(crate) fn connect(source: &Source, stop: &Stop) -> Result<Self, Trouble> {
+    pub(crate) fn connect(place: &Place, stop: &Stop) -> Result<Self, Trouble> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Trouble::Refused(format!("the system gives no runtime: {error}")))?;
         let connecting = async {
-            Ok(match source.kind {
-                SourceKind::MySql => {
-                    Link::MySql(mysql::Link::connect(&mysql_address(source)).await?)
-                }
-                SourceKind::Postgres => {
-                    Link::Postgres(postgres::Link::connect(&postgres_address(source)).await?)
-                }
-                SourceKind::Sqlite => {
-                    let (link, handle) = sqlite::Link::open(Path::new(&source.database))?;
+            Ok(match place {
+                Place::MySql(address) => Link::MySql(mysql::Link::connect(address).await?),
+                Place::Postgres(address) => Link::Postgres(postgres::Link::connect(address).await?),
+                Place::Sqlite(path) => {
+                    let (link, handle) = sqlite::Link::open(path)?;
                     *stop.interrupt.lock() = Some(handle);
                     Link::Sqlite(link)
                 }
@@ -168,45 +175,6 @@ async fn within<T>(
             Err(Trouble::Away(format!("it didn't answer in {} s", most.as_secs())))
         }),
         () = stop.shutdown.begun() => Err(Trouble::Stopped),
-    }
-}
-
-fn mysql_address(source: &Source) -> Address {
-    let named = source.socket.as_ref().map(PathBuf::from);
-    // `localhost` is the socket unless a port is written, as for MySQL's own clients.
-    let usual = || {
-        let is_local = source.host == "localhost" && source.port.is_none_or(|port| port == 3306);
-        let there = SOCKETS.iter().map(PathBuf::from).find(|path| path.exists());
-        there.filter(|_| is_local)
-    };
-    let tcp = || Door::Tcp(host(source), source.port.unwrap_or(3306));
-    address(source, named.or_else(usual).map_or_else(tcp, Door::Socket))
-}
-
-fn postgres_address(source: &Source) -> Address {
-    let port = source.port.unwrap_or(5432);
-    let folder = source.socket.clone().or_else(|| {
-        // As in libpq, a host that is a path is the socket's folder.
-        Some(source.host.clone()).filter(|host| host.starts_with('/'))
-    });
-    let door = match folder {
-        Some(folder) => Door::Socket(Path::new(&folder).join(format!(".s.PGSQL.{port}"))),
-        None => Door::Tcp(host(source), port),
-    };
-    address(source, door)
-}
-
-/// An address that isn't looked up: `localhost` may be one that nobody listens on.
-fn host(source: &Source) -> String {
-    if source.host == "localhost" { "127.0.0.1".to_owned() } else { source.host.clone() }
-}
-
-fn address(source: &Source, door: Door) -> Address {
-    Address {
-        door,
-        user: source.user.clone(),
-        password: source.password.clone(),
-        database: source.database.clone(),
     }
 }
 
