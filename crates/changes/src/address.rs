@@ -51,7 +51,7 @@ pub enum AddressError {
     #[error("a % in a database's address stands before two hexadecimal digits")]
     Escape,
     /// A word after `?` that means nothing here.
-    #[error("after the ? of a database's address only socket=… may stand")]
+    #[error("after the ? of a database's address only socket=/PATH may stand")]
     Parameter,
 }
 
@@ -75,7 +75,9 @@ impl FromStr for Address {
         let mut door = tcp(host, port)?;
         for parameter in parameters.split('&').filter(|one| !one.is_empty()) {
             match parameter.split_once('=') {
-                Some(("socket", path)) => door = Door::Socket(decode(path)?.into()),
+                Some(("socket", path)) if !path.is_empty() => {
+                    door = Door::Socket(decode(path)?.into())
+                }
                 _ => return Err(AddressError::Parameter),
             }
         }
@@ -171,5 +173,6 @@ mod tests {
         check("mysql://a:%zz@b/c", Err(AddressError::Escape));
         check("mysql://a:é%@b/c", Err(AddressError::Escape));
         check("mysql://a@b/c?tls=yes", Err(AddressError::Parameter));
+        check("mysql://a@b/c?socket=", Err(AddressError::Parameter));
     }
 }

@@ -497,6 +497,16 @@ fn a_program_that_has_most_of_its_files_open_is_found() {
 }
 
 #[test]
+fn pools_of_a_php_fpm_that_does_not_run_are_left_alone() {
+    let mut host = Host::tuned().with(POOL_FILE, "request_slowlog_timeout = 5s\n", "");
+    assert_eq!(host.clone().examine().findings.len(), 1);
+    for pid in 100..=120 {
+        host.0.retain(|path, _| !path.starts_with(&format!("proc/{pid}/")));
+    }
+    assert_eq!(host.examine().findings, []);
+}
+
+#[test]
 fn php_within_apache_is_found() {
     let mut host = Host::tuned();
     host.put(

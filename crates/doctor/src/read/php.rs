@@ -38,7 +38,7 @@ echo json_encode(['set' => $set,
     JSON_PARTIAL_OUTPUT_ON_ERROR);
 ";
 
-/// The pools that files tell of, and the php.ini beside them.
+/// The pools that files tell of and that run, and the php.ini beside them.
 pub(super) fn read_pools(root: &Root, machine: &mut Machine) {
     let mut homes: Vec<(String, String)> = Vec::new();
     for version in root.names("etc/php").unwrap_or_default() {
@@ -46,9 +46,21 @@ pub(super) fn read_pools(root: &Root, machine: &mut Machine) {
     }
     homes.push((String::new(), "etc/php-fpm.d/..".to_owned()));
     for (version, home) in homes {
-        let folder = if version.is_empty() { "etc/php-fpm.d" } else { &format!("{home}/pool.d") };
-        for file in root.files(folder, ".conf") {
-            read_pool(&version, &root.text(&file).unwrap_or_default(), &mut machine.pools);
+        let (folder, main) = match version.is_empty() {
+            true => ("etc/php-fpm.d".to_owned(), "/etc/php-fpm.conf".to_owned()),
+            false => (format!("{home}/pool.d"), format!("/{home}/php-fpm.conf")),
+        };
+        let mut pools = Vec::new();
+        for file in root.files(&folder, ".conf") {
+            read_pool(&version, &root.text(&file).unwrap_or_default(), &mut pools);
+        }
+        if pools.is_empty() || runs(machine, &main) {
+            machine.pools.append(&mut pools);
+        } else {
+            machine.unseen.push(Unseen {
+                what: format!("how the pools of /{folder} do"),
+                cure: "their php-fpm doesn't run: start it, or remove their files".into(),
+            });
         }
         let ini = if version.is_empty() { "etc/php.ini" } else { &format!("{home}/php.ini") };
         let mut files = vec![ini.to_owned()];
@@ -57,6 +69,12 @@ pub(super) fn read_pools(root: &Root, machine: &mut Machine) {
             read_ini(&root.text(file).unwrap_or_default(), machine);
         }
     }
+}
+
+/// Whether a php-fpm runs by this file: its master calls itself by it, or was called with it.
+fn runs(machine: &Machine, main: &str) -> bool {
+    let mut processes = machine.processes.iter();
+    processes.any(|one| one.name.starts_with("php-fpm") && one.title.contains(main))
 }
 
 /// A pool that several files tell of is one, as php-fpm reads them.
