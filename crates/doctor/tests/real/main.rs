@@ -8,6 +8,7 @@ mod daemon;
 mod mariadb;
 mod php;
 mod postgres;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
