@@ -3,11 +3,63 @@
 //! Invariant: where anything failed there is no ratio, and the reason is told.
 //! Start at [`table`].
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::load::Measured;
+use loadgen::Outcome;
+
+/// What a load measured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Measured {
+    /// Answers with status 200.
+    pub(crate) answers: u64,
+    /// Anything else, by what it was.
+    pub(crate) failures: BTreeMap<String, u64>,
+    /// From the beginning to the last answer.
+    pub(crate) time: Duration,
+    /// The latency that half of the answers did not exceed.
+    pub(crate) half: Duration,
+    /// The same of 99 %.
+    pub(crate) most: Duration,
+}
+
+impl Measured {
+    /// What of a load's outcome is shown.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        let tally = &outcome.tally;
+        let statuses = tally.statuses.iter().filter(|(status, _)| **status != 200);
+        let statuses = statuses.map(|(status, count)| (format!("status {status}"), *count));
+        let failures = tally.failures.iter();
+        let failures = failures.map(|(kind, failures)| (kind.shown().to_owned(), failures.count));
+        let latency = |share| Duration::from_micros(tally.latency.value_at_quantile(share));
+        Self {
+            answers: tally.statuses.get(&200).copied().unwrap_or_default(),
+            failures: statuses.chain(failures).collect(),
+            time: outcome.time,
+            half: latency(0.5),
+            most: latency(0.99),
+        }
+    }
+
+    /// Answers in a second.
+    fn rate(&self) -> f64 {
+        self.answers as f64 / self.time.as_secs_f64().max(1e-9)
+    }
+
+    /// Why nothing can be concluded from this; none if something can.
+    fn void(&self) -> Option<String> {
+        let failed = self.failures.values().sum::<u64>();
+        if failed > 0 {
+            let each = self.failures.iter().map(|(what, count)| format!("{what}: {count}"));
+            let each = each.collect::<Vec<_>>().join(", ");
+            return Some(format!("{failed} of {} requests failed ({each})", failed + self.answers));
+        }
+        (self.answers == 0).then(|| "no answer came in time".to_owned())
+    }
+}
 
 /// One column of the table.
+#[derive(Default)]
 pub(crate) struct Side {
     pub(crate) measured: Measured,
     /// Used by Wick, its php-fpm and the app's database meanwhile, the load not included.
@@ -17,13 +69,8 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Every page that came, in time or late.
-    pub(crate) fn answers(&self) -> u64 {
-        self.measured.answers + self.measured.late_answers
-    }
-
     fn processor_ms_a_page(&self) -> f64 {
-        self.processor.as_secs_f64() * 1000.0 / self.answers().max(1) as f64
+        self.processor.as_secs_f64() * 1000.0 / self.measured.answers.max(1) as f64
     }
 }
 
@@ -62,9 +109,8 @@ pub(crate) fn table(sides: &[Side; 2]) -> String {
         Some(plain.processor_ms_a_page() / fast.processor_ms_a_page()),
         "less",
     );
-    for (name, share) in [("half are answered in", 0.5), ("99 % are answered in", 0.99)] {
-        text += &row(name, both(&|side| ms(side.measured.percentile(share))), None, "");
-    }
+    text += &row("half are answered in", both(&|side| ms(side.measured.half)), None, "");
+    text += &row("99 % are answered in", both(&|side| ms(side.measured.most)), None, "");
     text += &row("pages made by PHP", both(&|side| grouped(side.made_by_php as f64)), None, "");
     let failures = both(&|side| grouped(side.measured.failures.values().sum::<u64>() as f64));
     text += &row("failures", failures, None, "");
@@ -91,6 +137,8 @@ fn times(ratio: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use loadgen::tally::{FailureKind, Failures, Tally};
+
     use super::*;
 
     fn side(answers: u64, failures: u64, processor_ms: u64) -> Side {
@@ -122,6 +170,19 @@ mod tests {
             assert_eq!(void(&sides).as_deref(), Some(why));
             assert!(!table(&sides).contains("times"), "{}", table(&sides));
         }
+    }
+
+    #[test]
+    fn what_is_no_page_is_a_failure_by_its_name() {
+        let mut tally = Tally::default();
+        tally.statuses.extend([(200, 2), (503, 2)]);
+        let unfinished = Failures { count: 1, first: String::new() };
+        tally.failures.insert(FailureKind::Unfinished, unfinished);
+        let (time, cpu) = (Duration::from_secs(1), Duration::ZERO);
+        let measured = Measured::of(&Outcome { tally, time, cpu, busiest: 0.0, is_stopped: false });
+        assert_eq!((measured.answers, measured.rate()), (2, 2.0));
+        let why = measured.void().expect("failures void it");
+        assert_eq!(why, "3 of 5 requests failed (status 503: 2, unfinished at the end: 1)");
     }
 
     #[test]

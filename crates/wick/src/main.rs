@@ -19,7 +19,6 @@ mod figures;
 mod finishing;
 mod import;
 mod listening;
-mod load;
 mod log;
 #[cfg(test)]
 mod manual;

@@ -1,20 +1,24 @@
 //! The load on a server, and what answering it took.
+//!
+//! Closed model: each of a few connections asks again as soon as it is answered. Good enough
+//! to compare a server with itself; the load is that of `wick bench`.
 
-use std::collections::BTreeMap;
+use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::net::TcpStream;
+use loadgen::plan::{Closed, Load, Protocol, Work};
+use loadgen::request::{Mix, Request, Wanted};
+use loadgen::target::Target;
+use loadgen::{Live, Plan};
 use tokio::sync::oneshot;
 
 use crate::announce::say;
-use crate::figures::{Side, grouped};
-use crate::load::Load;
+use crate::figures::{Measured, Side, grouped};
 use crate::processor;
-use crate::run::{RunError, Running, single_threaded};
+use crate::run::{RunError, Running};
 use crate::signals::Signals;
 
 use super::exhibit::Exhibit;
@@ -27,6 +31,9 @@ pub(super) const VISITORS: usize = 16;
 const WARM_UPS: [(usize, Duration); 2] =
     [(1, Duration::from_millis(750)), (VISITORS, Duration::from_millis(750))];
 
+/// No answer may take longer.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Puts load on a server, with a line of progress on a terminal, until it is over or
 /// somebody has had enough.
 pub(super) async fn measure(
@@ -36,80 +43,105 @@ pub(super) async fn measure(
     time: Duration,
     signals: &mut Signals,
 ) -> Result<Side, RunError> {
-    let answered = Arc::new(AtomicU64::new(0));
-    let (address, paths) = (running.addresses[0], exhibit.paths);
+    let stages: Result<Vec<_>, RunError> = WARM_UPS
+        .into_iter()
+        .chain([(VISITORS, time)])
+        .map(|(visitors, time)| {
+            let plan = plan(running.addresses[0], exhibit.paths, visitors, time).map_err(broken)?;
+            Ok((Arc::new(plan), Arc::new(Live::new(1))))
+        })
+        .collect();
+    let stages = stages?;
+    let lives: Vec<_> = stages.iter().map(|(_, live)| Arc::clone(live)).collect();
     let mut groups = running.php_groups();
     groups.extend(exhibit.database_group());
     let (sender, result) = oneshot::channel();
-    let (runtime, counted, server) = (single_threaded()?, answered.clone(), running.server.clone());
-    // The load has a thread of its own, so that its processor time can be told from Wick's.
+    let server = running.server.clone();
     let load = std::thread::Builder::new().name("load".into()).spawn(move || {
-        runtime.block_on(async {
-            let mut sender = sender;
-            let fetches = || server.counters().fetches.read();
-            tokio::select! {
-                side = run_load((address, paths), &groups, time, &counted, fetches) => {
-                    // Nobody listens any more if the demo was stopped in the same moment.
-                    let _ = sender.send(side);
-                }
-                () = sender.closed() => {}
-            }
-        });
+        let side = run_load(&stages, &groups, || server.counters().fetches.read());
+        // Nobody listens any more if the demo was stopped meanwhile.
+        let _ = sender.send(side);
     });
     let load = load.map_err(|error| RunError::System("a thread", error))?;
     let side = tokio::select! {
-        side = result => side.map_err(|_| RunError::System("the load", io::Error::other("it broke off"))),
-        () = progress(what, time, &answered) => Err(RunError::Interrupted),
+        side = result => side.map_err(|_| broken("it broke off")).flatten(),
+        () = progress(what, time, &lives) => Err(RunError::Interrupted),
         () = signals.stop() => Err(RunError::Interrupted),
     };
+    lives.iter().for_each(|live| live.stop());
     if load.join().is_err() {
-        return Err(RunError::System("the load", io::Error::other("it panicked")));
+        return Err(broken("it panicked"));
     }
     if io::stdout().is_terminal() {
         say("\r\x1b[K");
     }
     let side = side?;
-    let pages = grouped(side.answers() as f64);
+    let pages = grouped(side.measured.answers as f64);
     say(&format!("  {what:<12} {} {pages:>12} pages\n", bar(1.0)));
     Ok(side)
 }
 
-async fn run_load(
-    (address, paths): (SocketAddr, &[&str]),
-    groups: &[u32],
+fn broken(why: impl Into<Box<dyn Error + Send + Sync>>) -> RunError {
+    RunError::System("the load", io::Error::other(why))
+}
+
+/// Visitors who ask for these pages, each page as often as another.
+fn plan(
+    address: SocketAddr,
+    paths: &[&str],
+    visitors: usize,
     time: Duration,
-    answered: &AtomicU64,
-    fetches: impl Fn() -> u64,
-) -> Side {
-    let host = address.to_string();
-    let load = Load { host: &host, paths, visitors: VISITORS };
-    let dial = async || {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(stream)
-    };
-    let mut warm_up_failures = BTreeMap::new();
-    for (visitors, time) in WARM_UPS {
-        let warm_up = Load { visitors, ..load }.run(&dial, time, &AtomicU64::new(0)).await;
-        warm_up_failures.extend(warm_up.failures);
+) -> Result<Plan, Box<dyn Error + Send + Sync>> {
+    let (target, _) = Target::parse(&format!("http://{address}/"))?;
+    let mut requests = Vec::new();
+    for path in paths {
+        requests.push((Request::new(Wanted::get(*path), &target, true)?, 1.0));
     }
+    let (requests, rate_max, think) = (Mix::new(requests)?, None, Duration::ZERO);
+    Ok(Plan {
+        target,
+        work: Work::Requests(requests),
+        load: Load::Closed(Closed { requests: None, time: Some(time), rate_max, think }),
+        connections: visitors,
+        keeps: true,
+        timeout: TIMEOUT,
+        threads: 1,
+        visitors: 0,
+        protocol: Protocol::Http1,
+        verifies: true,
+    })
+}
+
+/// The warm-ups, and then what is measured.
+fn run_load(
+    stages: &[(Arc<Plan>, Arc<Live>)],
+    groups: &[u32],
+    fetches: impl Fn() -> u64,
+) -> Result<Side, RunError> {
     let spent = || {
         let others: Duration = groups.iter().map(|&group| processor::of_group(group)).sum();
-        (processor::of_process() + others).saturating_sub(processor::of_thread())
+        processor::of_process() + others
     };
-    let start = (spent(), fetches());
-    let mut measured = load.run(&dial, time, answered).await;
-    let processor = spent().saturating_sub(start.0);
-    let made_by_php = fetches() - start.1;
-    // What fails while warming up fails the measurement too.
-    for (what, count) in warm_up_failures {
-        *measured.failures.entry(what).or_default() += count;
+    let mut side = Side::default();
+    let mut failures = Vec::new();
+    for (plan, live) in stages {
+        let start = (spent(), fetches());
+        let outcome = loadgen::run(plan, live).map_err(broken)?;
+        let processor = spent().saturating_sub(start.0).saturating_sub(outcome.cpu);
+        let measured = Measured::of(&outcome);
+        failures.extend(measured.failures.clone());
+        side = Side { measured, processor, made_by_php: fetches() - start.1 };
     }
-    Side { measured, processor, made_by_php }
+    // What fails while warming up fails the measurement too.
+    side.measured.failures.clear();
+    for (what, count) in failures {
+        *side.measured.failures.entry(what).or_default() += count;
+    }
+    Ok(side)
 }
 
 /// Shows how far it is; never ends.
-async fn progress(what: &str, time: Duration, answered: &AtomicU64) {
+async fn progress(what: &str, time: Duration, lives: &[Arc<Live>]) {
     if !io::stdout().is_terminal() {
         return std::future::pending().await;
     }
@@ -118,7 +150,9 @@ async fn progress(what: &str, time: Duration, answered: &AtomicU64) {
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     loop {
         tick.tick().await;
-        let pages = grouped(answered.load(Ordering::Relaxed) as f64);
+        // The last is what is measured.
+        let answered = lives.last().map_or(0, |live| live.glance().answered);
+        let pages = grouped(answered as f64);
         let share = start.elapsed().saturating_sub(warm_up).as_secs_f64() / time.as_secs_f64();
         say(&format!("\r\x1b[K  {what:<12} {} {pages:>12} pages", bar(share.min(1.0))));
     }
