@@ -418,6 +418,9 @@ pub(crate) struct SiteSettings {
     /// Without it, pages that were visited are still read again after something was written.
     /// Default: `true`.
     pub(crate) search_crawl: Option<bool>,
+    /// Whether there is a `/sitemap.xml` of the pages that are found, where the site has none: its
+    /// origin answers 404 there, and `robots.txt` names no other. Default: `true`.
+    pub(crate) search_sitemap: Option<bool>,
     /// The memory that the writer of the index fills before it writes, at least `15M`, beside
     /// `memory`; it takes effect at the next start. Default: `15000000`.
     pub(crate) search_memory: Option<Bytes>,

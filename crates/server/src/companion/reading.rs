@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use policy::strangers::{taste, user_agent};
-use policy::{MissReason, NoStore, StaleReason, Verdict};
+use policy::{MissReason, NoStore, PassReason, StaleReason, Verdict};
 use tokio::time::{Instant, timeout_at};
 use wire::{Fields, Name, RequestHead, ResponseHead, Version};
 
@@ -109,8 +109,8 @@ impl Server {
         target: &str,
         patience: Duration,
     ) -> Result<PublicPage, Unread> {
-        let wanted = (scheme, host, target);
-        let (site, read) = self.read_as_stranger(wanted, patience, TRIES).await?;
+        let wanted = Wanted { scheme, host, target, is_plain: false };
+        let (site, read) = self.read_as_stranger(&wanted, patience, TRIES).await?;
         match read {
             Read::Page { page, key, hash, verdict } => {
                 let found = of_page(&site, &page, &key, hash);
@@ -140,7 +140,7 @@ impl Server {
     }
 
     /// Reads a file such as `/robots.txt` as a stranger is given it: the body of an answer with
-    /// status 200, whatever it is.
+    /// status 200, whatever it is. Where the companion itself answers, it is what the origin says.
     ///
     /// # Errors
     /// Why there is none.
@@ -151,7 +151,8 @@ impl Server {
         target: &str,
         patience: Duration,
     ) -> Result<Bytes, Unread> {
-        let (_, read) = self.read_as_stranger((scheme, host, target), patience, 1).await?;
+        let wanted = Wanted { scheme, host, target, is_plain: true };
+        let (_, read) = self.read_as_stranger(&wanted, patience, 1).await?;
         match read {
             Read::Page { page, .. } => match page.as_stored() {
                 Some(stored) if stored.status == 200 => Ok(stored.body.clone()),
@@ -165,17 +166,17 @@ impl Server {
 
     async fn read_as_stranger(
         self: &Arc<Self>,
-        (scheme, host, target): (&'static str, &str, &str),
+        wanted: &Wanted<'_>,
         patience: Duration,
         tries: usize,
     ) -> Result<(Arc<Site>, Read), Unread> {
-        let Some(site) = self.sites().find(host).cloned() else {
+        let Some(site) = self.sites().find(wanted.host).cloned() else {
             return Err(Unread::NotPublic(None));
         };
         let until = Instant::now() + patience;
         let mut last = None;
         for _ in 0..tries {
-            let read = timeout_at(until, self.go(&site, scheme, host, target, until)).await;
+            let read = timeout_at(until, self.go(&site, wanted, until)).await;
             let Ok(Some(read)) = read else { return Err(Unread::Failed { retry_after: None }) };
             // What was answered to one alone may be found to be everybody's meanwhile; the next
             // waits for that.
@@ -195,13 +196,11 @@ impl Server {
     async fn go(
         self: &Arc<Self>,
         site: &Arc<Site>,
-        scheme: &'static str,
-        host: &str,
-        target: &str,
+        wanted: &Wanted<'_>,
         until: Instant,
     ) -> Option<Read> {
-        let mut head = stranger(host, target);
-        let peers = try_out::peers(self, &head, scheme);
+        let mut head = stranger(wanted.host, wanted.target);
+        let peers = try_out::peers(self, &head, wanted.scheme);
         let mut key = Vec::new();
         let now = self.clock.now();
         let turn = pipeline::set_off(self, site, &mut head, false, now, &mut key, peers, None);
@@ -210,8 +209,13 @@ impl Server {
                 let hash = pipeline::hash(&key);
                 (reply, key, hash)
             }
-            Turn::Onward(errand) if matches!(errand.task, Task::Companion(_)) => return None,
-            Turn::Onward(errand) => {
+            Turn::Onward(mut errand) => {
+                if matches!(errand.task, Task::Companion(_)) {
+                    if !wanted.is_plain {
+                        return None;
+                    }
+                    errand.task = Task::Pass(PassReason::Uncacheable);
+                }
                 let journey = Journey::unattended(self, site, &head, &key, peers);
                 (pipeline::travel(journey, errand.hash, errand.task).await, key, errand.hash)
             }
@@ -247,6 +251,15 @@ impl Server {
         let journey = Journey::unattended(self, site, head, key, peers);
         pipeline::travel(journey, hash, task).await
     }
+}
+
+/// What is asked for.
+struct Wanted<'a> {
+    scheme: &'static str,
+    host: &'a str,
+    target: &'a str,
+    /// Whatever it is, and as the origin says it also where the companion answers.
+    is_plain: bool,
 }
 
 /// What came of a request.

@@ -16,7 +16,7 @@ use server::{CompanionAnswer, CompanionAsked};
 use wire::{Fields, Name};
 
 use super::finding::{Asker, LIMIT, Wish};
-use super::{SiteSearch, feeds};
+use super::{SiteSearch, feeds, sitemap};
 
 /// Longer queries are cut.
 const QUERY_CHARACTERS_MAX: usize = 500;
@@ -86,6 +86,9 @@ impl SiteSearch {
     pub(super) async fn answered(self: Arc<Self>, asked: CompanionAsked) -> CompanionAnswer {
         let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
         let plan = self.plan();
+        if path == sitemap::PATH && self.has_sitemap() {
+            return self.sitemap(asked).await;
+        }
         let Some(wanted) = Wanted::of(path, &plan.path) else {
             return plain(404, "There is nothing here.");
         };
@@ -171,8 +174,13 @@ fn wish(wanted: Wanted, query: &str) -> Wish {
 
 /// What says of itself by which tag it is known.
 fn tagged(wanted: Wanted, text: String) -> CompanionAnswer {
+    tagged_as(wanted.media_type(), text)
+}
+
+/// The same, of any type.
+pub(super) fn tagged_as(media_type: &str, text: String) -> CompanionAnswer {
     let hash = xxhash_rust::xxh3::xxh3_64(text.as_bytes());
-    let fields = tagged_fields(wanted.media_type(), hash);
+    let fields = tagged_fields(media_type, hash);
     CompanionAnswer { status: 200, fields, body: Bytes::from(text) }
 }
 
@@ -193,13 +201,13 @@ fn asset(wanted: Wanted, text: &str) -> CompanionAnswer {
     answer
 }
 
-fn busy(why: &str) -> CompanionAnswer {
+pub(super) fn busy(why: &str) -> CompanionAnswer {
     let mut answer = plain(503, &format!("{why} Please try again in a few seconds."));
     answer.fields.put(Name::RetryAfter, "2");
     answer
 }
 
-fn plain(status: u16, text: &str) -> CompanionAnswer {
+pub(super) fn plain(status: u16, text: &str) -> CompanionAnswer {
     let mut fields = Fields::new();
     fields.put(Name::ContentType, "text/plain; charset=utf-8");
     fields.put(Name::CacheControl, "no-store");

@@ -29,7 +29,7 @@ use super::taking::{Doubt, READ_PATIENCE, Taken, links_of};
 use super::{Links, Place, SiteSearch, unpoisoned};
 
 /// By what name `robots.txt` may speak of it.
-const NAME: &str = "wick";
+pub(super) const NAME: &str = "wick";
 /// How long it is waited for a visitor who knows the site's name, where the settings don't.
 const VISITOR_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);

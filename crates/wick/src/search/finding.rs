@@ -320,7 +320,7 @@ pub(super) fn text_of(attributes: &[Value], at: usize) -> &str {
     }
 }
 
-fn number_of(attributes: &[Value], at: usize) -> i64 {
+pub(super) fn number_of(attributes: &[Value], at: usize) -> i64 {
     match attributes.get(at) {
         Some(Value::Int(number)) => *number,
         _ => 0,

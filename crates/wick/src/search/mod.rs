@@ -19,11 +19,13 @@ mod finding;
 mod renewing;
 mod rows;
 mod setting;
+mod sitemap;
 mod standing;
 mod taking;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -131,6 +133,8 @@ pub(crate) struct SiteSearch {
     server: OnceLock<Weak<Server>>,
     standings: Standings,
     rows: PublicRows,
+    /// Whether the site has no sitemap of its own, as far as is known.
+    lacks_sitemap: AtomicBool,
     blocks: Mutex<Blocks>,
     events: mpsc::Sender<Event>,
     doubts: mpsc::Sender<Doubt>,
@@ -219,7 +223,8 @@ impl SiteSearch {
 
 impl Companion for SiteSearch {
     fn answers(&self, path: &str) -> bool {
-        answering::Wanted::of(path, &self.plan().path).is_some()
+        (path == sitemap::PATH && self.has_sitemap())
+            || answering::Wanted::of(path, &self.plan().path).is_some()
     }
 
     fn answer(self: Arc<Self>, asked: CompanionAsked) -> CompanionFuture {
@@ -363,6 +368,7 @@ impl Running {
             server: OnceLock::new(),
             standings: Standings::default(),
             rows: PublicRows::default(),
+            lacks_sitemap: AtomicBool::new(false),
             blocks: Mutex::default(),
             events,
             doubts,
@@ -381,6 +387,7 @@ impl Running {
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
             tokio::spawn(crawl::crawl(Arc::downgrade(&search), linked)).abort_handle(),
             tokio::spawn(renewing::renew(Arc::downgrade(&search))).abort_handle(),
+            tokio::spawn(sitemap::look(Arc::downgrade(&search))).abort_handle(),
             opening.abort_handle(),
         ];
         let rows = rows::Reading::begin(&search, &plan.rows);

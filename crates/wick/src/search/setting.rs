@@ -34,6 +34,8 @@ pub(crate) struct SearchPlan {
     pub(crate) template: Template,
     /// Whether pages are asked for that nobody visits.
     pub(crate) crawls: bool,
+    /// Whether there is a sitemap where the site has none.
+    pub(crate) has_sitemap: bool,
     pub(crate) memory_bytes: usize,
     /// Rows that are found beside pages.
     pub(crate) rows: Vec<RowPlan>,
@@ -82,6 +84,7 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
             ("search_path", site.search_path.is_some()),
             ("search_template", site.search_template.is_some()),
             ("search_crawl", site.search_crawl.is_some()),
+            ("search_sitemap", site.search_sitemap.is_some()),
             ("search_memory", site.search_memory.is_some()),
             ("search_source", !site.search_source.is_empty()),
         ];
@@ -103,6 +106,7 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
         path: site.search_path.clone().map_or_else(|| PATH.to_owned(), |SearchPath(path)| path),
         template,
         crawls: site.search_crawl.unwrap_or(true),
+        has_sitemap: site.search_sitemap.unwrap_or(true),
         memory_bytes,
         rows: row_plans(&site.search_source)?,
     }))

@@ -107,6 +107,11 @@ impl Standings {
         }
     }
 
+    /// Whether it was read, and nothing was told of it since.
+    pub(super) fn has(&self, id: u64) -> bool {
+        unpoisoned(&self.inner).entries.contains_key(&id)
+    }
+
     /// It may not be what it was.
     pub(super) fn remove(&self, id: u64) {
         unpoisoned(&self.inner).remove(id);

@@ -555,3 +555,65 @@ fn a_reload_moves_the_search_and_an_upgrade_hands_it_over() {
     end(serving);
     wick.end();
 }
+
+/// What the sitemap names, in order.
+fn mapped(address: SocketAddr) -> Vec<String> {
+    let answer = visit(address, "/sitemap.xml", "");
+    let base = format!("http://{address}");
+    let mut all: Vec<String> = body(&answer)
+        .split("<loc>")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("</loc>"))
+        .map(|(url, _)| url.trim_start_matches(&base).to_owned())
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn a_site_without_a_sitemap_has_one_of_what_is_public() {
+    let pages = Pages::default();
+    set(&pages, "/boats?a=1&b=2", Page::Public("Boats about harbours".into()));
+    set(&pages, "/ships", Page::Session("Ships about harbours".into()));
+    set(&pages, "/members", Page::Members("Members about harbours".into()));
+    set(&pages, "/hidden", Page::Hidden("Hidden about harbours".into()));
+    let origin = site(&pages);
+    let serving = serve(&origin, "search_crawl = false\n");
+    let address = serving.address;
+    visit(address, "/boats?a=1&b=2", "");
+    for path in ["/ships", "/members", "/hidden"] {
+        visit(address, path, "Cookie: member=1\n");
+        visit(address, path, "");
+    }
+    until("both are in it", || mapped(address) == ["/boats?a=1&amp;b=2", "/ships"]);
+    let answer = visit(address, "/sitemap.xml", "");
+    assert!(answer.contains("content-type: application/xml"), "{answer}");
+    let etag = field(&answer, "etag").expect("a tag");
+    let again = visit(address, "/sitemap.xml", &format!("If-None-Match: {etag}\n"));
+    assert!(again.starts_with("HTTP/1.1 304 "), "{again}");
+    assert!(visit(address, "/sitemap.xml?part=2", "").starts_with("HTTP/1.1 404 "));
+    // What became doubtful isn't named from that moment on.
+    set(&pages, "/ships", Page::Members("Ships about harbours".into()));
+    ask(address, "PURGE /ships");
+    assert_eq!(mapped(address), ["/boats?a=1&amp;b=2"]);
+    serving.reload(&origin, "search_crawl = false\nsearch_sitemap = false\n");
+    assert!(visit(address, "/sitemap.xml", "").starts_with("HTTP/1.1 404 "), "the app's answer");
+    serving.wick.stop();
+}
+
+#[test]
+fn a_sitemap_of_the_sites_own_is_left_alone() {
+    let pages = Pages::default();
+    set(&pages, "/boats", Page::Public("Boats about harbours".into()));
+    set(&pages, "/sitemap.xml", Page::Public("Of the site itself".into()));
+    let origin = site(&pages);
+    let serving = serve(&origin, "search_crawl = false\n");
+    visit(serving.address, "/boats", "");
+    // Once by who looks for one, once or never by visitors.
+    until("it was looked for", || origin.heads().iter().any(|head| head.contains("/sitemap.xml")));
+    until("it is found", || paths(serving.address, "harbours") == ["/boats"]);
+    for _ in 0..3 {
+        assert!(visit(serving.address, "/sitemap.xml", "").contains("Of the site itself"));
+    }
+    serving.wick.stop();
+}

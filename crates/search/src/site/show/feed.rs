@@ -126,7 +126,7 @@ pub fn http_date(unix: i64) -> String {
     httpdate::fmt_http_date(at)
 }
 
-fn rfc3339(unix: i64) -> String {
+pub(super) fn rfc3339(unix: i64) -> String {
     let at = time::OffsetDateTime::from_unix_timestamp(unix.max(0));
     let at = at.unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
     format!(

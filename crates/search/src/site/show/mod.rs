@@ -6,9 +6,11 @@
 
 mod feed;
 mod page;
+mod sitemap;
 
 pub use feed::{Feed, atom, http_date, opensearch, rss};
 pub use page::{Template, TemplateError, html};
+pub use sitemap::{Listed, PART_MAX, sitemap, sitemap_index};
 
 use serde_json::json;
 
