@@ -70,7 +70,7 @@ fn head(report: &Report, out: &mut String) -> std::fmt::Result {
         out,
         "{} queries in {at_least}{} took {}",
         number(count),
-        plural(report.classes, "class", "classes"),
+        plural(report.classes as u64, "class", "classes"),
         duration(seconds)
     )?;
     match (report.window_seconds, first_seen.zip(last_seen)) {
@@ -208,8 +208,10 @@ fn percent(share: f64) -> String {
     format!("{:.1}", share * 100.0)
 }
 
-fn plural(count: usize, one: &str, many: &str) -> String {
-    format!("{} {}", number(count as u64), if count == 1 { one } else { many })
+/// A count and what is counted, as `1 query` and `1235 k queries`.
+#[must_use]
+pub fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number(count), if count == 1 { one } else { many })
 }
 
 /// Three digits or so, with a unit.

@@ -19,6 +19,7 @@ mod figures;
 mod finishing;
 mod import;
 mod listening;
+mod live_line;
 mod log;
 #[cfg(test)]
 mod manual;

@@ -24,7 +24,7 @@ use queries::saved::Saved;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::announce::say;
-use crate::queries::progress::Progress;
+use crate::live_line::LiveLine;
 use crate::run::{RunError, single_threaded};
 
 /// How often a log that grows is looked at.
@@ -166,7 +166,7 @@ pub(crate) fn run(arguments: &Queries) -> Result<(), QueriesError> {
 fn read(paths: &[String], follows: bool) -> Result<Looked, QueriesError> {
     let (mut classes, mut faults) = (Classes::default(), Faults::default());
     let mut report = Report { sources: paths.to_vec(), ..Report::default() };
-    let mut progress = Progress::default();
+    let mut progress = LiveLine::default();
     for name in paths {
         let unreadable = |error| QueriesError::Unreadable(name.clone(), error);
         let mut reading = Reading::default();
@@ -181,7 +181,7 @@ fn read(paths: &[String], follows: bool) -> Result<Looked, QueriesError> {
             let taken = reading.take_all(&mut log, &mut |query| {
                 classes.take(query);
                 if classes.all.count.is_multiple_of(LOOK_EACH) {
-                    progress.told_of(&classes);
+                    progress::tell(&mut progress, &classes);
                 }
             });
             taken.map_err(unreadable)?;
@@ -200,7 +200,7 @@ fn follow(
     path: &Path,
     reading: &mut Reading,
     classes: &mut Classes,
-    progress: &mut Progress,
+    progress: &mut LiveLine,
 ) -> io::Result<()> {
     let has_ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -211,7 +211,7 @@ fn follow(
         reading.take_all(&mut log, &mut |query| classes.take(query))?;
         // What came between the last look and the rotation is read before the new file.
         if !log.turn_over()? {
-            progress.told_of(classes);
+            progress::tell(progress, classes);
             std::thread::sleep(PAUSE);
         }
     }
