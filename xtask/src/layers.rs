@@ -19,6 +19,7 @@ const ROWS: &[&[&str]] = &[
         "import",
         "transform",
         "markup",
+        "crawl",
         "conformance",
         "db",
     ],

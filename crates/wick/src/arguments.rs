@@ -7,6 +7,7 @@ use std::time::Duration;
 use base::amount;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
+use crate::audit::Audit;
 use crate::bench::Bench;
 use crate::queries::Queries;
 
@@ -68,6 +69,10 @@ pub(crate) enum Command {
     Import(Import),
     /// Load a site and tell how it bears it: on a schedule, or as ab and blitz do.
     Bench(Box<Bench>),
+    /// Visit every page of a site, each once, and tell what is broken, slow, hard to use or kept
+    /// from caches, and what is new since the last time. Ends with status 0 if there is nothing
+    /// that --fail-on names, 1 if there is, 2 if a site could not be audited.
+    Audit(Box<Audit>),
     /// Examine this machine: memory, PHP, databases, the kernel. Says what to change, the worst
     /// first, with evidence and the way back, and changes nothing unless told to. Ends with
     /// status 0 if there is nothing to do, 1 if there is, 2 if it could not look.

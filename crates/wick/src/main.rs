@@ -6,6 +6,7 @@ mod admin;
 mod announce;
 mod app;
 mod arguments;
+mod audit;
 mod bench;
 mod certificates;
 mod changes;
@@ -91,6 +92,7 @@ fn act(command: &Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,
         Command::Import(import) => import::run(import)?,
+        Command::Audit(wanted) => return Ok(audit::run(wanted)),
         Command::Bench(wanted) => return bench::run(wanted),
         // What it found is its status, too.
         Command::Doctor(wanted) => return Ok(doctor::run(wanted)),

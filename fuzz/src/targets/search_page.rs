@@ -1,9 +1,10 @@
 //! What a page, a `robots.txt` and a sitemap may hold.
 
-use search::site::robots::Robots;
+use crawl::robots::Robots;
+use crawl::sitemap::Sitemap;
+use crawl::{canonical, targets_within};
 use search::site::show::escaped;
-use search::site::sitemap::Sitemap;
-use search::site::{Blocks, PageText, canonical, shape, targets_within};
+use search::site::{Blocks, PageText, shape};
 
 /// A document has the shape, is no larger than its page allows, and is the same each time.
 pub(crate) fn run_page(input: &[u8]) {

@@ -59,7 +59,7 @@ pub(super) fn is_so(text: &str) -> bool {
 pub(super) fn moment(text: &str) -> Option<i64> {
     let text = text.trim();
     let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
-    whole.parse().ok().or_else(|| crate::site::unix(text))
+    whole.parse().ok().or_else(|| crawl::date::unix(text))
 }
 
 #[cfg(test)]

@@ -5,20 +5,13 @@
 //! whoever has the pages.
 //! Start at [`PageText::of`]; the page is [`show::html`].
 
-mod address;
 mod blocks;
-mod date;
-mod markup;
 mod page;
-pub mod robots;
 pub mod show;
-pub mod sitemap;
 
 /// Hits on one page.
 pub const PAGE_HITS: usize = 10;
 
-pub use address::{bears_secret, canonical, plain_host, targets_within};
 pub use blocks::Blocks;
-pub(crate) use date::unix;
 pub(crate) use page::{Known, document_of, plain_text};
 pub use page::{Link, PageText, SHAPE_HOST, SHAPE_SUM, says_noindex, shape};

@@ -9,9 +9,9 @@ use html5ever::tokenizer::Tag;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::blocks::Blocks;
-use super::date;
-use super::markup::{Event, attribute, walk};
 use crate::{AttributeKind, Document, Shape, Value};
+use crawl::date;
+use crawl::markup::{Event, attribute, walk};
 
 /// What of a page is taken at most.
 const TEXT_BYTES_MAX: usize = 512 << 10;

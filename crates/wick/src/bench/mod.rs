@@ -115,7 +115,7 @@ fn status(outcome: &Outcome) -> ExitCode {
 }
 
 /// A flag that Ctrl-C sets; a second one ends the process at once.
-fn listen() -> std::io::Result<Arc<AtomicBool>> {
+pub(crate) fn listen() -> std::io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         let (second, first) = (Arc::clone(&flag), Arc::clone(&flag));

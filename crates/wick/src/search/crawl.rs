@@ -13,11 +13,12 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use ::crawl::robots::Robots;
+use ::crawl::sitemap::Sitemap;
+use ::crawl::{does_something, targets_within};
 use ::search::Document;
 use ::search::Value;
-use ::search::site::robots::Robots;
-use ::search::site::sitemap::Sitemap;
-use ::search::site::{PageText, targets_within};
+use ::search::site::PageText;
 use base::amount::show_count;
 use bytes::Bytes;
 use server::Unread;
@@ -329,31 +330,8 @@ fn is_worth_it(target: &str) -> bool {
         ".rss", ".atom", ".pdf", ".zip", ".gz", ".mp3", ".mp4", ".webm", ".woff2", ".torrent",
         ".txt",
     ];
-    const DOING: [&str; 16] = [
-        "sid",
-        "phpsessid",
-        "token",
-        "action",
-        "do",
-        "mode",
-        "replytocom",
-        "add-to-cart",
-        "login",
-        "logout",
-        "redirect",
-        "returnto",
-        "oldid",
-        "diff",
-        "print",
-        "share",
-    ];
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let path = path.to_ascii_lowercase();
-    let is_doing = |name: &str| DOING.contains(&name.to_ascii_lowercase().as_str());
-    target.len() <= 1024
-        && !ENDS.iter().any(|end| path.ends_with(end))
-        && !["login", "logout", "signin", "register"].iter().any(|word| path.contains(word))
-        && !form_urlencoded::parse(query.as_bytes()).any(|(name, _)| is_doing(&name))
+    let path = target.split('?').next().unwrap_or("").to_ascii_lowercase();
+    target.len() <= 1024 && !ENDS.iter().any(|end| path.ends_with(end)) && !does_something(target)
 }
 
 #[cfg(test)]

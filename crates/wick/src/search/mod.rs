@@ -29,7 +29,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
-use ::search::site::{Blocks, bears_secret, plain_host, shape};
+use ::crawl::{bears_secret, plain_host};
+use ::search::site::{Blocks, shape};
 use ::search::text::{Korean, Morphemes};
 use ::search::{Index, IndexError, Limits, Opened};
 use base::Counter;

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
+use ::crawl::targets_within;
 use ::search::rows::{Row, RowSource, Rows, Stop, Trouble};
-use ::search::site::targets_within;
 use ::search::{Document, Filter, FilterKind, Index, Value};
 use base::complaint::complain;
 use server::Unread;

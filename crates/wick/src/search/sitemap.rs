@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use ::crawl::robots::Robots;
 use ::search::rows::Row;
 use ::search::site::SHAPE_HOST;
-use ::search::site::robots::Robots;
 use ::search::site::show::{self, Listed};
 use ::search::{Filter, FilterKind, Hit, Index, Search, Sort, SortKey};
 use server::{CompanionAnswer, CompanionAsked, Unread};

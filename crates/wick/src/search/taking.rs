@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use ::search::site::{PageText, SHAPE_SUM, bears_secret, canonical, says_noindex, targets_within};
+use ::crawl::{bears_secret, canonical, targets_within};
+use ::search::site::{PageText, SHAPE_SUM, says_noindex};
 use ::search::{Document, Index, Value};
 use server::{PublicPage, Unread};
 use tokio::sync::mpsc;

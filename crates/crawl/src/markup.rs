@@ -11,7 +11,7 @@ use html5ever::tokenizer::{
 };
 
 /// What comes.
-pub(super) enum Event<'a> {
+pub enum Event<'a> {
     /// A tag that begins an element.
     Start(&'a Tag),
     /// A tag that ends one, by its name.
@@ -21,7 +21,7 @@ pub(super) enum Event<'a> {
 }
 
 /// Calls `hear` with all that is in a text.
-pub(super) fn walk(text: &str, hear: impl FnMut(Event<'_>)) {
+pub fn walk(text: &str, hear: impl FnMut(Event<'_>)) {
     let input = BufferQueue::default();
     input.push_back(StrTendril::from_slice(text));
     let tokenizer = Tokenizer::new(Sink(RefCell::new(hear)), TokenizerOpts::default());
@@ -30,7 +30,8 @@ pub(super) fn walk(text: &str, hear: impl FnMut(Event<'_>)) {
 }
 
 /// The value of a tag's attribute.
-pub(super) fn attribute<'a>(tag: &'a Tag, name: &str) -> Option<&'a str> {
+#[must_use]
+pub fn attribute<'a>(tag: &'a Tag, name: &str) -> Option<&'a str> {
     let is_it = |one: &&html5ever::Attribute| &*one.name.local == name;
     tag.attrs.iter().find(is_it).map(|one| &*one.value)
 }

@@ -38,6 +38,34 @@ fn target(url: &Url) -> String {
     }
 }
 
+/// Whether an address may do something, or belong to one visitor: no page for who reads all.
+#[must_use]
+pub fn does_something(target: &str) -> bool {
+    const NAMES: [&str; 16] = [
+        "sid",
+        "phpsessid",
+        "token",
+        "action",
+        "do",
+        "mode",
+        "replytocom",
+        "add-to-cart",
+        "login",
+        "logout",
+        "redirect",
+        "returnto",
+        "oldid",
+        "diff",
+        "print",
+        "share",
+    ];
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let path = path.to_ascii_lowercase();
+    let is_named = |name: &str| NAMES.contains(&name.to_ascii_lowercase().as_str());
+    ["login", "logout", "signin", "register"].iter().any(|word| path.contains(word))
+        || url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| is_named(&name))
+}
+
 /// Whether an address may be known to those alone whom it was given to: an order's page, a draft
 /// that is shared, a link that confirms something. Such a page is anybody's who has its address,
 /// and so it is given to everybody, but not to be found.

@@ -8,8 +8,8 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 
-use super::date;
-use super::markup::{Event, walk};
+use crate::date;
+use crate::markup::{Event, walk};
 
 /// Entries of one sitemap.
 const ENTRIES_MAX: usize = 50_000;

@@ -3,7 +3,8 @@
 use time::{Date, Month};
 
 /// Seconds since 1970; what has no time is taken at its first moment in UTC.
-pub(crate) fn unix(text: &str) -> Option<i64> {
+#[must_use]
+pub fn unix(text: &str) -> Option<i64> {
     let text = text.trim();
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<u16>().ok();
     let small = |from: usize, to: usize| number(from, to).and_then(|one| u8::try_from(one).ok());

@@ -1,0 +1,99 @@
+//! An audit from its beginning to its report: all sites at once, each at its own pace.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use url::Url;
+
+use crate::book::State;
+use crate::fetch::Client;
+use crate::finding::Finding;
+use crate::live::Live;
+use crate::plan::{AuditError, Plan};
+use crate::report::{Grouped, Report, SiteReport};
+use crate::tests;
+use crate::visit::Visit;
+
+/// Audits, and tells what was found. A site that can't be audited says so in its part; the other
+/// sites are audited all the same.
+///
+/// # Errors
+/// TLS can't be set up.
+pub async fn run(plan: &Plan, live: &Live) -> Result<Report, AuditError> {
+    let client = Client::new()?;
+    let visits = plan.sites.iter().map(|seed| one(plan, live, client.clone(), seed));
+    let sites = join_all(visits).await;
+    Ok(Report::of(sites))
+}
+
+async fn one(plan: &Plan, live: &Live, client: Client, seed: &Url) -> SiteReport {
+    match audit(plan, live, client, seed).await {
+        Ok(report) => report,
+        Err(error) => SiteReport {
+            site: seed.to_string(),
+            error: Some(error.to_string()),
+            ..SiteReport::default()
+        },
+    }
+}
+
+async fn audit(
+    plan: &Plan,
+    live: &Live,
+    client: Client,
+    seed: &Url,
+) -> Result<SiteReport, AuditError> {
+    let mut visit = Visit::begin(plan, live, client, seed).await?;
+    let is_whole = visit.go().await?;
+    let mut findings = visit.book.findings()?;
+    // Half of a site says little about what leads where.
+    if is_whole {
+        findings.extend(tests::site::examine(&visit.book)?);
+    }
+    findings.sort();
+    findings.dedup();
+    let has_past = visit.book.kept_past()?;
+    let past = visit.book.past()?;
+    let mut report = SiteReport { site: seed.to_string(), is_whole, ..SiteReport::default() };
+    report.is_first = !has_past;
+    let marks: std::collections::HashSet<u64> = findings.iter().map(Finding::mark).collect();
+    if is_whole {
+        let gone = past.iter().filter(|(mark, _)| !marks.contains(mark));
+        report.fixed = gone.map(|(_, finding)| finding.clone()).collect();
+        report.fixed.sort();
+    }
+    report.findings = findings
+        .into_iter()
+        .map(|finding| Grouped { is_new: has_past && !past.contains_key(&finding.mark()), finding })
+        .collect();
+    count(&visit, &mut report)?;
+    report.notes = std::mem::take(&mut visit.notes);
+    if is_whole {
+        let all: Vec<Finding> = report.findings.iter().map(|one| one.finding.clone()).collect();
+        visit.book.end(&all)?;
+    }
+    Ok(report)
+}
+
+/// Addresses, and the cache's verdicts by route.
+fn count(visit: &Visit<'_>, report: &mut SiteReport) -> Result<(), AuditError> {
+    let mut verdicts: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for known in visit.book.addresses()?.into_values() {
+        match known.state {
+            State::Done => report.answered += 1,
+            State::Failed => report.failed += 1,
+            State::Skipped => *report.skipped.entry(known.why.clone()).or_default() += 1,
+            State::Waiting => report.waiting += 1,
+            State::Outside => report.outside += 1,
+        }
+        let facts = known.facts();
+        if known.state == State::Done && facts.is_html {
+            report.pages += 1;
+            let route = crate::report::route(&known.url);
+            *verdicts.entry((route, facts.verdict)).or_default() += 1;
+        }
+    }
+    report.cacheability =
+        verdicts.into_iter().map(|((route, verdict), pages)| (route, verdict, pages)).collect();
+    Ok(())
+}

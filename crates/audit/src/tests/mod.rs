@@ -1,0 +1,165 @@
+//! The tests of one page: a table of functions, each of which looks at a page and says what it
+//! found.
+//!
+//! A further test, of whatever crate, is one line of [`PAGE_TESTS`]: its function makes
+//! [`Finding`]s of what it found, with the rule's id, its severity, its place and its message.
+//! Tests of the whole site are in [`site`].
+
+pub(crate) mod access;
+pub(crate) mod caching;
+pub(crate) mod http;
+pub(crate) mod metadata;
+pub(crate) mod site;
+pub(crate) mod weight;
+
+use crate::finding::{Finding, Place};
+use crate::page::{Page, plain};
+use crate::rules::rule;
+
+/// Findings of one rule on one page; the last says how many there were.
+const EACH_MAX: usize = 50;
+
+/// What a test writes its findings into.
+pub(crate) struct Notes<'a> {
+    url: String,
+    page: &'a Page<'a>,
+    findings: Vec<Finding>,
+}
+
+impl<'a> Notes<'a> {
+    pub(crate) fn page(&self) -> &'a Page<'a> {
+        self.page
+    }
+
+    /// Notes a breach of a rule of the table.
+    pub(crate) fn note(&mut self, id: &str, line: u64, message: impl Into<String>) {
+        if let Some(finding) = finding(id, &self.url, line, message) {
+            self.findings.push(finding);
+        }
+    }
+}
+
+/// A finding of a rule of the table.
+pub(crate) fn finding(
+    id: &str,
+    url: &str,
+    line: u64,
+    message: impl Into<String>,
+) -> Option<Finding> {
+    let rule = rule(id);
+    debug_assert!(rule.is_some(), "{id} is no rule");
+    let column = 0;
+    Some(Finding {
+        severity: rule?.severity,
+        rule: id.to_owned(),
+        url: url.to_owned(),
+        place: Place { line, column },
+        message: message.into(),
+    })
+}
+
+/// Every test of a page.
+const PAGE_TESTS: &[fn(&mut Notes<'_>)] =
+    &[http::run, metadata::run, access::run, weight::run, caching::run];
+
+/// All that the tests of a page say of it.
+#[must_use]
+pub(crate) fn examine(page: &Page<'_>) -> Vec<Finding> {
+    let mut notes = Notes { url: plain(page.url), page, findings: Vec::new() };
+    for test in PAGE_TESTS {
+        test(&mut notes);
+    }
+    let mut findings = notes.findings;
+    findings.sort();
+    findings.dedup();
+    bounded(findings)
+}
+
+/// Of each rule so many, and one more that says how many are left out.
+fn bounded(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut kept: Vec<Finding> = Vec::new();
+    let (mut of_rule, mut more) = (0, 0);
+    for finding in findings {
+        if kept.last().is_some_and(|last| last.rule == finding.rule) {
+            of_rule += 1;
+        } else {
+            (of_rule, more) = (0, 0);
+        }
+        if of_rule < EACH_MAX {
+            kept.push(finding);
+        } else if let Some(last) = kept.last_mut() {
+            more += 1;
+            last.message = format!("and {} more of this kind on the page", more + 1);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod cases {
+    use url::Url;
+
+    use super::*;
+    use crate::fetch::Answer;
+
+    /// What a page of `https://a.test/` breaks besides what an empty page does.
+    #[track_caller]
+    fn check(fields: &str, body: &str, rule: &str, expected: &[&str]) {
+        let url = Url::parse("https://a.test/").unwrap();
+        let fields = format!("content-type: text/html\n{fields}");
+        let answer = Answer::page(200, &fields, body);
+        let findings = examine(&Page::of(&url, &answer));
+        let told = findings.iter().filter(|one| one.rule == rule);
+        let told: Vec<_> = told.map(|one| one.message.as_str()).collect();
+        assert_eq!(told, expected, "{body}");
+    }
+
+    #[test]
+    fn what_needs_tls_to_be_seen_is_seen() {
+        let hsts = ["no Strict-Transport-Security is sent by https"];
+        check("", "", "header-hsts", &hsts);
+        check("strict-transport-security: max-age=1", "", "header-hsts", &[]);
+        let mixed = "<img src=http://b.test/i.png><a href=http://b.test/>ok</a>";
+        check("", mixed, "mixed-content", &["http://b.test/i.png is loaded"]);
+        check("", "<img src=//b.test/i.png>", "mixed-content", &[]);
+        let form = "<form action=http://a.test/x></form><form action=/y></form>";
+        check("", form, "form-insecure", &["it is sent to http://a.test/x"]);
+        let cookie = "set-cookie: id=secret; path=/; httponly";
+        check(cookie, "", "cookie-flags", &["the cookie id lacks Secure and SameSite"]);
+        check("set-cookie: id=1; Secure; SameSite=Lax", "", "cookie-flags", &[]);
+    }
+
+    #[test]
+    fn a_page_of_much_html_is_told() {
+        let body = "<p>text".repeat(200_000);
+        check("", &body, "weight-html", &["1367 KiB of HTML"]);
+    }
+
+    #[test]
+    fn what_one_kind_of_label_names_is_named() {
+        for (body, expected) in [
+            ("<label>A <input name=a></label>", 0),
+            ("<label for=i>A</label><input name=a id=i>", 0),
+            ("<input name=a aria-label=A>", 0),
+            ("<input type=hidden name=a><input type=submit>", 0),
+            ("<div hidden><input name=a></div>", 0),
+            ("<select name=a></select><textarea name=a></textarea>", 1),
+        ] {
+            let of = |kind: &str| format!("the {kind} a has no label");
+            let all = [of("select"), of("textarea")];
+            let all: Vec<&str> = all.iter().take(expected * 2).map(String::as_str).collect();
+            check("", body, "label-missing", &all);
+        }
+    }
+
+    #[test]
+    fn findings_of_a_rule_are_bounded_on_a_page() {
+        let url = Url::parse("http://a.test/").unwrap();
+        let body = "<p><img src=a alt=a>\n".repeat(200);
+        let answer = Answer::page(200, "content-type: text/html", &body);
+        let findings = examine(&Page::of(&url, &answer));
+        let told: Vec<_> = findings.iter().filter(|one| one.rule == "image-size").collect();
+        assert_eq!(told.len(), EACH_MAX);
+        assert_eq!(told[EACH_MAX - 1].message, "and 151 more of this kind on the page");
+    }
+}

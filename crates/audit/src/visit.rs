@@ -1,0 +1,482 @@
+//! One site visited: found, fetched, tested and written down.
+//!
+//! The story is in [`Visit::go`]: robots and maps first, then whatever waits, then what other
+//! sites say of our links, then probes. It may end anywhere; the book has all that was done.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use crawl::robots::Robots;
+use crawl::sitemap::Sitemap;
+use http::Method;
+use tokio::task::JoinSet;
+use url::Url;
+use wire::Name;
+
+use crate::book::{self, Book, Found, Known, State};
+use crate::fetch::{Answer, Client, FetchError, Host};
+use crate::finding::Finding;
+use crate::live::Live;
+use crate::pace::Pace;
+use crate::page::{Facts, Link, LinkKind, Page, plain};
+use crate::plan::{AuditError, Plan};
+use crate::scope::{NAME, Scope, origin};
+use crate::tests;
+use crate::tests::caching;
+
+const MAPS_MAX: usize = 50;
+const TRIES_MAX: u32 = 3;
+/// A site that fails so often in a row is left alone.
+const FAILURES_MAX: u32 = 8;
+/// How soon a Ctrl-C is seen.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A site being visited.
+pub(crate) struct Visit<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) live: &'a Live,
+    pub(crate) client: Client,
+    pub(crate) seed: Url,
+    pub(crate) book: Book,
+    pub(crate) scope: Scope,
+    pub(crate) pace: Pace,
+    pub(crate) is_here: bool,
+    pub(crate) began: Instant,
+    /// What a reader of the report should know.
+    pub(crate) notes: Vec<String>,
+    hosts: HashMap<String, Option<Arc<Host>>>,
+    /// Whether the site is left alone though there is more of it.
+    has_given_up: bool,
+}
+
+/// An address that was asked for.
+struct Asked {
+    known: Known,
+    what: std::result::Result<Taken, FetchError>,
+}
+
+/// What a page comes to, when its tests are done.
+struct Taken {
+    answer: Answer,
+    facts: Facts,
+    links: Vec<Link>,
+    feed: Vec<String>,
+    findings: Vec<Finding>,
+    is_broken: bool,
+}
+
+impl<'a> Visit<'a> {
+    /// Opens the book of a site, and takes an interrupted run up again.
+    pub(crate) async fn begin(
+        plan: &'a Plan,
+        live: &'a Live,
+        client: Client,
+        seed: &Url,
+    ) -> Result<Self, AuditError> {
+        let unreachable = |error| AuditError::Unreachable(seed.to_string(), error);
+        let host = client.host(seed).await.map_err(unreachable)?;
+        permit(&host, seed, &plan.named)?;
+        let name: String = origin(seed)
+            .chars()
+            .map(
+                |letter| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '_' },
+            )
+            .collect();
+        let book = Book::open(&plan.state, &name)?;
+        let is_here = host.is_here();
+        let scope = Scope::new(seed.clone(), plan.also.clone(), plan.pages, plan.depth);
+        let mut visit = Self {
+            plan,
+            live,
+            client,
+            seed: seed.clone(),
+            book,
+            scope,
+            pace: Pace::new(is_here, plan.rate),
+            is_here,
+            began: Instant::now(),
+            notes: Vec::new(),
+            hosts: HashMap::from([(origin(seed), Some(Arc::new(host)))]),
+            has_given_up: false,
+        };
+        visit.take_up()?;
+        Ok(visit)
+    }
+
+    fn take_up(&mut self) -> Result<(), AuditError> {
+        let plan = format!(
+            "{} {:?} {} {} {} {}",
+            self.seed,
+            self.plan.also,
+            self.plan.pages,
+            self.plan.depth,
+            self.plan.external,
+            self.plan.probes
+        );
+        let is_same = self.book.kept("plan")?.as_deref() == Some(&plan);
+        let has_ended = self.book.kept("ended")?.is_some();
+        if !is_same || has_ended || self.plan.anew {
+            self.book.begin(&plan)?;
+            return Ok(());
+        }
+        for known in self.book.addresses()?.values() {
+            self.scope.recall(&known.url, known.kind, known.state);
+        }
+        let done = self.book.count(State::Done)?;
+        self.live.done(done);
+        self.notes.push(format!("It went on with a run of which {done} addresses were done."));
+        Ok(())
+    }
+
+    /// Visits all of it, or as much as there is time for; whether that was all.
+    pub(crate) async fn go(&mut self) -> Result<bool, AuditError> {
+        self.robots(&self.seed.clone()).await?;
+        if !self.scope.allows(&self.seed) {
+            return Err(AuditError::Forbidden(origin(&self.seed)));
+        }
+        if self.book.kept("mapped")?.is_none() {
+            self.found(&self.seed.clone(), "seed", 0)?;
+            self.maps().await?;
+            if !self.is_over() {
+                self.book.keep("mapped", "1")?;
+            }
+        }
+        self.pages().await?;
+        if !self.is_over() {
+            crate::outside::ask(self).await?;
+        }
+        if !self.is_over() {
+            crate::probe::run(self).await?;
+        }
+        Ok(!self.is_over())
+    }
+
+    /// Whether no more is to be asked for.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_given_up || self.live.is_stopped()
+    }
+
+    /// The site wants rest.
+    pub(crate) fn rest(&mut self, wanted: Option<Duration>) {
+        self.pace.rest(self.began.elapsed(), wanted);
+    }
+
+    /// Reads `robots.txt` of an origin, once.
+    async fn robots(&mut self, url: &Url) -> Result<(), AuditError> {
+        let origin = origin(url);
+        if self.scope.robots.contains_key(&origin) {
+            return Ok(());
+        }
+        let Ok(file) = url.join("/robots.txt") else { return Ok(()) };
+        let mut tries = 0;
+        let robots = loop {
+            tries += 1;
+            let answer = self.ask(&file, &[]).await;
+            match answer {
+                Ok(answer) if answer.status == 200 => {
+                    break Robots::of(&String::from_utf8_lossy(&answer.body), NAME);
+                }
+                Ok(answer) if answer.status == 429 || answer.status >= 500 => {
+                    let wanted = answer.retry_after(SystemTime::now());
+                    let may = self.pace.rest(self.began.elapsed(), wanted);
+                    if tries >= TRIES_MAX || !may || self.is_over() {
+                        return Err(AuditError::Robots(origin, answer.status));
+                    }
+                }
+                Ok(_) => break Robots::default(),
+                Err(error) => return Err(AuditError::Unreachable(file.to_string(), error)),
+            }
+        };
+        self.pace.obey(robots.delay);
+        self.scope.robots.insert(origin, robots);
+        Ok(())
+    }
+
+    /// Asks at the site's pace.
+    pub(crate) async fn ask(
+        &mut self,
+        url: &Url,
+        fields: &[(&'static str, String)],
+    ) -> Result<Answer, FetchError> {
+        let missing = || FetchError::Connect("its host is not asked".to_owned());
+        let host = self.host(url).await.ok_or_else(missing)?;
+        self.wait().await;
+        self.pace.begin(self.began.elapsed());
+        let _permit = self.live.place().await;
+        let answer = host.ask(Method::GET, url, fields).await;
+        if let Ok(answer) = &answer {
+            self.pace.answered(answer.took);
+        }
+        answer
+    }
+
+    /// Waits until the next request may go, or somebody has had enough.
+    pub(crate) async fn wait(&self) {
+        while !self.is_over() {
+            let Some(rest) = self.pace.next().checked_sub(self.began.elapsed()) else { return };
+            tokio::time::sleep(rest.min(LOOK)).await;
+        }
+    }
+
+    /// The host of an own address, found once; none if it may not be asked.
+    async fn host(&mut self, url: &Url) -> Option<Arc<Host>> {
+        let origin = origin(url);
+        if let Some(host) = self.hosts.get(&origin) {
+            return host.clone();
+        }
+        let permitted = match self.client.host(url).await {
+            Ok(host) => permit(&host, url, &self.plan.named).map(|()| host),
+            Err(error) => Err(AuditError::Unreachable(origin.clone(), error)),
+        };
+        let host = match permitted {
+            Ok(host) => Some(Arc::new(host)),
+            Err(error) => {
+                self.notes.push(error.to_string());
+                None
+            }
+        };
+        self.hosts.insert(origin, host.clone());
+        host
+    }
+
+    /// Takes up an address that no page links to.
+    fn found(&mut self, url: &Url, source: &str, depth: u32) -> Result<(), AuditError> {
+        let Ok(to) = Url::parse(&plain(url)) else { return Ok(()) };
+        let link = Link { to, fragment: None, kind: LinkKind::Page, line: 0 };
+        let (state, why) = self.scope.judge(&link, depth);
+        let kind = LinkKind::Page;
+        let found = Found { url: link.to.as_str(), kind, depth, source, state, why };
+        self.book.find(&found)?;
+        Ok(())
+    }
+
+    async fn maps(&mut self) -> Result<(), AuditError> {
+        let named = self.scope.robots.get(&origin(&self.seed));
+        let mut maps: Vec<String> = named.map_or_else(Vec::new, |robots| robots.sitemaps.clone());
+        let is_guess = maps.is_empty();
+        if is_guess {
+            maps.push("/sitemap.xml".to_owned());
+        }
+        let mut known: HashSet<String> = HashSet::new();
+        while let Some(map) = maps.pop() {
+            let Ok(url) = self.seed.join(&map) else { continue };
+            let is_new = known.len() < MAPS_MAX && known.insert(plain(&url));
+            if !is_new || !self.scope.is_own(&url) || self.is_over() {
+                continue;
+            }
+            match self.ask(&url, &[]).await {
+                Ok(answer) if answer.status == 200 => {
+                    let read = tokio::task::spawn_blocking(move || Sitemap::of(&answer.body));
+                    let read = read.await.map_err(|error| AuditError::Broken(error.to_string()))?;
+                    maps.extend(read.maps);
+                    for (page, _) in read.pages {
+                        if let Ok(page) = self.seed.join(&page) {
+                            self.found(&page, "map", 1)?;
+                        }
+                    }
+                }
+                Ok(answer) if !is_guess => {
+                    self.notes.push(format!("The sitemap {url} answers {}.", answer.status));
+                }
+                Err(error) if !is_guess => {
+                    self.notes.push(format!("The sitemap {url} can't be read: {error}."));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for all that waits.
+    async fn pages(&mut self) -> Result<(), AuditError> {
+        let mut flying: JoinSet<Asked> = JoinSet::new();
+        let mut under_way: HashSet<i64> = HashSet::new();
+        loop {
+            while flying.len() < self.pace.window() && !self.is_over() {
+                if flying.is_empty() {
+                    self.wait().await;
+                } else if self.pace.next() > self.began.elapsed() {
+                    break;
+                }
+                let waiting = self.book.waiting(under_way.len() + 1)?;
+                let Some(next) = waiting.into_iter().find(|one| !under_way.contains(&one.id))
+                else {
+                    break;
+                };
+                let id = next.id;
+                if self.send(&mut flying, next).await? {
+                    under_way.insert(id);
+                }
+            }
+            let Some(asked) = flying.join_next().await else {
+                if self.is_over() || self.book.waiting(1)?.is_empty() {
+                    return Ok(());
+                }
+                continue;
+            };
+            let asked = asked.map_err(|error| AuditError::Broken(error.to_string()))?;
+            under_way.remove(&asked.known.id);
+            self.take(asked)?;
+            if self.pace.failures() >= FAILURES_MAX {
+                let name = origin(&self.seed);
+                self.notes.push(format!(
+                    "{name} failed {FAILURES_MAX} times in a row, and was left alone; the next \
+                     run goes on."
+                ));
+                self.has_given_up = true;
+            }
+        }
+    }
+
+    /// Sets off for an address; whether it is under way.
+    async fn send(
+        &mut self,
+        flying: &mut JoinSet<Asked>,
+        known: Known,
+    ) -> Result<bool, AuditError> {
+        let Ok(url) = Url::parse(&known.url) else {
+            self.book.failed(known.id, "it is no address", false)?;
+            return Ok(false);
+        };
+        if let Err(error) = self.robots(&url).await {
+            self.notes.push(error.to_string());
+            let none = Robots::of("user-agent: *\ndisallow: /\n", NAME);
+            self.scope.robots.insert(origin(&url), none);
+        }
+        let host = self.host(&url).await.filter(|_| self.scope.allows(&url));
+        let Some(host) = host else {
+            self.book.failed(known.id, "it may not be asked", false)?;
+            return Ok(false);
+        };
+        self.pace.begin(self.began.elapsed());
+        let place = self.live.place().await;
+        flying.spawn(async move {
+            let what = host.ask(Method::GET, &url, &[]).await;
+            drop(place);
+            let what = match what {
+                Ok(answer) => Ok(examined(url, answer).await),
+                Err(error) => Err(error),
+            };
+            Asked { known, what }
+        });
+        Ok(true)
+    }
+
+    /// Writes down what came of an address.
+    fn take(&mut self, asked: Asked) -> Result<(), AuditError> {
+        let Asked { known, what } = asked;
+        let now = self.began.elapsed();
+        let again = known.tries + 1 < TRIES_MAX && !self.is_over();
+        let taken = match what {
+            Ok(taken) => taken,
+            Err(error) => {
+                let again = self.pace.rest(now, None) && again;
+                self.book.failed(known.id, &error.to_string(), again)?;
+                return Ok(());
+            }
+        };
+        let answer = &taken.answer;
+        if matches!(answer.status, 429 | 503) {
+            let wanted = answer.retry_after(SystemTime::now());
+            let may = self.pace.rest(now, wanted);
+            if may && again {
+                self.book.failed(known.id, &format!("answers {}", answer.status), true)?;
+                return Ok(());
+            }
+        } else {
+            self.pace.answered(answer.took);
+        }
+        self.live.done(1);
+        if taken.is_broken {
+            self.notes.push(format!(
+                "The tests broke off on {}: please tell the authors of Wick.",
+                known.url
+            ));
+        }
+        self.write(&known, &taken)
+    }
+
+    fn write(&mut self, known: &Known, taken: &Taken) -> Result<(), AuditError> {
+        let answer = &taken.answer;
+        let base = Url::parse(&known.url);
+        let location = answer.fields.text(Name::Location).filter(|_| is_redirect(answer.status));
+        let to = location.and_then(|to| base.as_ref().ok()?.join(to.trim()).ok());
+        let location = to.as_ref().map_or_else(String::new, plain);
+        let mut links = Vec::new();
+        for link in &taken.links {
+            let (state, why) = self.scope.judge(link, known.depth + 1);
+            links.push((link, state, why));
+        }
+        let result = book::Result {
+            status: answer.status,
+            location,
+            facts: taken.facts.clone(),
+            took_ms: u64::try_from(answer.took.as_millis()).unwrap_or(u64::MAX),
+            links,
+            findings: &taken.findings,
+        };
+        self.book.answered(known, &result)?;
+        if let Some(to) = to {
+            self.found(&to, "redirect", known.depth)?;
+        }
+        for entry in &taken.feed {
+            if let Some(to) = base.as_ref().ok().and_then(|base| base.join(entry).ok()) {
+                self.found(&to, "feed", known.depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a status sends on to another address.
+fn is_redirect(status: u16) -> bool {
+    matches!(status, 301..=303 | 307 | 308)
+}
+
+/// A page with all that its tests say, made where it holds nobody up.
+async fn examined(url: Url, answer: Answer) -> Taken {
+    let spare = Answer {
+        body: Vec::new(),
+        fields: answer.fields.clone(),
+        status: answer.status,
+        sent_bytes: answer.sent_bytes,
+        is_cut: answer.is_cut,
+        took: answer.took,
+    };
+    let made = tokio::task::spawn_blocking(move || {
+        let page = Page::of(&url, &answer);
+        let facts = page.facts(caching::verdict(&url, &answer).to_owned());
+        let links = page.links();
+        let findings = tests::examine(&page);
+        let kind = answer.fields.text(Name::ContentType).unwrap_or("");
+        let feed = match kind.contains("xml") && answer.status == 200 {
+            true => crawl::feed::links(&String::from_utf8_lossy(&answer.body)),
+            false => Vec::new(),
+        };
+        let answer = Answer { body: Vec::new(), ..answer };
+        Taken { answer, facts, links, feed, findings, is_broken: false }
+    });
+    // A test that broke is no reason to lose the answer, but is told as what it is.
+    made.await.unwrap_or_else(|_| Taken {
+        answer: spare,
+        facts: Facts::default(),
+        links: Vec::new(),
+        feed: Vec::new(),
+        findings: Vec::new(),
+        is_broken: true,
+    })
+}
+
+/// Whether a host may be asked: this machine's, and whom their owners named.
+fn permit(host: &Host, url: &Url, named: &[String]) -> Result<(), AuditError> {
+    let name = url.host_str().unwrap_or("");
+    let is_named = named
+        .iter()
+        .any(|one| one.eq_ignore_ascii_case(name) || one.eq_ignore_ascii_case(host.authority()));
+    if host.is_here() || is_named {
+        return Ok(());
+    }
+    let address = host.addresses.first().map_or_else(String::new, ToString::to_string);
+    Err(AuditError::Unnamed { host: name.to_owned(), address })
+}

@@ -1,0 +1,364 @@
+//! A site on which nothing is to be said, and its twins with one fault each.
+
+mod server;
+
+use std::collections::BTreeSet;
+
+use audit::rules::RULES;
+use audit::{Live, Plan, Report, run};
+use server::{FIELDS, Reply, Served, Site, clean, page, reply};
+use url::Url;
+
+fn audit(served: &Served, state: &std::path::Path, change: impl FnOnce(&mut Plan)) -> Report {
+    let mut plan = Plan {
+        sites: vec![Url::parse(&served.url()).expect("an address")],
+        also: Vec::new(),
+        named: Vec::new(),
+        pages: 100,
+        depth: 10,
+        external: 0,
+        probes: 10,
+        rate: None,
+        state: state.to_owned(),
+        anew: false,
+    };
+    change(&mut plan);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    runtime.block_on(run(&plan, &Live::default())).expect("TLS can be set up")
+}
+
+/// What is said of a site, as `rule path: message`.
+fn told(site: Site) -> BTreeSet<String> {
+    let (served, state) = (Served::begin(site), tempfile::tempdir().expect("a folder"));
+    let report = audit(&served, state.path(), |_| {});
+    let site = &report.sites[0];
+    assert_eq!(site.error, None);
+    assert!(site.is_whole, "{:?}", site.notes);
+    let origin = served.url();
+    let told = |one: &audit::report::Grouped| {
+        let finding = &one.finding;
+        format!("{} {}: {}", finding.rule, finding.url, finding.message)
+            .replace(origin.trim_end_matches('/'), "")
+    };
+    site.findings.iter().map(told).collect()
+}
+
+#[track_caller]
+fn check(rule: &str, change: impl FnOnce(&mut Site)) {
+    let mut site = clean();
+    change(&mut site);
+    let told = told(site);
+    let rules: BTreeSet<&str> = told.iter().filter_map(|one| one.split(' ').next()).collect();
+    assert_eq!(rules, BTreeSet::from([rule]), "{told:#?}");
+}
+
+fn put(site: &mut Site, path: &str, reply: Reply) {
+    site.pages.insert(path.to_owned(), reply);
+}
+
+/// The page `/one` with other fields.
+fn with_fields(site: &mut Site, from: &str, to: &str) {
+    let fields = FIELDS.replace(from, to);
+    assert_ne!(fields, FIELDS);
+    let one = site.pages["/one"].clone();
+    put(site, "/one", Reply { body: one.body, ..reply(200, &fields, "") });
+}
+
+/// The page `/one` with something else in it.
+fn with_body(site: &mut Site, from: &str, to: &str) {
+    let one = site.pages["/one"].clone();
+    let body = String::from_utf8(one.body).expect("it is text");
+    let changed = body.replacen(from, to, 1);
+    assert_ne!(body, changed);
+    put(site, "/one", Reply { body: changed.into(), ..reply(200, FIELDS, "") });
+}
+
+fn with_more(site: &mut Site, more: &str) {
+    with_body(site, "</main>", &format!("{more}</main>"));
+}
+
+#[test]
+fn a_clean_site_is_visited_whole_and_nothing_is_said() {
+    let (served, state) = (Served::begin(clean()), tempfile::tempdir().expect("a folder"));
+    let report = audit(&served, state.path(), |plan| plan.probes = 0);
+    let site = &report.sites[0];
+    assert!(site.findings.is_empty(), "{:#?}", site.findings);
+    assert_eq!((site.pages, site.outside), (6, 1), "{site:#?}");
+    let mut asked = served.asked();
+    asked.sort();
+    let expected = [
+        "/",
+        "/fed",
+        "/feed.xml",
+        "/framed",
+        "/i.png",
+        "/map.xml",
+        "/mapped",
+        "/moved",
+        "/one",
+        "/robots.txt",
+        "/two",
+    ];
+    assert_eq!(asked, expected, "each once, and nothing that is forbidden or does something");
+}
+
+/// One fault each: the rule that it breaks, and the fault.
+const FAULTS: &[(&str, fn(&mut Site))] = &[
+    ("link-broken", |site| with_more(site, "<a href=/gone>Gone</a>")),
+    ("link-fragment", |site| with_more(site, "<a href='/two#none'>None</a>")),
+    ("link-redirected", |site| put(site, "/moved", reply(301, "location: /one", ""))),
+    ("map-broken", |site| drop(site.pages.remove("/mapped"))),
+    ("redirect-chain", |site| {
+        put(site, "/moved", reply(302, "location: /again", ""));
+        put(site, "/again", reply(302, "location: /one", ""));
+    }),
+    ("redirect-loop", |site| {
+        put(site, "/moved", reply(302, "location: /again", ""));
+        put(site, "/again", reply(302, "location: /moved", ""));
+    }),
+    ("header-nosniff", |site| with_fields(site, "nosniff", "no")),
+    ("header-framing", |site| with_fields(site, "frame-ancestors", "img-src")),
+    ("header-charset", |site| with_fields(site, "; charset=utf-8", "")),
+    ("title-missing", |site| with_body(site, "<title>One</title>", "<title> </title>")),
+    ("title-duplicate", |site| with_body(site, "<title>One</title>", "<title>Two</title>")),
+    ("description-missing", |site| with_body(site, "name=\"description\"", "name=\"about\"")),
+    ("canonical-wrong", |site| {
+        with_body(site, "</head>", "<link rel=canonical href=/moved></head>");
+    }),
+    ("hreflang-mutual", |site| {
+        with_body(site, "</head>", "<link rel=alternate hreflang=de href=/two></head>");
+    }),
+    ("json-ld", |site| with_more(site, "<script type='application/ld+json'>{\"a\":}</script>")),
+    ("lang-missing", |site| with_body(site, " lang=\"en\"", "")),
+    ("image-size", |site| with_more(site, "<img src=/i.png alt=A>")),
+    ("image-alt", |site| with_more(site, "<img src=/i.png width=8 height=8>")),
+    ("weight-uncoded", |site| with_more(site, &"<p>text</p>".repeat(200))),
+    ("weight-page", |site| {
+        let heavy = reply(200, "content-type: image/png\ncache-control: max-age=60", "");
+        put(site, "/i.png", Reply { body: vec![7; 4 << 20], ..heavy });
+        put(site, "/two", page("Two", "<p>text"));
+    }),
+    ("label-missing", |site| with_more(site, "<input name=a>")),
+    ("link-text", |site| with_more(site, "<a href=/two><i></i></a>")),
+    ("button-text", |site| with_more(site, "<button></button>")),
+    ("heading-order", |site| with_more(site, "<h4>Deep</h4>")),
+    ("heading-first", |site| with_body(site, "<h1>One</h1>", "")),
+    ("id-duplicate", |site| with_more(site, "<p id=part>x")),
+    ("landmark-main", |site| {
+        with_body(site, "<main>", "<div>");
+        let one = site.pages["/one"].clone();
+        let body = String::from_utf8(one.body.clone()).expect("it is text");
+        put(site, "/one", Reply { body: body.replace("</main>", "</div>").into(), ..one });
+    }),
+    ("frame-title", |site| with_more(site, "<iframe src=/framed></iframe>")),
+    ("viewport-zoom", |site| {
+        let viewport = "<meta name=viewport content='width=device-width, user-scalable=no'></head>";
+        with_body(site, "</head>", viewport);
+    }),
+    ("cache-type", |site| put(site, "/i.png", page("Not a picture", "<p>x"))),
+    ("cache-differs", |site| {
+        let make = |_: &server::Asked, times: usize| {
+            let names = ["Ann", "Ann", "Ann", "Bob"];
+            page("One", &format!("<p id=part>Hello {}", names[times.min(4) - 1]))
+        };
+        site.makers.insert("/one".to_owned(), Box::new(make));
+    }),
+    ("vary-language", |site| {
+        let make = |asked: &server::Asked, _: usize| {
+            let is_french = asked.head.contains("accept-language: fr");
+            page("One", if is_french { "<p id=part>Bonjour" } else { "<p id=part>Hello" })
+        };
+        site.makers.insert("/one".to_owned(), Box::new(make));
+    }),
+    ("vary-device", |site| {
+        let make = |asked: &server::Asked, _: usize| {
+            let is_phone = asked.head.contains("mobile");
+            page("One", if is_phone { "<p id=part>Small" } else { "<p id=part>Large" })
+        };
+        site.makers.insert("/one".to_owned(), Box::new(make));
+    }),
+];
+
+#[test]
+fn each_fault_is_found_and_nothing_else_is_said() {
+    for (rule, fault) in FAULTS {
+        check(rule, fault);
+    }
+}
+
+/// Faults that several rules speak of, since strangers are given the same page all the same.
+const WASTED: &[(&str, &str, &str)] = &[
+    ("cache-no-store", "max-age=60", "no-store"),
+    ("cache-private", "max-age=60", "private, max-age=60"),
+    ("cache-no-freshness", "max-age=60", "no-transform"),
+    ("cache-expired", "max-age=60", "max-age=0"),
+    ("cache-malformed", "max-age=60", "max-age=60, x=\"a"),
+    ("cache-vary-star", "max-age=60", "max-age=60\nvary: *"),
+    ("cache-set-cookie", "max-age=60", "max-age=60\nset-cookie: a=b; SameSite=Lax"),
+];
+
+#[test]
+fn what_keeps_a_page_from_caches_is_told_by_the_law_and_what_that_wastes() {
+    for (rule, from, to) in WASTED {
+        let mut site = clean();
+        with_fields(&mut site, from, to);
+        let told = told(site);
+        let rules: BTreeSet<&str> = told.iter().filter_map(|one| one.split(' ').next()).collect();
+        assert_eq!(rules, BTreeSet::from([*rule, "cache-wasted"]), "{told:#?}");
+    }
+}
+
+#[test]
+fn every_rule_has_a_fault_that_shows_it() {
+    // These need TLS, another host, an error that is no answer, or much room: unit tests have them.
+    const ELSEWHERE: [&str; 8] = [
+        "link-failed",
+        "link-external",
+        "mixed-content",
+        "form-insecure",
+        "header-hsts",
+        "cookie-flags",
+        "weight-html",
+        "cache-other",
+    ];
+    let shown = FAULTS.iter().map(|one| one.0).chain(WASTED.iter().map(|one| one.0));
+    let shown: BTreeSet<&str> = shown.chain(ELSEWHERE).chain(["cache-wasted"]).collect();
+    let all: BTreeSet<&str> = RULES.iter().map(|rule| rule.id).collect();
+    assert_eq!(shown, all);
+}
+
+/// What is found on the site, by rule alone.
+fn rules(report: &Report) -> Vec<&str> {
+    report.sites[0].findings.iter().map(|one| one.finding.rule.as_str()).collect()
+}
+
+fn count(served: &Served, target: &str) -> usize {
+    served.asked().iter().filter(|one| *one == target).count()
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+#[test]
+fn a_page_is_asked_for_again_when_retry_after_is_over_and_haste_is_no_fault_of_its_own() {
+    let mut site = clean();
+    let ready = page("One", "<p id=part>x");
+    let busy = reply(429, "retry-after: 1", "");
+    let make = move |_: &server::Asked, times: usize| [&busy, &ready][times.min(2) - 1].clone();
+    site.makers.insert("/one".to_owned(), Box::new(make));
+    put(&mut site, "/two", reply(429, "retry-after: 0", ""));
+    let (served, state) = (Served::begin(site), folder());
+    let report = audit(&served, state.path(), |plan| plan.probes = 0);
+    assert_eq!(rules(&report), [""; 0]);
+    assert_eq!((count(&served, "/one"), count(&served, "/two")), (2, 3));
+}
+
+#[test]
+fn what_robots_txt_forbids_altogether_is_not_visited_and_said_so() {
+    for (robots, expected) in [
+        (reply(200, "", "User-agent: wick\nDisallow: /\n"), "forbids all of"),
+        (reply(503, "retry-after: 0", ""), "until it is answered, nothing is allowed"),
+    ] {
+        let mut site = clean();
+        put(&mut site, "/robots.txt", robots);
+        let (served, state) = (Served::begin(site), folder());
+        let report = audit(&served, state.path(), |_| {});
+        let error = report.sites[0].error.clone().expect("it is not audited");
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(count(&served, "/"), 0);
+    }
+}
+
+#[test]
+fn a_run_tells_what_is_new_and_what_was_mended() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let is_mended = Arc::new(AtomicBool::new(false));
+    let (mut site, seen) = (clean(), Arc::clone(&is_mended));
+    let make = move |_: &server::Asked, _: usize| match seen.load(Ordering::Relaxed) {
+        false => page("One", "<p id=part><input name=a>"),
+        true => page("One", "<p id=part><button></button>"),
+    };
+    site.makers.insert("/one".to_owned(), Box::new(make));
+    let (served, state) = (Served::begin(site), folder());
+    let first = audit(&served, state.path(), |plan| plan.probes = 0);
+    assert_eq!((rules(&first), first.totals.new), (vec!["label-missing"], 0));
+    is_mended.store(true, Ordering::Relaxed);
+    let second = audit(&served, state.path(), |plan| plan.probes = 0);
+    assert_eq!((rules(&second), second.totals.new), (vec!["button-text"], 1));
+    let fixed: Vec<_> = second.sites[0].fixed.iter().map(|one| one.rule.as_str()).collect();
+    assert_eq!(fixed, ["label-missing"]);
+    let third = audit(&served, state.path(), |plan| plan.probes = 0);
+    assert_eq!((third.totals.new, third.totals.fixed), (0, 0));
+}
+
+#[test]
+fn links_to_other_sites_are_tried_once_and_only_when_wanted() {
+    let mut other = Site::default();
+    other.pages.insert("/there".to_owned(), reply(200, "", ""));
+    other.pages.insert("/busy".to_owned(), reply(429, "", ""));
+    let other = Served::begin(other);
+    let mut site = clean();
+    let more = ["there", "busy", "gone", "logout"]
+        .map(|name| format!("<a href=\"{}{name}\">{name}</a>", other.url()))
+        .concat();
+    // The address of nobody would be waited for.
+    let home = page("Home", &format!("{more}<a href=/one>One</a>"));
+    put(&mut site, "/", home);
+    let (served, state) = (Served::begin(site), folder());
+    let quiet = audit(&served, state.path(), |_| {});
+    assert_eq!((rules(&quiet), other.asked().len()), (vec![], 0));
+    let report = audit(&served, state.path(), |plan| plan.external = 9);
+    assert_eq!(rules(&report), ["link-external"]);
+    // What isn't there by HEAD may be there by GET.
+    assert_eq!(other.asked(), ["/there", "/busy", "/gone", "/gone"]);
+}
+
+#[test]
+fn several_sites_are_visited_at_once_and_pages_of_each_are_bounded() {
+    let many = || {
+        let mut site = Site::default();
+        let links: String = (0..30).map(|at| format!("<a href=/p/{at}>{at}</a>")).collect();
+        site.pages.insert("/".to_owned(), page("Home", &links));
+        for at in 0..30 {
+            let one = page(&format!("Page {at}"), "<p>x");
+            site.pages.insert(format!("/p/{at}"), one);
+        }
+        Served::begin(site)
+    };
+    let (one, other, state) = (many(), many(), folder());
+    let report = audit(&one, state.path(), |plan| {
+        plan.sites.push(Url::parse(&other.url()).expect("an address"));
+        (plan.pages, plan.probes) = (10, 0);
+    });
+    assert_eq!(report.sites.len(), 2);
+    for site in &report.sites {
+        assert_eq!((site.pages, site.skipped["--pages"]), (10, 21), "{site:#?}");
+    }
+}
+
+#[test]
+fn every_format_can_be_read_and_nothing_of_a_site_becomes_markup() {
+    let mut site = clean();
+    with_more(&mut site, "<a href='/x<script>alert(1)</script>&quot;'><i></i></a>");
+    let (served, state) = (Served::begin(site), folder());
+    let report = audit(&served, state.path(), |_| {});
+    assert!(report.totals.errors > 0);
+    let json: serde_json::Value =
+        serde_json::from_str(&audit::report::json(&report)).expect("it is JSON");
+    assert_eq!(json["sites"][0]["groups"][0]["severity"], "error");
+    let sarif: serde_json::Value =
+        serde_json::from_str(&audit::report::sarif(&report)).expect("it is JSON");
+    assert_eq!(
+        sarif["runs"][0]["results"].as_array().map(Vec::len),
+        Some(report.sites[0].findings.len())
+    );
+    let junit = audit::report::junit(&report);
+    assert!(junit.contains("<failure") && !junit.contains("<script>"), "{junit}");
+    let html = audit::report::html(&report);
+    assert_eq!(html.matches("<script").count(), 2, "those of the page itself");
+    assert!(audit::report::github(&report).starts_with("::error title="));
+    assert!(audit::report::text(&report).contains("A link without text  [link-text]"));
+}
