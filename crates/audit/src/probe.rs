@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 
 use align::{Document, Kind, may_share};
+use policy::NoStore;
 use policy::strangers::{Jar, shape};
 use url::Url;
 use wire::Name;
@@ -92,8 +93,9 @@ async fn probe(visit: &mut Visit<'_>, url: &Url) -> Option<Vec<(&'static str, St
         // What differs by itself says nothing about languages.
         return Some(told);
     }
-    if !may_be_kept {
-        let reason = verdict(url, &first);
+    // A page under a picture's name isn't to be shared by whatever it says.
+    let reason = verdict(url, &first);
+    if !may_be_kept && reason != NoStore::TypeMismatch.reason() {
         told.push(("cache-wasted", format!("only {reason} keeps it from being shared")));
     }
     let french = [("accept-language", "fr, de;q=0.5".to_owned())];

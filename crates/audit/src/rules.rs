@@ -185,10 +185,35 @@ rules! {
         "Say for how long it is good; Wick shares such pages by itself." "RFC 9111 §3"
 }
 
+/// What the ids of `conformance`'s rules begin with here.
+pub(crate) const HTML: &str = "html-";
+
+/// All rules of `conformance`: what is wrong is in the message.
+const OF_HTML: Rule = Rule {
+    id: HTML,
+    severity: Severity::Warning,
+    title: "HTML isn't as it should be",
+    why: "Each browser's parser mends it, and what was meant may be lost.",
+    mend: "Correct the markup at that line.",
+    source: "WHATWG HTML",
+};
+
 /// A rule by its id.
 #[must_use]
 pub fn rule(id: &str) -> Option<&'static Rule> {
-    RULES.iter().find(|rule| rule.id == id)
+    match id.starts_with(HTML) {
+        true => Some(&OF_HTML),
+        false => RULES.iter().find(|rule| rule.id == id),
+    }
+}
+
+/// What a rule is called in a report.
+#[must_use]
+pub fn title(id: &str) -> String {
+    match id.strip_prefix(HTML) {
+        Some(name) => format!("HTML: {}", name.replace('-', " ")),
+        None => rule(id).map_or(id, |rule| rule.title).to_owned(),
+    }
 }
 
 #[cfg(test)]

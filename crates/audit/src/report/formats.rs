@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::{Report, title};
+use super::Report;
 use crate::finding::{Finding, Severity};
-use crate::rules::{RULES, rule};
+use crate::rules::{RULES, rule, title};
 
 /// GitHub shows so many annotations of a step.
 const ANNOTATIONS_MAX: usize = 50;
@@ -79,7 +79,7 @@ fn case(out: &mut String, site: &str, id: &str, found: &[&Finding]) {
     let id = escaped(id);
     let _ = write!(out, "<testcase classname=\"{site}\" name=\"{id}\">");
     if fails(found) {
-        let title = escaped(title(&id));
+        let title = escaped(&title(&id));
         let _ = write!(out, "<failure message=\"{}: {title}\">", found.len());
         for finding in found {
             let line = format!("{}:{} {}\n", finding.url, finding.place.line, finding.message);

@@ -12,7 +12,6 @@ use url::Url;
 
 use crate::fetch::target;
 use crate::finding::{Finding, Severity};
-use crate::rules::rule;
 
 pub use formats::{github, json, junit, sarif};
 pub use html::html;
@@ -161,9 +160,4 @@ impl SiteReport {
 #[must_use]
 pub fn route(url: &str) -> String {
     Url::parse(url).map_or_else(|_| url.to_owned(), |url| shape(&target(&url)))
-}
-
-/// What a rule is called; one of another table is called by its id.
-fn title(id: &str) -> &str {
-    rule(id).map_or(id, |rule| rule.title)
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Report, SiteReport, title};
-use crate::rules::rule;
+use super::{Report, SiteReport};
+use crate::rules::{rule, title};
 
 /// Groups that are told of each site.
 const GROUPS_MAX: usize = 40;

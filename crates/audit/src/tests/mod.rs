@@ -7,12 +7,13 @@
 
 pub(crate) mod access;
 pub(crate) mod caching;
+pub(crate) mod html;
 pub(crate) mod http;
 pub(crate) mod metadata;
 pub(crate) mod site;
 pub(crate) mod weight;
 
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, Place, Severity};
 use crate::page::{Page, plain};
 use crate::rules::rule;
 
@@ -29,6 +30,12 @@ pub(crate) struct Notes<'a> {
 impl<'a> Notes<'a> {
     pub(crate) fn page(&self) -> &'a Page<'a> {
         self.page
+    }
+
+    /// Notes what a test with a table of its own found.
+    pub(crate) fn add(&mut self, rule: String, severity: Severity, place: Place, message: String) {
+        let url = self.url.clone();
+        self.findings.push(Finding { severity, rule, url, place, message });
     }
 
     /// Notes a breach of a rule of the table.
@@ -60,7 +67,7 @@ pub(crate) fn finding(
 
 /// Every test of a page.
 const PAGE_TESTS: &[fn(&mut Notes<'_>)] =
-    &[http::run, metadata::run, access::run, weight::run, caching::run];
+    &[http::run, metadata::run, access::run, weight::run, caching::run, html::run];
 
 /// All that the tests of a page say of it.
 #[must_use]
