@@ -49,6 +49,12 @@ pub enum AuditError {
     /// It isn't there.
     #[error("{0} can't be asked: {1}; see that it runs, and that the address is right")]
     Unreachable(String, FetchError),
+    /// It has no page.
+    #[error(
+        "no page of HTML was found: {0} {1}; begin at a page (and name by --also what other \
+         host it sends on to)"
+    )]
+    Empty(String, String),
     /// It doesn't want robots.
     #[error(
         "{0}/robots.txt forbids all of {0} to wick; allow it there with a group of its own \

@@ -210,7 +210,7 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
 /// What a rule is called in a report.
 #[must_use]
 pub fn title(id: &str) -> String {
-    match id.strip_prefix(HTML) {
+    match id.strip_prefix(HTML).filter(|name| !name.is_empty()) {
         Some(name) => format!("HTML: {}", name.replace('-', " ")),
         None => rule(id).map_or(id, |rule| rule.title).to_owned(),
     }

@@ -67,12 +67,27 @@ async fn audit(
         .map(|finding| Grouped { is_new: has_past && !past.contains_key(&finding.mark()), finding })
         .collect();
     count(&visit, &mut report)?;
+    if is_whole && report.pages == 0 {
+        return Err(empty(&visit, seed)?);
+    }
     report.notes = std::mem::take(&mut visit.notes);
     if is_whole {
         let all: Vec<Finding> = report.findings.iter().map(|one| one.finding.clone()).collect();
         visit.book.end(&all)?;
     }
     Ok(report)
+}
+
+/// Why there is no page: what the first address came to.
+fn empty(visit: &Visit<'_>, seed: &Url) -> Result<AuditError, AuditError> {
+    let first = visit.book.addresses()?.into_values().min_by_key(|known| known.id);
+    let what = match first {
+        Some(known) if known.state == State::Failed => known.why,
+        Some(known) if known.location.is_empty() => format!("answers {}", known.status),
+        Some(known) => format!("sends on to {}", known.location),
+        None => "was not asked".to_owned(),
+    };
+    Ok(AuditError::Empty(seed.to_string(), what))
 }
 
 /// Addresses, and the cache's verdicts by route.
@@ -84,7 +99,10 @@ fn count(visit: &Visit<'_>, report: &mut SiteReport) -> Result<(), AuditError> {
             State::Failed => report.failed += 1,
             State::Skipped => *report.skipped.entry(known.why.clone()).or_default() += 1,
             State::Waiting => report.waiting += 1,
-            State::Outside => report.outside += 1,
+            State::Outside => {
+                report.outside += 1;
+                report.outside_tried += usize::from(known.tries > 0);
+            }
         }
         let facts = known.facts();
         if known.state == State::Done && facts.is_html {

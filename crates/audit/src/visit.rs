@@ -13,9 +13,10 @@ use http::Method;
 use tokio::task::JoinSet;
 use url::Url;
 use wire::Name;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::book::{self, Book, Found, Known, State};
-use crate::fetch::{Answer, Client, FetchError, Host};
+use crate::fetch::{Answer, Client, FetchError, Host, target};
 use crate::finding::Finding;
 use crate::live::Live;
 use crate::pace::Pace;
@@ -77,13 +78,7 @@ impl<'a> Visit<'a> {
         let unreachable = |error| AuditError::Unreachable(seed.to_string(), error);
         let host = client.host(seed).await.map_err(unreachable)?;
         permit(&host, seed, &plan.named)?;
-        let name: String = origin(seed)
-            .chars()
-            .map(
-                |letter| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '_' },
-            )
-            .collect();
-        let book = Book::open(&plan.state, &name)?;
+        let book = Book::open(&plan.state, &book_name(seed))?;
         let is_here = host.is_here();
         let scope = Scope::new(seed.clone(), plan.also.clone(), plan.pages, plan.depth);
         let mut visit = Self {
@@ -426,6 +421,17 @@ impl<'a> Visit<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// What the book of a site is called: its origin, and what it begins at where that isn't its root.
+fn book_name(seed: &Url) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '.';
+    let name: String =
+        origin(seed).chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    match target(seed).as_str() {
+        "/" => name,
+        target => format!("{name}-{:016x}", xxh3_64(target.as_bytes())),
     }
 }
 

@@ -362,5 +362,5 @@ fn every_format_can_be_read_and_nothing_of_a_site_becomes_markup() {
     let html = audit::report::html(&report);
     assert_eq!(html.matches("<script").count(), 2, "those of the page itself");
     assert!(audit::report::github(&report).starts_with("::error title="));
-    assert!(audit::report::text(&report).contains("A link without text  [link-text]"));
+    assert!(audit::report::text(&report).contains("A link without text [link-text]: 1 page"));
 }

@@ -51,6 +51,8 @@ pub struct SiteReport {
     pub waiting: usize,
     /// Addresses of other sites.
     pub outside: usize,
+    /// Those of them that were asked for.
+    pub outside_tried: usize,
     /// Addresses that weren't asked for, by the reason.
     pub skipped: BTreeMap<String, usize>,
     /// Pages by route and verdict: `store`, or the reason why a cache may not keep them.

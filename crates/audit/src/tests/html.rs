@@ -40,7 +40,9 @@ pub(crate) fn run(notes: &mut Notes<'_>) {
         }
         let severity = match found.severity {
             Weight::Error => Severity::Warning,
-            Weight::Warning | Weight::Info => Severity::Notice,
+            Weight::Warning => Severity::Notice,
+            // What has no effect is nothing to be told.
+            Weight::Info => continue,
         };
         let place = Place { line: found.line.into(), column: found.column.into() };
         notes.add(format!("{PREFIX}{}", found.rule), severity, place, found.message);
