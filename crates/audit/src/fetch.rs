@@ -85,6 +85,9 @@ pub enum FetchError {
     /// It broke off, or sent what is no HTTP.
     #[error("the answer broke off: {0}")]
     Broken(String),
+    /// Nobody waits for it any more.
+    #[error("the audit was stopped")]
+    Stopped,
     /// It took too long.
     #[error("no answer within {} s", PATIENCE.as_secs())]
     Late,

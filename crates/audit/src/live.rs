@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// Requests at once, to all sites. Who waits longest comes first, so no site waits for another's
 /// end.
@@ -13,6 +13,7 @@ const PLACES: usize = 64;
 #[derive(Debug)]
 pub struct Live {
     is_stopped: AtomicBool,
+    stopped: Notify,
     done: AtomicUsize,
     places: Arc<Semaphore>,
 }
@@ -21,6 +22,7 @@ impl Default for Live {
     fn default() -> Self {
         Self {
             is_stopped: AtomicBool::new(false),
+            stopped: Notify::new(),
             done: AtomicUsize::new(0),
             places: Arc::new(Semaphore::new(PLACES)),
         }
@@ -28,15 +30,25 @@ impl Default for Live {
 }
 
 impl Live {
-    /// Ends the audit soon: what is under way is written down, nothing new is asked for.
+    /// Ends the audit at once: what is under way is left, and asked for again by the next run.
     pub fn stop(&self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
+        self.is_stopped.store(true, Ordering::SeqCst);
+        self.stopped.notify_waiters();
     }
 
     /// Whether it was stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed)
+        self.is_stopped.load(Ordering::SeqCst)
+    }
+
+    /// Waits for [`Live::stop`].
+    pub(crate) async fn stopped(&self) {
+        // Who listens before looking can't miss it.
+        let heard = self.stopped.notified();
+        if !self.is_stopped() {
+            heard.await;
+        }
     }
 
     /// Addresses that were answered.

@@ -56,9 +56,16 @@ pub(crate) async fn ask(visit: &mut Visit<'_>) -> Result<(), AuditError> {
             Ok(host) if !visit.is_here && !is_public(host) => continue,
             Ok(host) => {
                 let is_here = host.is_here();
-                tokio::time::sleep(next.saturating_duration_since(Instant::now())).await;
-                let _place = visit.live.place().await;
-                let asked = one_answer(host, &url).await;
+                let rest = next.saturating_duration_since(Instant::now());
+                let asking = async {
+                    tokio::time::sleep(rest).await;
+                    let _place = visit.live.place().await;
+                    one_answer(host, &url).await
+                };
+                let asked = visit.unless_stopped(asking).await;
+                if visit.is_over() {
+                    return Ok(());
+                }
                 *next = Instant::now() + if is_here { Duration::ZERO } else { REST };
                 match asked {
                     Ok(answer) => (answer.status, String::new()),

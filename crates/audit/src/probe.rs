@@ -41,7 +41,11 @@ pub(crate) async fn run(visit: &mut Visit<'_>) -> Result<(), AuditError> {
             return Ok(());
         }
         let Ok(url) = Url::parse(&known.url) else { continue };
-        if let Some(told) = probe(visit, &url).await {
+        let told = probe(visit, &url).await;
+        if visit.is_over() {
+            return Ok(());
+        }
+        if let Some(told) = told {
             for (rule, message) in told {
                 if let Some(finding) = finding(rule, &known.url, 0, message) {
                     visit.book.note(known.id, &finding)?;

@@ -180,6 +180,7 @@ impl<'a> Visit<'a> {
                     }
                 }
                 Ok(_) => break Robots::default(),
+                Err(FetchError::Stopped) => return Ok(()),
                 Err(error) => return Err(AuditError::Unreachable(file.to_string(), error)),
             }
         };
@@ -199,11 +200,22 @@ impl<'a> Visit<'a> {
         self.wait().await;
         self.pace.begin(self.began.elapsed());
         let _permit = self.live.place().await;
-        let answer = host.ask(Method::GET, url, fields).await;
+        let answer = self.unless_stopped(host.ask(Method::GET, url, fields)).await;
         if let Ok(answer) = &answer {
             self.pace.answered(answer.took);
         }
         answer
+    }
+
+    /// What is asked for, unless somebody has had enough before it comes.
+    pub(crate) async fn unless_stopped(
+        &self,
+        asking: impl Future<Output = Result<Answer, FetchError>>,
+    ) -> Result<Answer, FetchError> {
+        tokio::select! {
+            answer = asking => answer,
+            () = self.live.stopped() => Err(FetchError::Stopped),
+        }
     }
 
     /// Waits until the next request may go, or somebody has had enough.
@@ -304,7 +316,12 @@ impl<'a> Visit<'a> {
                     under_way.insert(id);
                 }
             }
-            let Some(asked) = flying.join_next().await else {
+            let next = tokio::select! {
+                next = flying.join_next() => next,
+                // What is under way waits in the book for the next run.
+                () = self.live.stopped() => return Ok(()),
+            };
+            let Some(asked) = next else {
                 if self.is_over() || self.book.waiting(1)?.is_empty() {
                     return Ok(());
                 }

@@ -1,31 +1,16 @@
 //! A site on which nothing is to be said, and its twins with one fault each.
 
-mod server;
-
 use std::collections::BTreeSet;
 
+use crate::server::{Asked, FIELDS, Reply, Served, Site, clean, page, reply};
 use audit::rules::RULES;
-use audit::{Live, Plan, Report, run};
-use server::{FIELDS, Reply, Served, Site, clean, page, reply};
+use audit::{Live, Plan, Report};
 use url::Url;
 
 fn audit(served: &Served, state: &std::path::Path, change: impl FnOnce(&mut Plan)) -> Report {
-    let mut plan = Plan {
-        sites: vec![Url::parse(&served.url()).expect("an address")],
-        also: Vec::new(),
-        named: Vec::new(),
-        pages: 100,
-        depth: 10,
-        external: 0,
-        probes: 10,
-        rate: None,
-        state: state.to_owned(),
-        anew: false,
-    };
+    let mut plan = crate::server::plan(served, state);
     change(&mut plan);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.expect("a runtime");
-    runtime.block_on(run(&plan, &Live::default())).expect("TLS can be set up")
+    crate::server::audited(&plan, &Live::default())
 }
 
 /// What is said of a site, as `rule path: message`.
@@ -159,21 +144,21 @@ const FAULTS: &[(&str, fn(&mut Site))] = &[
     ("html-duplicate-attribute", |site| with_more(site, "<p class=a class=b>text")),
     ("cache-type", |site| put(site, "/i.png", page("Not a picture", "<p>x"))),
     ("cache-differs", |site| {
-        let make = |_: &server::Asked, times: usize| {
+        let make = |_: &Asked, times: usize| {
             let names = ["Ann", "Ann", "Ann", "Bob"];
             page("One", &format!("<p id=part>Hello {}", names[times.min(4) - 1]))
         };
         site.makers.insert("/one".to_owned(), Box::new(make));
     }),
     ("vary-language", |site| {
-        let make = |asked: &server::Asked, _: usize| {
+        let make = |asked: &Asked, _: usize| {
             let is_french = asked.head.contains("accept-language: fr");
             page("One", if is_french { "<p id=part>Bonjour" } else { "<p id=part>Hello" })
         };
         site.makers.insert("/one".to_owned(), Box::new(make));
     }),
     ("vary-device", |site| {
-        let make = |asked: &server::Asked, _: usize| {
+        let make = |asked: &Asked, _: usize| {
             let is_phone = asked.head.contains("mobile");
             page("One", if is_phone { "<p id=part>Small" } else { "<p id=part>Large" })
         };
@@ -248,7 +233,7 @@ fn a_page_is_asked_for_again_when_retry_after_is_over_and_haste_is_no_fault_of_i
     let mut site = clean();
     let ready = page("One", "<p id=part>x");
     let busy = reply(429, "retry-after: 1", "");
-    let make = move |_: &server::Asked, times: usize| [&busy, &ready][times.min(2) - 1].clone();
+    let make = move |_: &Asked, times: usize| [&busy, &ready][times.min(2) - 1].clone();
     site.makers.insert("/one".to_owned(), Box::new(make));
     put(&mut site, "/two", reply(429, "retry-after: 0", ""));
     let (served, state) = (Served::begin(site), folder());
@@ -279,7 +264,7 @@ fn a_run_tells_what_is_new_and_what_was_mended() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let is_mended = Arc::new(AtomicBool::new(false));
     let (mut site, seen) = (clean(), Arc::clone(&is_mended));
-    let make = move |_: &server::Asked, _: usize| match seen.load(Ordering::Relaxed) {
+    let make = move |_: &Asked, _: usize| match seen.load(Ordering::Relaxed) {
         false => page("One", "<p id=part><input name=a>"),
         true => page("One", "<p id=part><button></button>"),
     };

@@ -3,7 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use audit::{Live, Plan, Report, run};
+use url::Url;
+
+/// How often who waits looks.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What is asked: target and head, in small letters.
 pub(crate) struct Asked {
@@ -28,6 +36,28 @@ pub(crate) struct Site {
     pub makers: BTreeMap<String, Maker>,
     /// After so many answers none is given any more, until [`Served::release`].
     pub holds_after: Option<usize>,
+}
+
+/// How a site is audited, with its book in `state`.
+pub(crate) fn plan(served: &Served, state: &Path) -> Plan {
+    Plan {
+        sites: vec![Url::parse(&served.url()).expect("an address")],
+        also: Vec::new(),
+        named: Vec::new(),
+        pages: 100,
+        depth: 10,
+        external: 0,
+        probes: 10,
+        rate: None,
+        state: state.to_owned(),
+        anew: false,
+    }
+}
+
+/// Audits.
+pub(crate) fn audited(plan: &Plan, live: &Live) -> Report {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(run(plan, live)).expect("TLS can be set up")
 }
 
 /// A site that is served.
@@ -65,6 +95,12 @@ impl Served {
         Self { address, state }
     }
 
+    /// A site that another process serves.
+    pub(crate) fn elsewhere(url: &str) -> Self {
+        let address = url.trim_start_matches("http://").trim_end_matches('/').parse();
+        Self { address: address.expect("an address"), ..Self::begin(Site::default()) }
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
@@ -74,16 +110,17 @@ impl Served {
         self.state.asked.lock().expect("no server panicked").clone()
     }
 
-    /// Waits until so much was asked for.
-    #[allow(dead_code, reason = "not every test that includes this file waits")]
-    pub(crate) fn wait_for(&self, count: usize) {
-        let asked = self.state.asked.lock().expect("no server panicked");
-        let whole = self.state.changed.wait_while(asked, |asked| asked.len() < count);
-        drop(whole.expect("no server panicked"));
+    /// Waits until so much was asked for, and looks now and then whether it still may be.
+    pub(crate) fn wait_for(&self, count: usize, mut look: impl FnMut()) {
+        let mut asked = self.state.asked.lock().expect("no server panicked");
+        while asked.len() < count {
+            let whole = self.state.changed.wait_timeout(asked, LOOK);
+            asked = whole.expect("no server panicked").0;
+            look();
+        }
     }
 
     /// Answers all that is held.
-    #[allow(dead_code, reason = "not every test that includes this file holds answers")]
     pub(crate) fn release(&self) {
         *self.state.is_released.lock().expect("no server panicked") = true;
         self.state.released.notify_all();
