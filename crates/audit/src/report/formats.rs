@@ -1,6 +1,6 @@
 //! A report for programs: JSON, JUnit, SARIF, and annotations of GitHub's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -93,18 +93,20 @@ fn case(out: &mut String, site: &str, id: &str, found: &[&Finding]) {
 /// SARIF 2.1.0.
 #[must_use]
 pub fn sarif(report: &Report) -> String {
-    let rules: Vec<Value> = RULES
-        .iter()
-        .map(|rule| {
-            json!({
-                "id": rule.id,
-                "shortDescription": { "text": rule.title },
-                "fullDescription": { "text": rule.why },
-                "help": { "text": format!("{} ({})", rule.mend, rule.source) },
-                "defaultConfiguration": { "level": level(rule.severity) },
-            })
-        })
-        .collect();
+    let own = RULES.iter().map(|rule| rule.id);
+    let ids: BTreeSet<&str> =
+        own.chain(report.findings().map(|one| one.finding.rule.as_str())).collect();
+    let described = |id: &str| {
+        let rule = rule(id)?;
+        Some(json!({
+            "id": id,
+            "shortDescription": { "text": title(id) },
+            "fullDescription": { "text": rule.why },
+            "help": { "text": format!("{} ({})", rule.mend, rule.source) },
+            "defaultConfiguration": { "level": level(rule.severity) },
+        }))
+    };
+    let rules: Vec<Value> = ids.into_iter().filter_map(described).collect();
     let results: Vec<Value> = report
         .findings()
         .map(|one| {

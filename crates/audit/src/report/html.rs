@@ -5,20 +5,24 @@
 //! Invariant: nothing of a site gets into the page but as JSON in which no `<` is left, and the
 //! script puts it there as text and never as markup.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{Report, route};
-use crate::rules::RULES;
+use crate::rules::{rule, title};
 
 const PAGE: &str = include_str!("page.html");
 
 /// The report as a page.
 #[must_use]
 pub fn html(report: &Report) -> String {
-    let rules: serde_json::Map<String, Value> = RULES
-        .iter()
-        .map(|rule| (rule.id.to_owned(), json!([rule.title, rule.why, rule.mend, rule.source])))
-        .collect();
+    let broken: BTreeSet<&str> = report.findings().map(|one| one.finding.rule.as_str()).collect();
+    let told = |id: &str| {
+        let rule = rule(id)?;
+        Some((id.to_owned(), json!([title(id), rule.why, rule.mend, rule.source])))
+    };
+    let rules: serde_json::Map<String, Value> = broken.into_iter().filter_map(told).collect();
     let sites: Vec<Value> = report
         .sites
         .iter()
@@ -48,6 +52,7 @@ pub fn html(report: &Report) -> String {
                 "site": site.site, "error": site.error, "whole": site.is_whole,
                 "first": site.is_first, "answered": site.answered, "pages": site.pages,
                 "failed": site.failed, "waiting": site.waiting, "outside": site.outside,
+                "tried": site.outside_tried,
                 "skipped": site.skipped, "cacheability": site.cacheability,
                 "notes": site.notes, "findings": findings, "fixed": fixed,
             })

@@ -177,7 +177,8 @@ impl Entry<'_> {
         }
         let mut said = kinds(&self.found, |one| one.message.clone());
         let routes = kinds(&self.found, |one| route(&one.url));
-        if routes.len() < said.len() {
+        // Of links, what they lead to is to be mended.
+        if routes.len() < said.len() && !self.rule.starts_with("link-") {
             return routes;
         }
         said.iter_mut().for_each(|kind| kind.name.clear());

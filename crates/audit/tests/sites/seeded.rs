@@ -329,23 +329,48 @@ fn several_sites_are_visited_at_once_and_pages_of_each_are_bounded() {
 #[test]
 fn every_format_can_be_read_and_nothing_of_a_site_becomes_markup() {
     let mut site = clean();
-    with_more(&mut site, "<a href='/x<script>alert(1)</script>&quot;'><i></i></a>");
+    let more = "<p class=a class=b><a href='/x<script>alert(1)</script>&quot;'><i></i></a>";
+    with_more(&mut site, more);
     let (served, state) = (Served::begin(site), folder());
     let report = audit(&served, state.path(), |_| {});
     assert!(report.totals.errors > 0);
     let json: serde_json::Value =
         serde_json::from_str(&audit::report::json(&report)).expect("it is JSON");
     assert_eq!(json["sites"][0]["groups"][0]["severity"], "error");
-    let sarif: serde_json::Value =
-        serde_json::from_str(&audit::report::sarif(&report)).expect("it is JSON");
-    assert_eq!(
-        sarif["runs"][0]["results"].as_array().map(Vec::len),
-        Some(report.sites[0].findings.len())
-    );
+    sarif(&report);
     let junit = audit::report::junit(&report);
     assert!(junit.contains("<failure") && !junit.contains("<script>"), "{junit}");
     let html = audit::report::html(&report);
     assert_eq!(html.matches("<script").count(), 2, "those of the page itself");
     assert!(audit::report::github(&report).starts_with("::error title="));
     assert!(audit::report::text(&report).contains("A link without text [link-text]: 1 page"));
+}
+
+/// What SARIF 2.1.0 requires (§3.13, §3.14, §3.19, §3.27), and no rule that isn't described.
+fn sarif(report: &Report) {
+    let text = audit::report::sarif(report);
+    let log: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    let driver = &run["tool"]["driver"];
+    assert_eq!(driver["name"], "wick audit");
+    let rules: BTreeSet<&str> = driver["rules"]
+        .as_array()
+        .expect("rules")
+        .iter()
+        .map(|rule| rule["id"].as_str().expect("an id"))
+        .collect();
+    let results = run["results"].as_array().expect("results");
+    assert_eq!(results.len(), report.sites[0].findings.len());
+    for result in results {
+        assert!(result["message"]["text"].is_string(), "{result}");
+        assert!(["error", "warning", "note"].contains(&result["level"].as_str().expect("level")));
+        assert!(rules.contains(result["ruleId"].as_str().expect("a rule")), "{result}");
+        let place = &result["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"].as_str().expect("an address");
+        assert!(Url::parse(uri).is_ok(), "{uri}");
+        let line = &place["region"]["startLine"];
+        assert!(line.is_null() || line.as_u64().expect("a line") > 0, "{result}");
+    }
+    assert!(rules.contains("html-duplicate-attribute"));
 }
