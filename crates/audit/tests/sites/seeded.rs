@@ -88,8 +88,11 @@ fn a_clean_site_is_visited_whole_and_nothing_is_said() {
     assert_eq!(asked, expected, "each once, and nothing that is forbidden or does something");
 }
 
+/// What is done to the clean site.
+type Fault = fn(&mut Site);
+
 /// One fault each: the rule that it breaks, and the fault.
-const FAULTS: &[(&str, fn(&mut Site))] = &[
+const FAULTS: &[(&str, Fault)] = &[
     ("link-broken", |site| with_more(site, "<a href=/gone>Gone</a>")),
     ("link-fragment", |site| with_more(site, "<a href='/two#none'>None</a>")),
     ("link-redirected", |site| put(site, "/moved", reply(301, "location: /one", ""))),
