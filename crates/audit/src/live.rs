@@ -15,6 +15,7 @@ pub struct Live {
     is_stopped: AtomicBool,
     stopped: Notify,
     done: AtomicUsize,
+    found: AtomicUsize,
     places: Arc<Semaphore>,
 }
 
@@ -24,6 +25,7 @@ impl Default for Live {
             is_stopped: AtomicBool::new(false),
             stopped: Notify::new(),
             done: AtomicUsize::new(0),
+            found: AtomicUsize::new(0),
             places: Arc::new(Semaphore::new(PLACES)),
         }
     }
@@ -55,6 +57,16 @@ impl Live {
     #[must_use]
     pub fn answered(&self) -> usize {
         self.done.load(Ordering::Relaxed)
+    }
+
+    /// Addresses that were answered or are to be asked for, as far as is known yet.
+    #[must_use]
+    pub fn found(&self) -> usize {
+        self.found.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn find(&self, more: usize) {
+        self.found.fetch_add(more, Ordering::Relaxed);
     }
 
     pub(crate) fn done(&self, more: usize) {

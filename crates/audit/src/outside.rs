@@ -37,7 +37,9 @@ pub(crate) async fn ask(visit: &mut Visit<'_>) -> Result<(), AuditError> {
     }
     known.truncate(visit.plan.external);
     let mut hosts: HashMap<String, (Result<Host, FetchError>, Instant)> = HashMap::new();
-    for one in known.into_iter().filter(|one| one.tries == 0) {
+    known.retain(|one| one.tries == 0);
+    visit.live.find(known.len());
+    for one in known {
         let Ok(url) = Url::parse(&one.url) else { continue };
         if visit.is_over() {
             return Ok(());

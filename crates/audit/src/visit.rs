@@ -120,6 +120,7 @@ impl<'a> Visit<'a> {
         }
         let done = self.book.count(State::Done)?;
         self.live.done(done);
+        self.live.find(done + self.book.count(State::Waiting)?);
         self.notes.push(format!("It went on with a run of which {done} addresses were done."));
         Ok(())
     }
@@ -252,6 +253,7 @@ impl<'a> Visit<'a> {
         let Ok(to) = Url::parse(&plain(url)) else { return Ok(()) };
         let link = Link { to, fragment: None, kind: LinkKind::Page, line: 0 };
         let (state, why) = self.scope.judge(&link, depth);
+        self.live.find(usize::from(state == State::Waiting));
         let kind = LinkKind::Page;
         let found = Found { url: link.to.as_str(), kind, depth, source, state, why };
         self.book.find(&found)?;
@@ -418,6 +420,7 @@ impl<'a> Visit<'a> {
         let mut links = Vec::new();
         for link in &taken.links {
             let (state, why) = self.scope.judge(link, known.depth + 1);
+            self.live.find(usize::from(state == State::Waiting));
             links.push((link, state, why));
         }
         let result = book::Result {

@@ -19,7 +19,7 @@ pub fn links(text: &str) -> Vec<String> {
             "item" | "entry" => is_entry = true,
             "link" => {
                 let relation = attribute(tag, "rel").unwrap_or("alternate");
-                match attribute(tag, "href") {
+                match attribute(tag, "href").map(str::trim).filter(|to| !to.is_empty()) {
                     Some(to) if relation == "alternate" && is_entry => found.push(to.to_owned()),
                     Some(_) => {}
                     None => written = Some(String::new()),
@@ -59,7 +59,7 @@ mod tests {
             </title><link> http://a/1?b&amp;c </link></item><item><link>/2</link></item></rss>";
         assert_eq!(links(rss), ["http://a/1?b&c", "/2"]);
         let atom = "<feed xmlns='x'><link href='/'/><entry><link rel=\"alternate\" href='/1'/>\
-            <link rel='edit' href='/1/edit'/></entry></feed>";
+            <link rel='edit' href='/1/edit'/><link href=' '/></entry></feed>";
         assert_eq!(links(atom), ["/1"]);
         assert!(links("<html><link href=/x><p>no feed").is_empty());
     }

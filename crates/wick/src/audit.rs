@@ -174,7 +174,8 @@ async fn watch(live: &Live, interrupted: &Arc<AtomicBool>) -> std::convert::Infa
             let answered = live.answered();
             let (rate, seconds) = (answered.saturating_sub(before), at / LOOKS_A_LINE);
             before = answered;
-            let line = format!("\r{seconds} s  {answered} addresses  {rate}/s\x1b[K");
+            let found = live.found().max(answered);
+            let line = format!("\r{seconds} s  {answered} of {found} addresses  {rate}/s\x1b[K");
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
     }

@@ -1,4 +1,4 @@
-//! What a page, a `robots.txt` and a sitemap may hold.
+//! What a page, a `robots.txt`, a sitemap and a feed may hold.
 
 use crawl::robots::Robots;
 use crawl::sitemap::Sitemap;
@@ -30,11 +30,12 @@ pub(crate) fn run_page(input: &[u8]) {
     assert!(targets_within(links, base).iter().all(|target| target.starts_with('/')));
 }
 
-/// Both are read whatever they are.
+/// All of them are read whatever they are.
 pub(crate) fn run_maps(input: &[u8]) {
     let map = Sitemap::of(input);
     assert!(map.pages.iter().all(|(page, _)| !page.is_empty()));
     let text = String::from_utf8_lossy(input);
+    assert!(crawl::feed::links(&text).iter().all(|link| !link.is_empty()));
     let robots = Robots::of(&text, "wick");
     let target = text.lines().next().unwrap_or("/");
     // Without rules all is allowed.

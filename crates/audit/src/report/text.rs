@@ -31,6 +31,13 @@ pub fn text(report: &Report) -> String {
     // A string takes whatever is written to it.
     let _ = report.sites.iter().try_for_each(|site| one(site, &mut out));
     let totals = report.totals;
+    let unseen = report.sites.iter().filter(|site| site.error.is_some()).count();
+    if unseen > 0 {
+        let _ = writeln!(out, "{} could not be audited.", counted(unseen, "site"));
+    }
+    if unseen == report.sites.len() {
+        return out;
+    }
     let _ = write!(
         out,
         "{}, {}, {}",
@@ -228,7 +235,10 @@ impl Entry<'_> {
         }
         let left = kinds.len().saturating_sub(most);
         if left > 0 {
-            writeln!(out, "      and {left} more kinds; --html FILE or --format json has all")?;
+            writeln!(
+                out,
+                "      and {left} more like these; --html FILE or --format json has all"
+            )?;
         }
         Ok(())
     }

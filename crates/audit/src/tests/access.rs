@@ -79,7 +79,9 @@ fn image(notes: &mut Notes<'_>, image: Element<'_>) {
     if image.attribute("alt").is_none() && !is_named(image) && !is_decoration {
         notes.note("image-alt", image.line(), format!("{} has no alt", short(source)));
     }
-    let has_size = ["width", "height"].iter().all(|name| image.said(name).is_some());
+    let style = image.attribute("style").unwrap_or("").to_ascii_lowercase();
+    let is_sized = |name: &&str| image.said(name).is_some() || style.contains(*name);
+    let has_size = ["width", "height"].iter().all(is_sized) || style.contains("aspect-ratio");
     if !has_size {
         let message = format!("{} has no width and height", short(source));
         notes.note("image-size", image.line(), message);

@@ -160,6 +160,19 @@ mod cases {
     }
 
     #[test]
+    fn an_image_has_a_size_by_its_attributes_or_its_style() {
+        for (html, is_told) in [
+            ("<img src=a alt=a width=1>", true),
+            ("<img src=a alt=a width=1 height=1>", false),
+            ("<img src=a alt=a style='width:1em;height:1em'>", false),
+            ("<img src=a alt=a width=1 style='aspect-ratio: 1'>", false),
+        ] {
+            let told = ["a has no width and height"];
+            check("", html, "image-size", if is_told { &told } else { &[] });
+        }
+    }
+
+    #[test]
     fn findings_of_a_rule_are_bounded_on_a_page() {
         let url = Url::parse("http://a.test/").unwrap();
         let body = "<p><img src=a alt=a>\n".repeat(200);
