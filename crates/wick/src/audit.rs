@@ -1,9 +1,10 @@
 //! `wick audit`: what was typed becomes a plan, is watched while it runs, and is reported.
 //!
 //! The audit itself is the `audit` crate's. Exit status: 0 nothing that `--fail-on` names, 1
-//! there is, 2 a site could not be audited, 130 stopped by Ctrl-C. Invariant: standard output
+//! there is, 2 a site could not be audited (to its end), 130 stopped by Ctrl-C. Invariant: standard output
 //! has the report alone.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -12,13 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::audit::{Live, Plan, Report, report};
+use ::audit::{Live, Plan, Report, Severity, report};
 use base::complaint::{complain, write};
 use clap::{Args, ValueEnum};
-use tokio::time::interval;
+use tokio::time::{Instant, interval};
 use url::Url;
 
-use crate::bench::listen;
+use crate::bench::{listen, read_duration};
 use crate::plan::default_state;
 use crate::run::single_threaded;
 
@@ -74,6 +75,10 @@ pub(crate) struct Audit {
     /// Also write the report to a file, as one page of HTML that needs nothing else.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Audit again and again, with a rest between, such as 10m, and tell what is new and fixed,
+    /// until Ctrl-C.
+    #[arg(long, value_name = "TIME", value_parser = read_duration, conflicts_with = "format")]
+    pub(crate) watch: Option<Duration>,
     /// Begin anew, though the last run was interrupted.
     #[arg(long)]
     pub(crate) anew: bool,
@@ -121,8 +126,27 @@ pub(crate) fn run(typed: &Audit) -> ExitCode {
 }
 
 fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
-    let plan = Plan {
-        sites: typed.urls.clone(),
+    let mut plan = plan(typed);
+    let interrupted = listen()?;
+    let runtime = single_threaded()?;
+    let (mut report, mut is_stopped) = runtime.block_on(visit(&plan, &interrupted))?;
+    show(typed, &report)?;
+    if let Some(pause) = typed.watch {
+        plan.anew = false;
+        while runtime.block_on(rested(pause, &interrupted)) {
+            (report, is_stopped) = runtime.block_on(visit(&plan, &interrupted))?;
+            std::io::stdout().write_all(report::news(&report).as_bytes())?;
+            keep(typed, &report)?;
+        }
+    }
+    Ok(ExitCode::from(status(&report, typed.fail_on, is_stopped)))
+}
+
+fn plan(typed: &Audit) -> Plan {
+    let mut known = HashSet::new();
+    let sites = typed.urls.iter().filter(|url| known.insert(url.as_str())).cloned().collect();
+    Plan {
+        sites,
         also: typed.also.clone(),
         named: typed.i_may_audit.clone(),
         pages: typed.pages,
@@ -132,31 +156,56 @@ fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
         rate: typed.rate,
         state: typed.state.clone().unwrap_or_else(default_state).join("audit"),
         anew: typed.anew,
-    };
-    let interrupted = listen()?;
+    }
+}
+
+/// Audits once; what was found, and whether somebody had enough.
+async fn visit(
+    plan: &Plan,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<(Report, bool), Box<dyn Error>> {
     let live = Live::default();
-    let report = single_threaded()?.block_on(async {
-        tokio::select! {
-            report = ::audit::run(&plan, &live) => report,
-            never = watch(&live, &interrupted) => match never {},
-        }
-    })?;
+    let report = tokio::select! {
+        report = ::audit::run(plan, &live) => report?,
+        never = watch(&live, interrupted) => match never {},
+    };
     if std::io::stderr().is_terminal() {
         write(format_args!(""));
     }
+    Ok((report, live.is_stopped()))
+}
+
+/// Waits until the next run; whether nobody had enough before it.
+async fn rested(pause: Duration, interrupted: &Arc<AtomicBool>) -> bool {
+    let end = Instant::now() + pause;
+    let mut looks = interval(LOOK);
+    while !interrupted.load(Ordering::Relaxed) {
+        if Instant::now() >= end {
+            return true;
+        }
+        looks.tick().await;
+    }
+    false
+}
+
+fn show(typed: &Audit, report: &Report) -> Result<(), Box<dyn Error>> {
     let shown = match typed.format {
-        Format::Text => report::text(&report),
-        Format::Json => report::json(&report),
-        Format::Junit => report::junit(&report),
-        Format::Sarif => report::sarif(&report),
-        Format::Github => report::github(&report),
+        Format::Text => report::text(report),
+        Format::Json => report::json(report),
+        Format::Junit => report::junit(report),
+        Format::Sarif => report::sarif(report),
+        Format::Github => report::github(report),
     };
     std::io::stdout().write_all(shown.as_bytes())?;
+    keep(typed, report)
+}
+
+fn keep(typed: &Audit, report: &Report) -> Result<(), Box<dyn Error>> {
     if let Some(path) = &typed.html {
-        std::fs::write(path, report::html(&report))
+        std::fs::write(path, report::html(report))
             .map_err(|error| format!("can't write {}: {error}", path.display()))?;
     }
-    Ok(ExitCode::from(status(&report, typed.fail_on, live.is_stopped())))
+    Ok(())
 }
 
 /// Hands a Ctrl-C on, and shows on a terminal how far it is.
@@ -188,13 +237,17 @@ fn status(report: &Report, fail_on: FailOn, is_stopped: bool) -> u8 {
     if is_stopped {
         return STOPPED;
     }
-    let totals = report.totals;
-    let counts = match fail_on {
-        FailOn::Error => totals.errors,
-        FailOn::Warning => totals.errors + totals.warnings,
-        FailOn::New => totals.new,
+    // Half of a site that is in order is no site in order.
+    if report.sites.iter().any(|site| !site.is_whole) {
+        return FAILED;
+    }
+    let counts = |one: &report::Grouped| match fail_on {
+        FailOn::Error => one.finding.severity == Severity::Error,
+        FailOn::Warning => one.finding.severity <= Severity::Warning,
+        FailOn::New => one.is_new && one.finding.severity <= Severity::Warning,
     };
-    if counts > 0 { FOUND } else { 0 }
+    let mut findings = report.sites.iter().flat_map(|site| &site.findings);
+    if findings.any(counts) { FOUND } else { 0 }
 }
 
 fn read_url(text: &str) -> Result<Url, String> {
@@ -212,4 +265,47 @@ fn read_count(text: &str) -> Result<usize, String> {
 fn read_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| (0.001..=100_000.0).contains(rate));
     rate.ok_or_else(|| "write requests a second, from 0.001 to 100000".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use ::audit::report::{Grouped, SiteReport};
+    use ::audit::{Finding, Place};
+
+    use super::*;
+
+    fn report(severity: Option<Severity>, is_new: bool) -> Report {
+        let findings = severity.map(|severity| {
+            let (rule, url, message) = Default::default();
+            let finding = Finding { severity, rule, url, place: Place::default(), message };
+            Grouped { finding, is_new }
+        });
+        let findings = findings.into_iter().collect();
+        Report::of(vec![SiteReport { is_whole: true, findings, ..SiteReport::default() }])
+    }
+
+    #[test]
+    fn the_exit_status_says_what_the_owner_wants_to_know() {
+        let (error, warning, notice) = (Severity::Error, Severity::Warning, Severity::Notice);
+        for (severity, is_new, fail_on, expected) in [
+            (None, false, FailOn::Warning, 0),
+            (Some(error), false, FailOn::Error, FOUND),
+            (Some(warning), true, FailOn::Error, 0),
+            (Some(error), false, FailOn::Warning, FOUND),
+            (Some(warning), false, FailOn::Warning, FOUND),
+            (Some(notice), true, FailOn::Warning, 0),
+            (Some(error), false, FailOn::New, 0),
+            (Some(warning), true, FailOn::New, FOUND),
+            (Some(notice), true, FailOn::New, 0),
+        ] {
+            let told = status(&report(severity, is_new), fail_on, false);
+            assert_eq!(told, expected, "{severity:?} {is_new} {fail_on:?}");
+        }
+        let mut half = report(None, false);
+        half.sites[0].is_whole = false;
+        assert_eq!(status(&half, FailOn::Error, false), FAILED);
+        assert_eq!(status(&half, FailOn::Error, true), STOPPED);
+        half.sites[0].error = Some("it is away".to_owned());
+        assert_eq!(status(&half, FailOn::Error, true), FAILED);
+    }
 }

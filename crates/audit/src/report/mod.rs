@@ -15,7 +15,7 @@ use crate::finding::{Finding, Severity};
 
 pub use formats::{github, json, junit, sarif};
 pub use html::html;
-pub use text::text;
+pub use text::{news, text};
 
 /// What the JSON counts up when its shape changes.
 pub const FORM: u32 = 1;

@@ -52,6 +52,29 @@ pub fn text(report: &Report) -> String {
     out
 }
 
+/// What changed since the last whole run, a line each; nothing where nothing did.
+#[must_use]
+pub fn news(report: &Report) -> String {
+    let mut out = String::new();
+    for site in &report.sites {
+        if let Some(error) = &site.error {
+            let _ = writeln!(out, "{}: could not be audited: {error}", site.site);
+        }
+        let new = site.findings.iter().filter(|one| one.is_new).map(|one| ("new", &one.finding));
+        let fixed = site.fixed.iter().map(|finding| ("fixed", finding));
+        for (what, finding) in new.chain(fixed) {
+            let (severity, rule) = (finding.severity.as_str(), &finding.rule);
+            let line = match finding.place.line {
+                0 => String::new(),
+                line => format!(" line {line}"),
+            };
+            let message = &finding.message;
+            let _ = writeln!(out, "{what} {severity} [{rule}] {}{line}  {message}", finding.url);
+        }
+    }
+    out
+}
+
 /// A number with its noun.
 fn counted(count: usize, noun: &str) -> String {
     let more = match (count, noun.strip_suffix("ss")) {

@@ -280,8 +280,12 @@ fn a_run_tells_what_is_new_and_what_was_mended() {
     assert_eq!((rules(&second), second.totals.new), (vec!["button-text"], 1));
     let fixed: Vec<_> = second.sites[0].fixed.iter().map(|one| one.rule.as_str()).collect();
     assert_eq!(fixed, ["label-missing"]);
+    let news = audit::report::news(&second);
+    let news: Vec<_> = news.lines().map(|line| line.split(" http").next().unwrap_or("")).collect();
+    assert_eq!(news, ["new error [button-text]", "fixed error [label-missing]"]);
     let third = audit(&served, state.path(), |plan| plan.probes = 0);
     assert_eq!((third.totals.new, third.totals.fixed), (0, 0));
+    assert_eq!(audit::report::news(&third), "");
 }
 
 #[test]

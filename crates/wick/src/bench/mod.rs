@@ -125,7 +125,7 @@ pub(crate) fn listen() -> std::io::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-fn read_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn read_duration(text: &str) -> Result<Duration, String> {
     base::amount::parse_duration(text).map_err(|error| error.to_string())
 }
 
