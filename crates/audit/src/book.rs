@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, Row, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Statement, params};
 
 use crate::finding::{Finding, Place, Severity};
 use crate::page::{Facts, Link, LinkKind};
@@ -217,13 +217,13 @@ impl Book {
     /// Keeps a word under a name.
     pub(crate) fn keep(&self, name: &str, value: &str) -> rusqlite::Result<()> {
         let sql = "insert or replace into meta values (?, ?)";
-        self.connection.prepare_cached(sql)?.execute([name, value]).map(|_| ())
+        self.connection.prepare(sql)?.execute([name, value]).map(|_| ())
     }
 
     /// What was kept.
     pub(crate) fn kept(&self, name: &str) -> rusqlite::Result<Option<String>> {
         let sql = "select value from meta where name = ?";
-        self.connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()
+        self.connection.prepare(sql)?.query_row([name], |row| row.get(0)).optional()
     }
 
     /// Forgets the run, but not what the last whole one found.
@@ -243,13 +243,13 @@ impl Book {
     /// Addresses that wait, nearest first, from behind those that are under way.
     pub(crate) fn waiting(&self, most: usize) -> rusqlite::Result<Vec<Known>> {
         let sql = format!("select {KNOWN} where state = 'waiting' order by depth, id limit ?");
-        self.connection.prepare_cached(&sql)?.query_map([most as i64], known)?.collect()
+        self.connection.prepare(&sql)?.query_map([most as i64], known)?.collect()
     }
 
     /// Addresses in a state.
     pub(crate) fn count(&self, state: State) -> rusqlite::Result<usize> {
         let sql = "select count(*) from address where state = ?";
-        let mut count = self.connection.prepare_cached(sql)?;
+        let mut count = self.connection.prepare(sql)?;
         count.query_row([state.as_str()], |row| row.get::<_, i64>(0)).map(|count| count as usize)
     }
 
@@ -262,7 +262,7 @@ impl Book {
         let facts = serde_json::to_string(&result.facts).unwrap_or_default();
         let begun = self.connection.unchecked_transaction()?;
         begun
-            .prepare_cached(
+            .prepare(
                 "update address set state = 'done', status = ?, location = ?, facts = ?, \
                  took = ?, tries = tries + 1 where id = ?",
             )?
@@ -274,8 +274,7 @@ impl Book {
                 page.id
             ])?;
         let mut finder = Finder::new(&begun)?;
-        let mut linked =
-            begun.prepare_cached("insert or ignore into link values (?, ?, ?, ?, ?)")?;
+        let mut linked = begun.prepare("insert or ignore into link values (?, ?, ?, ?, ?)")?;
         for (link, state, why) in &result.links {
             let found = Found {
                 url: link.to.as_str(),
@@ -301,7 +300,7 @@ impl Book {
     /// Writes a finding.
     pub(crate) fn note(&self, page: i64, finding: &Finding) -> rusqlite::Result<()> {
         let sql = "insert into finding values (?, ?, ?, ?, ?, ?, ?)";
-        let note = self.connection.prepare_cached(sql);
+        let note = self.connection.prepare(sql);
         note?
             .execute(params![
                 page,
@@ -319,20 +318,20 @@ impl Book {
     pub(crate) fn failed(&self, id: i64, why: &str, again: bool) -> rusqlite::Result<()> {
         let state = if again { State::Waiting } else { State::Failed };
         let sql = "update address set state = ?, why = ?, tries = tries + 1 where id = ?";
-        let update = self.connection.prepare_cached(sql);
+        let update = self.connection.prepare(sql);
         update?.execute(params![state.as_str(), why, id]).map(|_| ())
     }
 
     /// What is outside was asked for.
     pub(crate) fn outside(&self, id: i64, status: u16, why: &str) -> rusqlite::Result<()> {
         let sql = "update address set status = ?, why = ?, tries = tries + 1 where id = ?";
-        self.connection.prepare_cached(sql)?.execute(params![status, why, id]).map(|_| ())
+        self.connection.prepare(sql)?.execute(params![status, why, id]).map(|_| ())
     }
 
     /// All addresses.
     pub(crate) fn addresses(&self) -> rusqlite::Result<HashMap<i64, Known>> {
         let sql = format!("select {KNOWN} order by id");
-        let mut all = self.connection.prepare_cached(&sql)?;
+        let mut all = self.connection.prepare(&sql)?;
         let rows = all.query_map([], known)?;
         rows.map(|row| row.map(|known| (known.id, known))).collect()
     }
@@ -342,7 +341,7 @@ impl Book {
         &self,
         mut hear: impl FnMut(i64, i64, &str, &str, u64),
     ) -> rusqlite::Result<()> {
-        let mut all = self.connection.prepare_cached(
+        let mut all = self.connection.prepare(
             "select page, target, fragment, kind, line from link order by page, line, target",
         )?;
         let mut rows = all.query([])?;
@@ -357,7 +356,7 @@ impl Book {
     /// What the tests of pages found.
     pub(crate) fn findings(&self) -> rusqlite::Result<Vec<Finding>> {
         let sql = "select rule, severity, url, line, col, message from finding";
-        let mut all = self.connection.prepare_cached(sql)?;
+        let mut all = self.connection.prepare(sql)?;
         let rows = all.query_map([], |row| {
             let (severity, line, column): (String, i64, i64) =
                 (row.get(1)?, row.get(3)?, row.get(4)?);
@@ -380,9 +379,8 @@ impl Book {
 
     /// What the last whole run found, by mark; none before the first has ended.
     pub(crate) fn past(&self) -> rusqlite::Result<HashMap<u64, Finding>> {
-        let mut all = self
-            .connection
-            .prepare_cached("select mark, rule, severity, url, message from past")?;
+        let mut all =
+            self.connection.prepare("select mark, rule, severity, url, message from past")?;
         let rows = all.query_map([], |row| {
             let (mark, severity): (i64, String) = (row.get(0)?, row.get(2)?);
             let finding = Finding {
@@ -402,7 +400,7 @@ impl Book {
         let begun = self.connection.unchecked_transaction()?;
         begun.execute("delete from past", [])?;
         for finding in findings {
-            begun.prepare_cached("insert or replace into past values (?, ?, ?, ?, ?)")?.execute(
+            begun.prepare("insert or replace into past values (?, ?, ?, ?, ?)")?.execute(
                 params![
                     finding.mark() as i64,
                     finding.rule,
@@ -422,14 +420,14 @@ impl Book {
 /// Looks addresses up, and takes new ones up: for one page's links it is prepared once.
 struct Finder<'a> {
     connection: &'a Connection,
-    known: CachedStatement<'a>,
-    new: CachedStatement<'a>,
+    known: Statement<'a>,
+    new: Statement<'a>,
 }
 
 impl<'a> Finder<'a> {
     fn new(connection: &'a Connection) -> rusqlite::Result<Self> {
-        let known = connection.prepare_cached("select id from address where url = ?")?;
-        let new = connection.prepare_cached(
+        let known = connection.prepare("select id from address where url = ?")?;
+        let new = connection.prepare(
             "insert into address (url, kind, depth, source, state, why) \
              values (?, ?, ?, ?, ?, ?)",
         )?;

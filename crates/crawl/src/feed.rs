@@ -3,7 +3,7 @@
 //! They are XML, and read as pages are, as only links are wanted of them. Bound:
 //! [`ENTRIES_MAX`].
 
-use crate::markup::{Event, attribute, walk};
+use crate::markup::{Event, attribute, walk_xml};
 
 /// Entries that are read of one feed.
 const ENTRIES_MAX: usize = 1_000;
@@ -13,7 +13,7 @@ const ENTRIES_MAX: usize = 1_000;
 pub fn links(text: &str) -> Vec<String> {
     let (mut found, mut is_feed, mut is_entry) = (Vec::new(), false, false);
     let mut written = None;
-    walk(text, |event| match event {
+    walk_xml(text, |event| match event {
         Event::Start(tag) => match &*tag.name {
             "rss" | "feed" | "rdf:rdf" => is_feed = true,
             "item" | "entry" => is_entry = true,

@@ -20,11 +20,21 @@ pub enum Event<'a> {
     Text(&'a str),
 }
 
-/// Calls `hear` with all that is in a text.
+/// Calls `hear` with all that is in a page.
 pub fn walk(text: &str, hear: impl FnMut(Event<'_>)) {
+    tokenize(text, false, hear);
+}
+
+/// Calls `hear` with all that is in a file of XML, as far as a page's tokenizer reads it.
+pub(crate) fn walk_xml(text: &str, hear: impl FnMut(Event<'_>)) {
+    tokenize(text, true, hear);
+}
+
+fn tokenize(text: &str, is_xml: bool, hear: impl FnMut(Event<'_>)) {
     let input = BufferQueue::default();
     input.push_back(StrTendril::from_slice(text));
-    let tokenizer = Tokenizer::new(Sink(RefCell::new(hear)), TokenizerOpts::default());
+    let sink = Sink { hear: RefCell::new(hear), is_xml };
+    let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
     let _ = tokenizer.feed(&input);
     tokenizer.end();
 }
@@ -36,13 +46,16 @@ pub fn attribute<'a>(tag: &'a Tag, name: &str) -> Option<&'a str> {
     tag.attrs.iter().find(is_it).map(|one| &*one.value)
 }
 
-struct Sink<F>(RefCell<F>);
+struct Sink<F> {
+    hear: RefCell<F>,
+    is_xml: bool,
+}
 
 impl<F: FnMut(Event<'_>)> TokenSink for Sink<F> {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-        let mut hear = self.0.borrow_mut();
+        let mut hear = self.hear.borrow_mut();
         match token {
             Token::TagToken(tag) => match tag.kind {
                 TagKind::StartTag => {
@@ -57,6 +70,11 @@ impl<F: FnMut(Event<'_>)> TokenSink for Sink<F> {
             _ => {}
         }
         TokenSinkResult::Continue
+    }
+
+    // Where this is so, `<![CDATA[` begins a text.
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.is_xml
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 
 use crate::date;
-use crate::markup::{Event, walk};
+use crate::markup::{Event, walk_xml};
 
 /// Entries of one sitemap.
 const ENTRIES_MAX: usize = 50_000;
@@ -38,7 +38,7 @@ impl Sitemap {
             false => &bytes[..bytes.len().min(BYTES_MAX as usize)],
         };
         let mut reading = Reading::default();
-        walk(&String::from_utf8_lossy(bytes), |event| reading.hear(event));
+        walk_xml(&String::from_utf8_lossy(bytes), |event| reading.hear(event));
         reading.map
     }
 }
@@ -95,6 +95,8 @@ mod tests {
         assert_eq!(map.pages, expected);
         let index = "<sitemapindex><sitemap><loc>/one.xml</loc></sitemap></sitemapindex>";
         assert_eq!(Sitemap::of(index.as_bytes()).maps, ["/one.xml"]);
+        let verbatim = b"<urlset><url><loc><![CDATA[http://a/?x=1&y=2]]></loc></url></urlset>";
+        assert_eq!(Sitemap::of(verbatim).pages[0].0, "http://a/?x=1&y=2");
         assert_eq!(Sitemap::of(b"<html><p>no map"), Sitemap::default());
     }
 
