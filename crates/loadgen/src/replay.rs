@@ -1,7 +1,8 @@
-//! An access log played again: its requests, in its order, with its arrivals.
+//! What came once, played again: its requests, in its order, with its arrivals.
 //!
-//! In: lines in the combined format, or the common one. Out: requests and their moments since
-//! the first. A log tells seconds only: the requests of one second are spread evenly over it.
+//! In: lines of an access log in the combined format or the common one, or what a history
+//! tells. Out: requests and their moments since the first. A log tells seconds only: the
+//! requests of one second are spread evenly over it.
 //! Invariants: 1. Only GET and HEAD are played, as a log has no bodies; what is left out is
 //! counted. 2. At most [`LINES_MAX`] lines are played, so that memory is bounded.
 
@@ -20,6 +21,9 @@ pub enum ReplayError {
     /// Not a single line of it.
     #[error("no line is a GET or HEAD in the combined or common log format, as in: {EXAMPLE}")]
     Nothing,
+    /// Nothing came in that time.
+    #[error("it tells of no GET or HEAD in that time: name a longer one with --since")]
+    Empty,
     /// One of its requests can't be sent.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -41,37 +45,33 @@ pub struct Replay {
     pub left_out: u64,
 }
 
+/// One request of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival<'a> {
+    /// When it came, in milliseconds since any moment.
+    pub at_ms: u64,
+    /// Its method.
+    pub method: &'a str,
+    /// Its path.
+    pub path: &'a str,
+}
+
 /// Reads a log; at `speed` 2 an hour of it takes half an hour.
 ///
 /// # Errors
 /// There is nothing to play in it.
 pub fn parse(log: &str, speed: f64, target: &Target, keeps: bool) -> Result<Replay, ReplayError> {
-    if !(speed > 0.0 && speed.is_finite()) {
-        return Err(ReplayError::Speed);
-    }
-    let (mut requests, mut numbers) = (Vec::new(), HashMap::new());
-    let (mut lines, mut left_out) = (Vec::new(), 0);
+    check(speed)?;
+    let mut numbered = Numbered::new(target, keeps);
+    let mut lines = Vec::new();
     for line in log.lines() {
-        let Some((second, method, path)) = read_line(line).filter(|_| lines.len() < LINES_MAX)
-        else {
-            left_out += u64::from(!line.trim().is_empty());
-            continue;
-        };
-        let number = match numbers.get(&(method, path)) {
-            Some(number) => *number,
-            None => {
-                let Ok(clean) = target.path_here(path) else {
-                    left_out += 1;
-                    continue;
-                };
-                let wanted = Wanted { method: method.to_owned(), ..Wanted::get(clean) };
-                requests.push(Request::new(wanted, target, keeps)?);
-                let number = u32::try_from(requests.len() - 1).unwrap_or(u32::MAX);
-                numbers.insert((method, path), number);
-                number
+        let read = read_line(line).filter(|_| lines.len() < LINES_MAX);
+        match read {
+            Some((second, method, path)) => {
+                lines.extend(numbered.number(method, path)?.map(|number| (second, number)));
             }
-        };
-        lines.push((second, number));
+            None => numbered.left_out += u64::from(!line.trim().is_empty()),
+        }
     }
     // Servers write a line when a request is over; those that took longer come later.
     lines.sort_by_key(|(second, _)| *second);
@@ -83,7 +83,72 @@ pub fn parse(log: &str, speed: f64, target: &Target, keeps: bool) -> Result<Repl
             moments.push((Duration::from_secs_f64(seconds / speed), *number));
         }
     }
-    Ok(Replay { requests, moments, left_out })
+    Ok(Replay { requests: numbered.requests, moments, left_out: numbered.left_out })
+}
+
+/// The same of arrivals that are told in their order.
+///
+/// # Errors
+/// There is nothing to play in it.
+pub fn of_arrivals<'a>(
+    arrivals: impl IntoIterator<Item = Arrival<'a>>,
+    speed: f64,
+    target: &Target,
+    keeps: bool,
+) -> Result<Replay, ReplayError> {
+    check(speed)?;
+    let mut numbered = Numbered::new(target, keeps);
+    let mut moments = Vec::new();
+    let mut first = None;
+    for Arrival { at_ms, method, path } in arrivals {
+        if !is_played(method, path) || moments.len() >= LINES_MAX {
+            numbered.left_out += 1;
+            continue;
+        }
+        let since = at_ms.saturating_sub(*first.get_or_insert(at_ms));
+        let at = Duration::from_secs_f64(since as f64 / 1000.0 / speed);
+        moments.extend(numbered.number(method, path)?.map(|number| (at, number)));
+    }
+    if moments.is_empty() {
+        return Err(ReplayError::Empty);
+    }
+    Ok(Replay { requests: numbered.requests, moments, left_out: numbered.left_out })
+}
+
+fn check(speed: f64) -> Result<(), ReplayError> {
+    if speed > 0.0 && speed.is_finite() { Ok(()) } else { Err(ReplayError::Speed) }
+}
+
+/// The different requests, each made once.
+struct Numbered<'a> {
+    target: &'a Target,
+    keeps: bool,
+    requests: Vec<Request>,
+    numbers: HashMap<(String, String), u32>,
+    left_out: u64,
+}
+
+impl<'a> Numbered<'a> {
+    fn new(target: &'a Target, keeps: bool) -> Self {
+        Self { target, keeps, requests: Vec::new(), numbers: HashMap::new(), left_out: 0 }
+    }
+
+    /// The number of a request; none of one that can't be sent to the target.
+    fn number(&mut self, method: &str, path: &str) -> Result<Option<u32>, ReplayError> {
+        let key = (method.to_owned(), path.to_owned());
+        if let Some(number) = self.numbers.get(&key) {
+            return Ok(Some(*number));
+        }
+        let Ok(clean) = self.target.path_here(path) else {
+            self.left_out += 1;
+            return Ok(None);
+        };
+        let wanted = Wanted { method: method.to_owned(), ..Wanted::get(clean) };
+        self.requests.push(Request::new(wanted, self.target, self.keeps)?);
+        let number = u32::try_from(self.requests.len() - 1).unwrap_or(u32::MAX);
+        self.numbers.insert(key, number);
+        Ok(Some(number))
+    }
 }
 
 /// Reads `2x`, or `2`.
@@ -103,8 +168,11 @@ fn read_line(line: &str) -> Option<(i64, &str, &str)> {
     let (request, _) = rest.split_once('"')?;
     let (method, rest) = request.split_once(' ')?;
     let path = rest.split_once(' ').map_or(rest, |(path, _)| path);
-    let is_played = matches!(method, "GET" | "HEAD") && path.starts_with('/');
-    Some((read_date(date)?, method, path)).filter(|_| is_played)
+    Some((read_date(date)?, method, path)).filter(|_| is_played(method, path))
+}
+
+fn is_played(method: &str, path: &str) -> bool {
+    matches!(method, "GET" | "HEAD") && path.starts_with('/')
 }
 
 /// Seconds since 1970 of `10/Oct/2025:13:55:36 +0200`.
@@ -161,6 +229,24 @@ a line of something else
             .collect();
         assert_eq!(played, ["0 GET /a", "0.25 GET /b?c=\\x22", "1 HEAD /a", "1.5 GET /a"]);
         assert_eq!((replay.requests.len(), replay.left_out), (3, 2));
+    }
+
+    #[test]
+    fn arrivals_keep_their_milliseconds() {
+        let (target, _) = Target::parse("http://127.0.0.1:81/").expect("an address");
+        let arrival = |at_ms, method, path| Arrival { at_ms, method, path };
+        let all = [
+            arrival(5_000_100, "POST", "/a"),
+            arrival(5_000_200, "GET", "/a"),
+            arrival(5_000_700, "HEAD", "/a"),
+            arrival(5_001_200, "GET", "/a"),
+        ];
+        let replay = of_arrivals(all, 2.0, &target, true).expect("arrivals");
+        let milliseconds = |(at, number): &(Duration, u32)| (at.as_millis(), *number);
+        let moments: Vec<_> = replay.moments.iter().map(milliseconds).collect();
+        assert_eq!((moments, replay.left_out), (vec![(0, 0), (250, 1), (500, 0)], 1));
+        let nothing = of_arrivals([arrival(1, "POST", "/a")], 1.0, &target, true);
+        assert!(matches!(nothing, Err(ReplayError::Empty)));
     }
 
     #[test]

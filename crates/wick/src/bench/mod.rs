@@ -3,6 +3,7 @@
 //! The load itself is the `loadgen` crate's. Invariant: standard output has the report alone;
 //! who is loaded, and how far it is, goes to standard error.
 
+mod history;
 mod plan;
 mod typed;
 mod versus;

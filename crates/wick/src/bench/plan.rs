@@ -14,6 +14,7 @@ use loadgen::story::{self, StoryError};
 use loadgen::target::{Target, TargetError};
 
 use crate::bench::Bench;
+use crate::bench::history::Past;
 use crate::descriptors;
 
 /// What a person gets who says nothing of it.
@@ -53,6 +54,8 @@ pub(crate) enum PlanError {
     Story { path: PathBuf, error: StoryError },
     #[error("{}: {error}", path.display())]
     Replay { path: PathBuf, error: ReplayError },
+    #[error(transparent)]
+    History(observe::history::HistoryError),
     #[error("--think is for visitors who wait for an answer: give -c too")]
     Think,
     #[error("{} holds no report of this form: keep one with --save first", path.display())]
@@ -217,12 +220,23 @@ fn replay(
 ) -> Result<(Work, Load), PlanError> {
     let wrong = |error| PlanError::Replay { path: log.to_owned(), error };
     let speed = replay::parse_speed(&typed.speed).map_err(wrong)?;
-    let text = read(log)?;
-    let text = String::from_utf8_lossy(&text);
-    let played = replay::parse(&text, speed, target, keeps).map_err(wrong)?;
+    let (played, what) = if log.is_dir() {
+        let past = Past::read(log, typed.since).map_err(PlanError::History)?;
+        if past.hosts_left_out > 0 {
+            let (others, log) = (past.hosts_left_out, log.display());
+            complain(format_args!(
+                "the history in {log} has other hosts too ({others}), which are left out"
+            ));
+        }
+        (replay::of_arrivals(past.arrivals(), speed, target, keeps), "requests")
+    } else {
+        let text = read(log)?;
+        (replay::parse(&String::from_utf8_lossy(&text), speed, target, keeps), "lines")
+    };
+    let played = played.map_err(wrong)?;
     if played.left_out > 0 {
         let (count, log) = (played.left_out, log.display());
-        complain(format_args!("{count} lines of {log} can't be played, and are left out"));
+        complain(format_args!("{count} {what} of {log} can't be played, and are left out"));
     }
     let weighted = played.requests.into_iter().map(|request| (request, 1.0)).collect();
     Ok((Work::Requests(Mix::new(weighted)?), Load::Moments(played.moments)))

@@ -96,9 +96,21 @@ pub(crate) struct Bench {
     /// A file of scenarios, in TOML: what a visitor does step by step; docs/bench.md tells how.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["urls", "body", "method", "fields", "cookies"])]
     pub(crate) scenario: Option<PathBuf>,
-    /// An access log in the combined format, played again with its arrivals; GET and HEAD only.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["urls", "scenario", "rate", "duration", "pattern", "concurrency", "requests", "time_limit", "body", "method"])]
+    /// An access log in the combined format, played again with its arrivals; or the state folder
+    /// of a Wick, whose history is played with its arrivals, the paths that were asked for and
+    /// its share of hits. GET and HEAD only.
+    #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["urls", "scenario", "rate", "duration", "pattern", "concurrency", "requests", "time_limit", "body", "method"])]
     pub(crate) replay: Option<PathBuf>,
+    /// How much of a history is played, a day at most.
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "replay",
+        default_value = "1h",
+        hide_default_value = true,
+        value_parser = super::read_duration
+    )]
+    pub(crate) since: Duration,
     /// How much faster than it was, as in 2x.
     #[arg(
         long,
