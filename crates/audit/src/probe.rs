@@ -18,7 +18,7 @@ use wire::Name;
 use crate::book::{Known, State};
 use crate::fetch::{AGENT, Answer, target};
 use crate::plan::AuditError;
-use crate::tests::caching::{STORE, verdict};
+use crate::tests::caching::{may_keep, verdict};
 use crate::tests::finding;
 use crate::visit::Visit;
 
@@ -87,7 +87,7 @@ async fn probe(visit: &mut Visit<'_>, url: &Url) -> Option<Vec<(&'static str, St
     }
     let again = page(visit, url, &again).await?;
     let other = page(visit, url, &[english()]).await?;
-    let may_be_kept = verdict(url, &first) == STORE;
+    let may_be_kept = may_keep(verdict(url, &first));
     let personal: Vec<&[u8]> = jar.iter().map(|(_, value)| value).collect();
     let mut told = Vec::new();
     if let Err(refusal) = shares(&first, &again, &other, &personal) {

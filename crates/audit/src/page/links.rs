@@ -101,13 +101,21 @@ fn written<'a>(element: Element<'a>) -> Vec<(&'a str, LinkKind)> {
             let is = |words: &[&str]| relation.split_whitespace().any(|one| words.contains(&one));
             if is(&["stylesheet", "icon", "manifest", "preload", "modulepreload"]) {
                 found.extend(of("href", LinkKind::Part));
-            } else if is(&["next", "prev", "alternate", "canonical"]) {
+            } else if is(&["next", "prev", "alternate", "canonical"]) && is_to_be_read(element) {
                 found.extend(of("href", LinkKind::Page));
             }
         }
         _ => {}
     }
     found
+}
+
+/// Whether a link leads to a page or a feed, and not to data for programs.
+fn is_to_be_read(link: Element<'_>) -> bool {
+    const KINDS: [&str; 4] =
+        ["text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml"];
+    let kind = link.said("type").unwrap_or(KINDS[0]).to_ascii_lowercase();
+    kind.split(';').next().is_some_and(|kind| KINDS.contains(&kind.trim()))
 }
 
 /// The addresses of a `srcset`.
@@ -127,7 +135,9 @@ mod tests {
     fn all_that_a_page_leads_to_is_found_once() {
         let html = "<base href=/d/><a href='x#a%20b'>1</a><a href=x>2</a><a href='x#'>3</a>\n\
             <img src=/i.png srcset='/s.png 1x, /t.png 2x'><a href='mailto:a@b'>m</a>\
-            <form action=/post></form><link rel=stylesheet href=//c.test/s.css><iframe src=f>";
+            <form action=/post></form><link rel=stylesheet href=//c.test/s.css>\
+            <link rel=alternate type=application/json href=/json>\
+            <link rel=alternate type=application/atom+xml href=/atom><iframe src=f>";
         let url = Url::parse("http://a.test/p").unwrap();
         let answer = Answer::page(200, "content-type: text/html", html);
         let page = Page::of(&url, &answer);
@@ -146,6 +156,7 @@ mod tests {
             "http://a.test/s.png part  2",
             "http://a.test/t.png part  2",
             "http://c.test/s.css part  2",
+            "http://a.test/atom page  2",
             "http://a.test/d/f page  2",
         ];
         assert_eq!(told, expected);

@@ -13,6 +13,7 @@ use super::{Grouped, Report, SiteReport, route};
 use crate::fetch::target;
 use crate::finding::{Finding, Severity};
 use crate::rules::{HTML, rule, title};
+use crate::tests::caching::may_keep;
 
 /// Examples of one rule.
 const EXAMPLES_MAX: usize = 3;
@@ -131,12 +132,12 @@ fn one(site: &SiteReport, out: &mut String) -> std::fmt::Result {
 
 /// What caches may keep.
 fn kept(site: &SiteReport, out: &mut String) -> std::fmt::Result {
-    let may = |verdict: &str| verdict == crate::tests::caching::STORE;
-    let kept: usize = site.cacheability.iter().filter(|one| may(&one.1)).map(|one| one.2).sum();
+    let kept: usize =
+        site.cacheability.iter().filter(|one| may_keep(&one.1)).map(|one| one.2).sum();
     if site.pages > 0 {
         writeln!(out, "\n  Caches may keep {kept} of {}.", counted(site.pages, "page"))?;
     }
-    let mut not: Vec<_> = site.cacheability.iter().filter(|one| !may(&one.1)).collect();
+    let mut not: Vec<_> = site.cacheability.iter().filter(|one| !may_keep(&one.1)).collect();
     not.sort_by_key(|one| std::cmp::Reverse(one.2));
     for (route, verdict, pages) in not.iter().take(KEPT_MAX) {
         writeln!(out, "    not {pages} of {route}: {verdict}")?;
@@ -222,6 +223,14 @@ impl Entry<'_> {
         write!(out, "\n  {severity:<7}  {} [{id}]: ", title(self.rule))?;
         match self.pages.len() == site.pages && site.pages > 1 {
             true => write!(out, "every page")?,
+            // What pages load may break these, too.
+            false
+                if ["cache-", "weight-", "link-", "map-", "redirect-"]
+                    .iter()
+                    .any(|rules| self.rule.starts_with(rules)) =>
+            {
+                write!(out, "{}", counted(self.pages.len(), "address"))?;
+            }
             false => write!(out, "{}", counted(self.pages.len(), "page"))?,
         }
         if self.found.len() > self.pages.len() {

@@ -10,12 +10,34 @@ use super::Notes;
 use crate::fetch::{Answer, target};
 
 /// The verdict of a page that may be kept and shared.
-pub(crate) const STORE: &str = "store";
+const STORE: &str = "store";
 
-/// What the law says of keeping an answer: [`STORE`], or the token of the reason why not.
+/// The verdict of a page that a cache on the way says it keeps.
+const KEPT: &str = "kept";
+
+/// What becomes of an answer: [`STORE`] or [`KEPT`], or the token of the reason why the law
+/// doesn't let it be kept.
 #[must_use]
 pub(crate) fn verdict(url: &Url, answer: &Answer) -> &'static str {
-    judged(url, answer).map_or(STORE, NoStore::reason)
+    match is_kept(answer) {
+        true => KEPT,
+        false => judged(url, answer).map_or(STORE, NoStore::reason),
+    }
+}
+
+/// Whether a verdict lets caches have the page.
+#[must_use]
+pub(crate) fn may_keep(verdict: &str) -> bool {
+    matches!(verdict, STORE | KEPT)
+}
+
+/// Whether a cache on the way says that it has the answer (RFC 9211 §2): what its owner told it
+/// to do counts for more than what the origin says, and what it says to others isn't for it.
+fn is_kept(answer: &Answer) -> bool {
+    answer.fields.all_named("cache-status").any(|line| {
+        let line = String::from_utf8_lossy(line);
+        line.split([';', ',']).any(|part| matches!(part.trim(), "hit" | "stored"))
+    })
 }
 
 fn judged(url: &Url, answer: &Answer) -> Option<NoStore> {
@@ -42,7 +64,7 @@ fn judged(url: &Url, answer: &Answer) -> Option<NoStore> {
 pub(crate) fn run(notes: &mut Notes<'_>) {
     let page = notes.page();
     // Errors and what is sent on are judged where they are linked from.
-    if page.answer.status != 200 {
+    if page.answer.status != 200 || is_kept(page.answer) {
         return;
     }
     let Some(reason) = judged(page.url, page.answer) else { return };

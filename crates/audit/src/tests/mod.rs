@@ -173,6 +173,21 @@ mod cases {
     }
 
     #[test]
+    fn what_a_cache_on_the_way_keeps_is_not_judged_by_what_it_says_to_others() {
+        let private = "cache-control: private, no-cache";
+        let told = ["Cache-Control: private, no-cache"];
+        check(private, "", "cache-private", &told);
+        for (status, expected) in [
+            ("wick; hit; ttl=9", &[][..]),
+            ("wick; fwd=uri-miss; stored", &[]),
+            ("wick; fwd=bypass; detail=hit-or-miss", &told),
+        ] {
+            let fields = format!("{private}\ncache-status: {status}");
+            check(&fields, "", "cache-private", expected);
+        }
+    }
+
+    #[test]
     fn findings_of_a_rule_are_bounded_on_a_page() {
         let url = Url::parse("http://a.test/").unwrap();
         let body = "<p><img src=a alt=a>\n".repeat(200);
