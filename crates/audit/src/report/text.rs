@@ -225,7 +225,7 @@ impl Entry<'_> {
             true => write!(out, "every page")?,
             // What pages load may break these, too.
             false
-                if ["cache-", "weight-", "link-", "map-", "redirect-"]
+                if ["cache-", "weight-", "map-", "redirect-"]
                     .iter()
                     .any(|rules| self.rule.starts_with(rules)) =>
             {
