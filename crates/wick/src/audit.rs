@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::error::Error;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::audit::{Live, Plan, Report, Severity, report};
-use base::complaint::{complain, write};
+use base::complaint::complain;
 use clap::{Args, ValueEnum};
 use tokio::time::{Instant, interval};
 use url::Url;
 
 use crate::bench::{listen, read_duration};
+use crate::live_line::LiveLine;
 use crate::plan::default_state;
 use crate::run::single_threaded;
 
@@ -31,8 +32,6 @@ const FAILED: u8 = 2;
 const STOPPED: u8 = 130;
 /// How soon a Ctrl-C is seen.
 const LOOK: Duration = Duration::from_millis(100);
-/// Looks from one line on the terminal to the next.
-const LOOKS_A_LINE: usize = 10;
 
 /// `wick audit`.
 #[derive(Debug, Args)]
@@ -169,9 +168,6 @@ async fn visit(
         report = ::audit::run(plan, &live) => report?,
         never = watch(&live, interrupted) => match never {},
     };
-    if std::io::stderr().is_terminal() {
-        write(format_args!(""));
-    }
     Ok((report, live.is_stopped()))
 }
 
@@ -210,22 +206,18 @@ fn keep(typed: &Audit, report: &Report) -> Result<(), Box<dyn Error>> {
 
 /// Hands a Ctrl-C on, and shows on a terminal how far it is.
 async fn watch(live: &Live, interrupted: &Arc<AtomicBool>) -> std::convert::Infallible {
-    let shows = std::io::stderr().is_terminal();
+    let (begin, mut line, mut before) = (Instant::now(), LiveLine::default(), 0);
     let mut looks = interval(LOOK);
-    let (mut at, mut before) = (0, 0);
     loop {
         looks.tick().await;
         if interrupted.load(Ordering::Relaxed) {
             live.stop();
         }
-        at += 1;
-        if shows && at % LOOKS_A_LINE == 0 {
-            let answered = live.answered();
-            let (rate, seconds) = (answered.saturating_sub(before), at / LOOKS_A_LINE);
+        if line.is_time() {
+            let (answered, seconds) = (live.answered(), begin.elapsed().as_secs());
+            let (found, rate) = (live.found().max(answered), answered.saturating_sub(before));
             before = answered;
-            let found = live.found().max(answered);
-            let line = format!("\r{seconds} s  {answered} of {found} addresses  {rate}/s\x1b[K");
-            let _ = std::io::stderr().write_all(line.as_bytes());
+            line.write(&format!("{seconds} s  {answered} of {found} addresses  {rate}/s"));
         }
     }
 }
