@@ -1,4 +1,4 @@
-//! JSON that somebody else's server is told by POST, at an address that an owner wrote.
+//! What somebody else's server is told by POST, at an address that an owner wrote.
 //!
 //! Invariant: the address is never shown, since whoever knows it may write there.
 
@@ -57,16 +57,27 @@ impl Address {
         made.map(Origin::Http).ok()
     }
 
-    /// Tells it once, within so long; why not, if there was no answer.
+    /// Tells it JSON once, within so long; why not, if there was no answer.
     pub(crate) async fn post(
         &self,
         origin: &Origin,
         json: String,
         within: Duration,
     ) -> Result<Answered, String> {
+        self.post_as(origin, "application/json", json, within).await
+    }
+
+    /// The same with a text of any type.
+    pub(crate) async fn post_as(
+        &self,
+        origin: &Origin,
+        media_type: &'static str,
+        text: String,
+        within: Duration,
+    ) -> Result<Answered, String> {
         let host = self.server.split_once("://").map_or("", |(_, host)| host).to_owned();
         let mut fields = Fields::new();
-        fields.put(Name::ContentType, "application/json");
+        fields.put(Name::ContentType, media_type);
         let head = RequestHead {
             method: http::Method::POST,
             target: self.target.clone(),
@@ -77,8 +88,8 @@ impl Address {
         let here = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
         let call = Call {
             head,
-            body_length: Some(json.len() as u64),
-            body: Some(body::full(json)),
+            body_length: Some(text.len() as u64),
+            body: Some(body::full(text)),
             peer: here,
             local: here,
             scheme: "http",

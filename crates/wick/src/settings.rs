@@ -30,7 +30,7 @@ use crate::certificates::{BindingKey, CertificateSetting, Directories};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::{HealthPath, HealthStatus, OriginSetting};
-use crate::search::SearchPath;
+use crate::search::{Hub, SearchPath};
 use crate::traces::{Collector, Share};
 
 pub(crate) use esi::{EsiHost, EsiSetting};
@@ -421,6 +421,9 @@ pub(crate) struct SiteSettings {
     /// Whether there is a `/sitemap.xml` of the pages that are found, where the site has none: its
     /// origin answers 404 there, and `robots.txt` names no other. Default: `true`.
     pub(crate) search_sitemap: Option<bool>,
+    /// A hub (WebSub) that feeds of the search name, and that is told which of them have changed,
+    /// as in `"https://hub.example.org/"`. Default: none; readers ask for themselves.
+    pub(crate) websub: Option<Hub>,
     /// The memory that the writer of the index fills before it writes, at least `15M`, beside
     /// `memory`; it takes effect at the next start. Default: `15000000`.
     pub(crate) search_memory: Option<Bytes>,

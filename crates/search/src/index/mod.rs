@@ -321,6 +321,25 @@ impl Index {
         self.inner.stored.note(topic, kind, seen, text, shows)
     }
 
+    /// A feed is wanted in this form, if its query is kept.
+    pub fn want_feed(&self, topic: &Topic, kind: FeedKind) {
+        self.inner.stored.want(topic, kind);
+    }
+
+    /// The kept feeds that may have changed since this was last asked, at most so many; the others
+    /// are told the next time.
+    #[must_use]
+    pub fn changed_feeds(&self, limit: usize) -> Vec<(Topic, Vec<FeedKind>)> {
+        self.inner.stored.changed(limit)
+    }
+
+    /// The feeds that are kept, in the forms in which they were asked for; those first that were
+    /// asked for last.
+    #[must_use]
+    pub fn kept_feeds(&self, limit: usize) -> Vec<(Topic, Vec<FeedKind>)> {
+        self.inner.stored.feeds(limit)
+    }
+
     /// How many queries are kept.
     #[must_use]
     pub fn stored_counts(&self) -> StoredCounts {

@@ -158,6 +158,7 @@ impl Stored {
         let shelf = self.shelf.read();
         let entry = shelf.find(topic)?;
         entry.note_asked(shelf.tick());
+        entry.want(kind);
         let answer = (*entry.answers.lock())[kind as usize]?;
         let is_good = answer.seen >= entry.concerned() && answer.made.elapsed() < holds;
         is_good.then_some(answer.version)
@@ -183,7 +184,12 @@ impl Stored {
             if let Some(at) = shelf.add(entry, keys, limit) {
                 // It may be concerned by what was numbered before, and isn't seen yet.
                 let number = self.numbered();
-                shelf.entry(at).iter().for_each(|entry| entry.concern(number));
+                if let Some(entry) = shelf.entry(at) {
+                    entry.concern(number);
+                    if number <= self.seen.load(Ordering::SeqCst) {
+                        entry.tell_nothing();
+                    }
+                }
             }
         }
         Seen(self.seen.load(Ordering::SeqCst))
@@ -211,6 +217,28 @@ impl Stored {
         let version = Version { tag, since };
         *own = Some(Answer { version, seen: seen.0, made: Instant::now() });
         Some(version)
+    }
+
+    /// A feed is wanted in this form, if its query is kept.
+    pub(crate) fn want(&self, topic: &Topic, kind: FeedKind) {
+        self.shelf.read().find(topic).iter().for_each(|entry| entry.want(kind));
+    }
+
+    /// The feeds that something has concerned since this was last asked, as searches see it, at
+    /// most so many; the others the next time.
+    pub(crate) fn changed(&self, limit: usize) -> Vec<(Topic, Vec<FeedKind>)> {
+        let seen = self.seen.load(Ordering::SeqCst);
+        let shelf = self.shelf.read();
+        let changed = shelf.entries().filter(|entry| entry.takes_change(seen));
+        changed.take(limit).map(Entry::feeds).collect()
+    }
+
+    /// The feeds that are kept, those first that were asked for last.
+    pub(crate) fn feeds(&self, limit: usize) -> Vec<(Topic, Vec<FeedKind>)> {
+        let shelf = self.shelf.read();
+        let mut all: Vec<&Entry> = shelf.entries().collect();
+        all.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.asked_at()));
+        all.into_iter().take(limit).map(Entry::feeds).collect()
     }
 
     pub(crate) fn counts(&self) -> StoredCounts {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{Answer, Only, Topic, is_only};
+use super::{Answer, FeedKind, Only, Topic, is_only};
 use crate::query::{Key, Keys, Reading, Terms};
 use crate::text::Language;
 use crate::{Document, Query};
@@ -82,6 +82,10 @@ pub(super) struct Entry {
     keys: Option<Keys>,
     asked: AtomicU64,
     concerned: AtomicU64,
+    /// The number that was told to whoever wants to know what has changed.
+    told: AtomicU64,
+    /// In which forms it was asked for, a bit each.
+    wanted: AtomicU8,
     pub(super) answers: Mutex<[Option<Answer>; 2]>,
     /// The documents that its last answer showed.
     shows: Vec<u64>,
@@ -97,6 +101,8 @@ impl Entry {
             keys: None,
             asked: AtomicU64::new(tick),
             concerned: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+            wanted: AtomicU8::new(0),
             answers: Mutex::default(),
             shows: Vec::new(),
         }
@@ -112,6 +118,34 @@ impl Entry {
 
     pub(super) fn note_asked(&self, tick: u64) {
         self.asked.store(tick, Ordering::Relaxed);
+    }
+
+    /// Somebody asks for it in this form.
+    pub(super) fn want(&self, kind: FeedKind) {
+        self.wanted.fetch_or(1 << kind as u8, Ordering::Relaxed);
+    }
+
+    /// What it is of, and in which forms it was asked for.
+    pub(super) fn feeds(&self) -> (Topic, Vec<FeedKind>) {
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        let is_wanted = |kind: &FeedKind| wanted >> *kind as u8 & 1 == 1;
+        let kinds = [FeedKind::Rss, FeedKind::Atom].into_iter().filter(is_wanted);
+        (self.topic.clone(), kinds.collect())
+    }
+
+    /// Whether something that is seen by now has concerned it since this was last asked.
+    pub(super) fn takes_change(&self, seen: u64) -> bool {
+        let concerned = self.concerned();
+        concerned <= seen && self.told.fetch_max(concerned, Ordering::SeqCst) < concerned
+    }
+
+    /// What concerns it so far is no change.
+    pub(super) fn tell_nothing(&self) {
+        self.told.fetch_max(self.concerned(), Ordering::SeqCst);
+    }
+
+    pub(super) fn asked_at(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
     }
 
     fn bytes(&self) -> usize {
@@ -268,7 +302,7 @@ impl Shelf {
     }
 
     fn asked(&self, at: u32) -> u64 {
-        self.entry(at).map_or(0, |entry| entry.asked.load(Ordering::Relaxed))
+        self.entry(at).map_or(0, |entry| entry.asked_at())
     }
 
     /// Lets go of those that were asked for longest ago.

@@ -105,7 +105,8 @@ impl SiteSearch {
         let wish = wish(wanted, query);
         if let Some(kind) = wanted.feed() {
             let topic = feeds::topic(&origin, &plan.path, &wish);
-            let fields = feeds::known(&index, &topic, kind, wanted.media_type());
+            let about = (wanted.media_type(), plan.websub.as_ref());
+            let fields = feeds::known(&index, &topic, kind, about);
             if let Some(fields) = fields.filter(|fields| asked.knows(fields)) {
                 self.counters.feeds_unchanged.bump();
                 return CompanionAnswer { status: 304, fields, body: Bytes::new() };

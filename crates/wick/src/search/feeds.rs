@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::answering::{Wanted, tagged_fields};
 use super::finding::{Asker, Wish, query_of};
+use super::websub::Hub;
 use super::{SiteSearch, unix};
 
 /// Pages whose time is over are read again when somebody searches: so often at least.
@@ -34,13 +35,23 @@ pub(super) fn known(
     index: &Index,
     topic: &Topic,
     kind: FeedKind,
-    media_type: &str,
+    (media_type, hub): (&str, Option<&Hub>),
 ) -> Option<Fields> {
     let version = index.feed_version(topic, kind, HOLDS)?;
     let mut fields = fields(media_type, version);
     // As its 200 has it (RFC 9110 §15.4.5).
     fields.push("Vary", "Accept-Encoding");
+    name_hub(&mut fields, topic, kind, hub);
     Some(fields)
+}
+
+/// As WebSub §4 has it.
+fn name_hub(fields: &mut Fields, topic: &Topic, kind: FeedKind, hub: Option<&Hub>) {
+    if let Some(hub) = hub {
+        let own = show::feed_address(&topic.address, kind, &topic.query);
+        fields.push("Link", format!("<{}>; rel=\"hub\"", hub.url));
+        fields.push("Link", format!("<{own}>; rel=\"self\""));
+    }
 }
 
 fn fields(media_type: &str, version: Version) -> Fields {
@@ -62,14 +73,17 @@ impl SiteSearch {
         kind: FeedKind,
     ) -> CompanionAnswer {
         let origin = format!("{}://{}", asker.scheme, asker.host);
-        let topic = topic(&origin, &self.plan().path, wish);
+        let plan = self.plan();
+        let topic = topic(&origin, &plan.path, wish);
         let only = (!self.hosts.is_empty()).then(|| (SHAPE_HOST, self.host_of(&asker.host)));
         let seen = index.keep_feed(&topic, &query_of(wish, index), only);
+        index.want_feed(&topic, kind);
         let finding = match self.find(index, asker, wish).await {
             Ok(finding) => finding,
             Err(why) => return self.failed(&why),
         };
-        let shown = Shown { query: wish.query.clone(), ..finding.shown };
+        let hub = plan.websub.as_ref().map(|hub| hub.url.clone());
+        let shown = Shown { query: wish.query.clone(), hub, ..finding.shown };
         let feed = Feed::of(&shown, self.began);
         let (text, wanted) = match kind {
             FeedKind::Rss => (show::rss(&shown, &feed), Wanted::Rss),
@@ -78,10 +92,11 @@ impl SiteSearch {
         let tag = xxh3_64(text.as_bytes());
         let version =
             finding.all.and_then(|all| index.note_feed(&topic, kind, seen, (tag, unix()), &all));
-        let fields = match version {
+        let mut fields = match version {
             Some(version) => fields(wanted.media_type(), version),
             None => tagged_fields(wanted.media_type(), tag),
         };
+        name_hub(&mut fields, &topic, kind, plan.websub.as_ref());
         CompanionAnswer { status: 200, fields, body: Bytes::from(text) }
     }
 }

@@ -289,6 +289,7 @@ impl SiteSearch {
             has_next,
             relaxed,
             did_you_mean,
+            hub: None,
         }
     }
 }

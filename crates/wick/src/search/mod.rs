@@ -22,6 +22,7 @@ mod setting;
 mod sitemap;
 mod standing;
 mod taking;
+mod websub;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ pub(crate) use rows::RowPlan;
 pub(crate) use setting::{SearchError, SearchPath, SearchPlan, rules};
 use standing::Standings;
 use taking::Doubt;
+pub(crate) use websub::Hub;
 
 use crate::observing::Observing;
 use crate::plan::SitePlan;
@@ -91,6 +93,12 @@ base::counters! {
         pub(crate) pages_crawled: Counter,
         /// Pages that were asked for again since they may have changed.
         pub(crate) pages_renewed: Counter,
+        /// Feeds of which the hub was told.
+        pub(crate) hub_told: Counter,
+        /// Feeds of which it couldn't be told at once.
+        pub(crate) hub_failed: Counter,
+        /// Feeds of which it wasn't told, since too many wait.
+        pub(crate) hub_shed: Counter,
         /// Rows of sources that were put into the index, again or for the first time.
         pub(crate) rows_put: Counter,
         /// Rows that were taken out of it.
@@ -388,6 +396,7 @@ impl Running {
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
             tokio::spawn(crawl::crawl(Arc::downgrade(&search), linked)).abort_handle(),
             tokio::spawn(renewing::renew(Arc::downgrade(&search))).abort_handle(),
+            tokio::spawn(websub::tell(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(sitemap::look(Arc::downgrade(&search))).abort_handle(),
             opening.abort_handle(),
         ];

@@ -11,7 +11,7 @@ use changes::Source;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
-use super::RowPlan;
+use super::{Hub, RowPlan};
 use crate::settings::{RowDatabase, SearchSourceSettings, Seconds, SiteSettings};
 
 /// Where a site's search is if nobody says otherwise.
@@ -37,6 +37,8 @@ pub(crate) struct SearchPlan {
     /// Whether there is a sitemap where the site has none.
     pub(crate) has_sitemap: bool,
     pub(crate) memory_bytes: usize,
+    /// The hub that is told of feeds that have changed.
+    pub(crate) websub: Option<Hub>,
     /// Rows that are found beside pages.
     pub(crate) rows: Vec<RowPlan>,
 }
@@ -84,6 +86,7 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
             ("search_path", site.search_path.is_some()),
             ("search_template", site.search_template.is_some()),
             ("search_crawl", site.search_crawl.is_some()),
+            ("websub", site.websub.is_some()),
             ("search_sitemap", site.search_sitemap.is_some()),
             ("search_memory", site.search_memory.is_some()),
             ("search_source", !site.search_source.is_empty()),
@@ -108,6 +111,7 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
         crawls: site.search_crawl.unwrap_or(true),
         has_sitemap: site.search_sitemap.unwrap_or(true),
         memory_bytes,
+        websub: site.websub.clone(),
         rows: row_plans(&site.search_source)?,
     }))
 }
@@ -217,6 +221,8 @@ mod tests {
             ("search = true\nsearch_path = \"/x?y\"", "is no path for the search"),
             ("search = true\ncache = false", "take one of them out"),
             ("search = true\nsearch_memory = \"1M\"", "less than 15M"),
+            ("websub = \"https://hub.test\"", "there is a websub, and no search"),
+            ("search = true\nwebsub = \"hub.test\"", "this is no hub's address: write one such as"),
             ("search = true\nsearch_template = \"/nowhere\"", "can't use the search_template /now"),
             ("[[site.search_source]]\nfile = \"/a\"", "there is a search_source, and no search"),
             ("search = true\n[[site.search_source]]", "search_source number 1: it names no rows"),

@@ -45,4 +45,5 @@ mod top;
 mod traces;
 mod upgrading;
 mod views;
+mod websub;
 mod wick;

@@ -3,6 +3,7 @@
 //! Invariant: a feed changes only when what it tells changes: it bears no moment of its making.
 
 use super::{Shown, ShownHit, encoded, escaped};
+use crate::FeedKind;
 
 /// What a feed says of itself.
 pub struct Feed {
@@ -46,6 +47,9 @@ pub fn rss(shown: &Shown, feed: &Feed) -> String {
         address(shown, ""),
         http_date(feed.changed),
     );
+    if let Some(hub) = &shown.hub {
+        out.push_str(&format!("<atom:link rel=\"hub\" href=\"{}\"/>\n", escaped(hub)));
+    }
     for hit in &shown.hits {
         let link = link(shown, hit);
         out.push_str(&format!(
@@ -74,6 +78,9 @@ pub fn atom(shown: &Shown, feed: &Feed) -> String {
         address(shown, ""),
         escaped(shown.origin.split("://").last().unwrap_or("")),
     );
+    if let Some(hub) = &shown.hub {
+        out.push_str(&format!("<link rel=\"hub\" href=\"{}\"/>\n", escaped(hub)));
+    }
     for hit in &shown.hits {
         let link = link(shown, hit);
         out.push_str(&format!(
@@ -113,7 +120,21 @@ fn link(shown: &Shown, hit: &ShownHit) -> String {
 }
 
 fn address(shown: &Shown, end: &str) -> String {
-    escaped(&format!("{}{}{end}?q={}", shown.origin, shown.path, encoded(&shown.query)))
+    escaped(&address_of(&format!("{}{}", shown.origin, shown.path), end, &shown.query))
+}
+
+fn address_of(search: &str, end: &str, query: &str) -> String {
+    format!("{search}{end}?q={}", encoded(query))
+}
+
+/// Where the feed of a query is, of the search at this address.
+#[must_use]
+pub fn feed_address(search: &str, kind: FeedKind, query: &str) -> String {
+    let end = match kind {
+        FeedKind::Rss => ".rss",
+        FeedKind::Atom => ".atom",
+    };
+    address_of(search, end, query)
 }
 
 /// A moment as HTTP and RSS write it.

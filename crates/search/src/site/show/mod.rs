@@ -8,7 +8,7 @@ mod feed;
 mod page;
 mod sitemap;
 
-pub use feed::{Feed, atom, http_date, opensearch, rss};
+pub use feed::{Feed, atom, feed_address, http_date, opensearch, rss};
 pub use page::{Template, TemplateError, html};
 pub use sitemap::{Listed, PART_MAX, sitemap, sitemap_index};
 
@@ -42,6 +42,8 @@ pub struct Shown {
     pub relaxed: Option<String>,
     /// A query that finds more.
     pub did_you_mean: Option<String>,
+    /// The hub that tells readers of feeds what has changed.
+    pub hub: Option<String>,
 }
 
 /// One hit.
