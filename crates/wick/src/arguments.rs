@@ -51,6 +51,10 @@ pub(crate) enum Command {
     Tracker(Tracker),
     /// Look something up in a site's search as the running Wick has it, or ask how it stands.
     Search(SearchAsked),
+    /// Put the dictionary of a language into the state folder, by which its words are found in
+    /// all their forms.
+    #[command(subcommand)]
+    Dict(DictionaryCommand),
     /// Have the running Wick read its settings file again. No connection is closed, and what is
     /// stored stays.
     Reload(Reload),
@@ -363,6 +367,31 @@ pub(crate) struct SearchAsked {
     /// Show it as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick dict`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DictionaryCommand {
+    /// Fetch a dictionary, check it by its sum, and unpack it: 34 MB that become 110 MB.
+    Add(DictionaryAdd),
+}
+
+/// `wick dict add`.
+#[derive(Debug, Args)]
+pub(crate) struct DictionaryAdd {
+    /// The language: `ko`. Others need no dictionary.
+    #[arg(value_name = "LANGUAGE")]
+    pub(crate) language: String,
+    /// The package as a file, where this machine may not fetch it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+    /// An index of Python packages that has it [default: https://pypi.org/simple/].
+    #[arg(long, value_name = "URL", conflicts_with = "from")]
+    pub(crate) index: Option<String>,
     /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
     /// state folder].
     #[arg(long, value_name = "DIR")]

@@ -14,6 +14,7 @@ mod check;
 mod control;
 mod demo;
 mod descriptors;
+mod dictionary;
 mod disk;
 mod doctor;
 mod figures;
@@ -55,7 +56,7 @@ use std::process::ExitCode;
 use base::complaint::complain;
 use clap::Parser;
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Command, DictionaryCommand};
 use crate::run::RunError;
 
 /// glibc's allocator keeps what many threads freed; this one gives it back, and its
@@ -88,6 +89,7 @@ fn act(command: &Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Sphinx(wanted) => sphinx::ask(wanted).map_err(RunError::from)?,
         Command::Tracker(wanted) => tracker::ask(wanted).map_err(RunError::from)?,
         Command::Search(wanted) => search::ask(wanted).map_err(RunError::from)?,
+        Command::Dict(DictionaryCommand::Add(wanted)) => dictionary::add(wanted)?,
         Command::Completions(completions) => pages::completions(completions),
         Command::Manual(manual) => pages::manual(manual)?,
         Command::Follow(follow) => changes::follow(follow)?,

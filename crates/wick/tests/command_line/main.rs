@@ -12,6 +12,7 @@ mod compression;
 mod daemon;
 mod database;
 mod demo;
+mod dictionary;
 mod disk;
 mod examining;
 mod explain;
