@@ -61,6 +61,14 @@ impl Ledger {
         self.routes.lock().name(route).cloned().unwrap_or_default()
     }
 
+    /// The route of a path as far as it is known; nothing is learned or counted.
+    #[must_use]
+    pub fn route_of(&self, site: &str, path: &str) -> RouteName {
+        let mut routes = self.routes.lock();
+        let number = routes.find(site, path, false, &|route| self.counts.weight(route));
+        routes.name(number).cloned().unwrap_or_default()
+    }
+
     fn route(&self, answer: &Answer<'_>) -> u16 {
         let teaches = answer.teaches();
         let seed = xxh3_64_with_seed(answer.host.as_bytes(), self.seed ^ u64::from(teaches));

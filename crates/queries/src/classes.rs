@@ -12,7 +12,8 @@ use hdrhistogram::Histogram;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::fingerprint::Fingerprinter;
-use crate::query::{Marks, Query};
+use crate::query::{Marks, Query, Whose};
+use crate::routes::Routes;
 use crate::tokens::Dialect;
 
 /// Classes that are known at once.
@@ -97,6 +98,8 @@ pub struct Class {
     pub hosts: Names,
     /// See [`Self::users`].
     pub databases: Names,
+    /// Whom executions were for; none where nobody knows.
+    pub routes: Option<Routes>,
     times: Option<Histogram<u32>>,
 }
 
@@ -156,6 +159,7 @@ impl Class {
             users: Names::default(),
             hosts: Names::default(),
             databases: Names::default(),
+            routes: None,
             times: None,
         }
     }
@@ -166,6 +170,11 @@ impl Class {
         self.users.take(query.user);
         self.hosts.take(query.host);
         self.databases.take(query.database);
+        match query.whose {
+            Whose::Unknown => {}
+            Whose::Unsure => self.routes.get_or_insert_default().take(None),
+            Whose::Route(route) => self.routes.get_or_insert_default().take(Some(route)),
+        }
         if let Some(times) = &mut self.times {
             let microseconds = (query.nanoseconds / 1000).clamp(1, MICROSECONDS_MAX);
             // Without room for it nothing would be right.

@@ -153,6 +153,16 @@ fn class(place: usize, row: &Row, out: &mut String) -> std::fmt::Result {
         let (p50, p99, max) = (duration(p50), duration(p99), duration(max));
         writeln!(out, "<p>Half within {p50}, 99 % within {p99}, the longest {max}.</p>")?;
     }
+    for route in &row.routes {
+        let (name, share) = (escape(&route.route), route.share * 100.0);
+        match route.reads() {
+            true => {
+                write!(out, "<p>Caching <code>{name}</code> removes up to {share:.1} % of it.")?;
+            }
+            false => write!(out, "<p><code>{name}</code> runs {share:.1} % of it.")?,
+        }
+        writeln!(out, " {} {}</p>", escape(&route.evidence), escape(&route.fix))?;
+    }
     spread(&row.spread, out)?;
     if !row.example.is_empty() {
         writeln!(out, "<h3>The slowest</h3>\n<pre>{}</pre>", escape(&row.example))?;

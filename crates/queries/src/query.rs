@@ -31,6 +31,20 @@ pub struct Query<'a> {
     pub marks: Marks,
     /// The plan, as the log has it.
     pub plan: &'a [u8],
+    /// Whom it was for.
+    pub whose: Whose<'a>,
+}
+
+/// Whom an execution was for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Whose<'a> {
+    /// Nobody knows: it is from a log, or a server's counts.
+    #[default]
+    Unknown,
+    /// One of several requests.
+    Unsure,
+    /// A request of this route.
+    Route(&'a str),
 }
 
 /// What is remarkable in how a query was run.
@@ -77,6 +91,7 @@ impl<'a> Query<'a> {
             database: b"",
             marks: Marks::default(),
             plan: b"",
+            whose: Whose::Unknown,
         }
     }
 }

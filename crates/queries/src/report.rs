@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classes::{Class, Classes, Names, Sums};
 use crate::logs::Faults;
+use crate::routes::{RouteRow, Routes};
 use crate::saved::{Changes, Saved};
 use crate::tokens::redact;
 
@@ -128,6 +129,12 @@ pub struct Row {
     /// Its plan, if the log has it and literals are wanted or it has none.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub plan: String,
+    /// Which requests ran it, those that ran it most first; a site with a tap knows.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub routes: Vec<RouteRow>,
+    /// The share of its executions of which that isn't certain, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unsure_share: Option<f64>,
 }
 
 const NANOSECONDS: f64 = 1e9;
@@ -202,6 +209,8 @@ impl Row {
             names.names.iter().cloned().chain(more).collect()
         };
         let total = Total::from(&class.sums);
+        let routes = class.routes.as_ref();
+        let unsure = |routes: &Routes| routes.unsure as f64 / class.sums.count.max(1) as f64;
         let statement = &class.example.statement;
         let example = match (wanted.literals, class.is_command) {
             (true, _) | (_, true) => String::from_utf8_lossy(statement).into_owned(),
@@ -234,6 +243,8 @@ impl Row {
             databases: names(&class.databases),
             example,
             plan: plan.unwrap_or_default(),
+            routes: routes.map(Routes::rows).unwrap_or_default(),
+            unsure_share: routes.map(unsure),
         }
     }
 

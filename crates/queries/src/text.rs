@@ -12,6 +12,8 @@ const WIDTH: usize = 100;
 /// What is shown of a fingerprint, and of what changed.
 const FINGERPRINT_CHARS: usize = 600;
 const CHANGES_MAX: usize = 10;
+/// Routes that are told of a class.
+const ROUTES_MAX: usize = 5;
 
 /// The report as lines.
 #[must_use]
@@ -145,12 +147,32 @@ fn class(number_of_it: usize, row: &Row, out: &mut String) -> std::fmt::Result {
     if !marks.is_empty() {
         writeln!(out, "   {}", marks.join(", "))?;
     }
+    routes(row, out)?;
     if !row.example.is_empty() {
         writeln!(out, "   slowest:")?;
         wrapped(&cut(&row.example, FINGERPRINT_CHARS), out)?;
     }
     for line in row.plan.lines() {
         writeln!(out, "   {}", printable(line.trim_start_matches("# explain: ")))?;
+    }
+    Ok(())
+}
+
+/// Which requests ran it, and what keeping their answers would save.
+fn routes(row: &Row, out: &mut String) -> std::fmt::Result {
+    for route in row.routes.iter().take(ROUTES_MAX) {
+        let (name, share) = (printable(&route.route), percent(route.share));
+        match route.reads() {
+            true => writeln!(out, "   caching {name} removes up to {share} % of it")?,
+            false => writeln!(out, "   {name} runs {share} % of it")?,
+        }
+        let told = [&route.evidence, &route.fix];
+        for text in told.into_iter().filter(|text| !text.is_empty()) {
+            wrapped(text, out)?;
+        }
+    }
+    if let Some(unsure) = row.unsure_share.filter(|share| *share > 0.0) {
+        writeln!(out, "   whose {} % of it are isn't certain", percent(unsure))?;
     }
     Ok(())
 }
@@ -249,6 +271,23 @@ pub(crate) fn date(unix: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::RouteRow;
+
+    #[test]
+    fn what_caching_a_route_would_remove_is_told() {
+        let route =
+            |route: &str, share| RouteRow { route: route.to_owned(), share, ..RouteRow::default() };
+        let mut row = Row { unsure_share: Some(0.25), ..Row::default() };
+        row.routes = vec![route("GET /forum/{id}", 0.61), route("POST /post", 0.14)];
+        row.routes[0].evidence = "/forum/{id}: its \x1b cookie".to_owned();
+        let mut told = String::new();
+        routes(&row, &mut told).expect("a string takes all");
+        assert_eq!(
+            told,
+            "   caching GET /forum/{id} removes up to 61.0 % of it\n     /forum/{id}: its cookie\n   \
+             POST /post runs 14.0 % of it\n   whose 25.0 % of it are isn't certain\n"
+        );
+    }
 
     #[test]
     fn numbers_are_short() {

@@ -81,9 +81,9 @@ pub use defence::{DefenceRules, Rate};
 pub use disk::DiskFound;
 pub use esi::elsewhere::PartHost;
 pub use explain::{Line, Question};
-pub use following::FollowRules;
 #[doc(hidden)]
 pub use following::Omission;
+pub use following::{FollowRules, STATEMENT_AGE};
 pub use http3::{HandedOver, Http3Handle, Http3Listener};
 pub use introduction::Proxies;
 pub use learned::{Learned, LearnedClass, LearnedCookie, Meaning};

@@ -4,6 +4,7 @@
 //! opened, and what comes out is written.
 
 mod progress;
+mod site;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,9 @@ use queries::saved::Saved;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::announce::say;
+use crate::control::ControlError;
 use crate::live_line::LiveLine;
+use crate::plan;
 use crate::run::{RunError, single_threaded};
 
 /// How often a log that grows is looked at.
@@ -38,8 +41,16 @@ pub(crate) struct Queries {
     /// Slow logs of MySQL or MariaDB, logs of PostgreSQL (stderr, csv or json), as they are or
     /// packed by gzip or zstd, "-" for standard input; or a server, as in
     /// mysql://user:password@host or postgres://user:password@host/database.
-    #[arg(required = true, value_name = "LOG")]
+    #[arg(required_unless_present = "site", conflicts_with = "site", value_name = "LOG")]
     pub(crate) sources: Vec<String>,
+    /// Watch the queries of this site, which the running Wick serves with changes = "tap": also
+    /// which requests run them, and what caching those would save.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) site: Option<String>,
+    /// The state folder of that Wick [default: /var/lib/wick for root, else the user's state
+    /// folder].
+    #[arg(long, value_name = "DIR", requires = "site")]
+    pub(crate) state: Option<PathBuf>,
     /// How the report is written to standard output.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
@@ -65,7 +76,7 @@ pub(crate) struct Queries {
     /// where it can be, and which nobody uses. Nothing that others see is changed.
     #[arg(long, value_name = "URL")]
     pub(crate) explain: Option<String>,
-    /// How long a server is watched.
+    /// How long a server or a site is watched.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = read_window)]
     pub(crate) window: Duration,
 }
@@ -109,6 +120,12 @@ pub(crate) enum QueriesError {
     /// A saved run can't be read.
     #[error("{0} is no run that --save wrote: {1}")]
     Saved(PathBuf, String),
+    /// The running Wick can't be asked.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// Ctrl-C can't be heard.
+    #[error("can't hear Ctrl-C: {0}")]
+    Signals(io::Error),
     /// What everything stands on.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -125,7 +142,12 @@ struct Looked {
 pub(crate) fn run(arguments: &Queries) -> Result<(), QueriesError> {
     let before = arguments.since.as_deref().map(read_saved).transpose()?;
     let is_server = |source: &String| source.contains("://");
+    let state = arguments.state.clone().unwrap_or_else(plan::default_state);
     let looked = match arguments.sources.as_slice() {
+        [] => {
+            let name = arguments.site.as_deref().unwrap_or_default();
+            site::watch(&state, name, arguments.window)?
+        }
         [one] if is_server(one) => ask(one, arguments)?,
         many if many.iter().any(is_server) => return Err(QueriesError::Mixed),
         many => read(many, arguments.follow)?,
@@ -138,6 +160,9 @@ pub(crate) fn run(arguments: &Queries) -> Result<(), QueriesError> {
         notes: looked.report.notes,
         ..Report::of(&looked.classes, &looked.faults, wanted)
     };
+    if arguments.site.is_some() {
+        site::explain_misses(&state, &mut report)?;
+    }
     if let Some(server) = &arguments.explain {
         let address = Address::from_str(server)?;
         let asked = advise(&address, is_mysql(server), &looked.classes, &report.top);

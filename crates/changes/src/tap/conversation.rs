@@ -14,6 +14,7 @@ use super::act::{self, Act, Doubt};
 use super::answer::{self, Answer, Status, read_answer};
 use super::greeting::{self, ability};
 use super::packets::{Packet, Packets};
+use super::passing::{Said, beginning};
 use super::prepared::Prepared;
 
 /// A statement is read if it is no longer than this; what an import inserts may be longer.
@@ -81,6 +82,8 @@ pub struct Conversation {
     status: Status,
     heard: Vec<Heard>,
     counts: Counts,
+    /// What is said, if somebody wants to know.
+    said: Option<Vec<Said>>,
 }
 
 /// How many statements there were of those that the server counts, and that can write or
@@ -183,6 +186,18 @@ impl Conversation {
         std::mem::take(&mut self.heard)
     }
 
+    /// From here on it is told what is said, or isn't.
+    pub(super) fn tell_said(&mut self, is_wanted: bool) {
+        if is_wanted != self.said.is_some() {
+            self.said = is_wanted.then(Vec::new);
+        }
+    }
+
+    /// What was said since this was last asked.
+    pub(super) fn take_said(&mut self) -> Vec<Said> {
+        self.said.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Whether an answer is awaited that matters although nobody may read it any more.
     #[must_use]
     pub fn awaits(&self) -> bool {
@@ -263,18 +278,22 @@ impl Conversation {
                 // Attributes stand between the values.
                 let rest = rest.filter(|_| self.abilities & ability::ATTRIBUTES == 0);
                 let (number, doubt) = (number().unwrap_or(u32::MAX), self.doubt());
+                if let Some(said) = &mut self.said {
+                    let text = self.prepared.text(number).unwrap_or_default();
+                    said.push(Said::Begun(beginning(text)));
+                }
                 let (act, is_lossy) = self.prepared.run(number, rest, doubt);
                 self.statements(vec![act], is_lossy)
             }
             // A statement for many rows at once; PHP has no such thing.
-            command::BULK => self.statements(vec![Act::Unread], false),
+            command::BULK => self.untold(vec![Act::Unread]),
             command::RESET_STATEMENT => {
                 self.prepared.forget_pieces(number().unwrap_or_default());
                 Awaited::Plain
             }
             command::DATABASE => Awaited::Database(greeting::name(rest).unwrap_or_default()),
-            command::CREATE | command::DROP => self.statements(vec![Act::Schema], false),
-            command::PROCESSES => self.statements(vec![Act::Read], false),
+            command::CREATE | command::DROP => self.untold(vec![Act::Schema]),
+            command::PROCESSES => self.untold(vec![Act::Read]),
             command::FIELDS | command::FETCH => Awaited::Listing,
             command::STATISTICS => Awaited::Words,
             command::REFRESH | command::KILL | command::DEBUG | command::PING => Awaited::Plain,
@@ -294,6 +313,10 @@ impl Conversation {
 
     fn query(&mut self, packet: Packet<'_>, rest: &[u8]) -> Awaited {
         let read = self.text(packet, rest);
+        if let Some(said) = &mut self.said {
+            let text = read.as_ref().map_or("", |(text, _)| text);
+            said.push(Said::Begun(beginning(text)));
+        }
         let (acts, is_lossy) = match read {
             Some((text, is_lossy)) => {
                 (act::read(&text, self.takes_several, self.doubt()), is_lossy)
@@ -315,6 +338,14 @@ impl Conversation {
         let text = packet.is_all().then(|| String::from_utf8_lossy(rest))?;
         let is_lossy = text.contains(char::REPLACEMENT_CHARACTER);
         Some((text.into_owned(), is_lossy))
+    }
+
+    /// A command that has no text.
+    fn untold(&mut self, acts: Vec<Act>) -> Awaited {
+        if let Some(said) = &mut self.said {
+            said.push(Said::Begun(Box::default()));
+        }
+        self.statements(acts, false)
     }
 
     fn statements(&mut self, acts: Vec<Act>, is_lossy: bool) -> Awaited {
@@ -520,6 +551,9 @@ impl Conversation {
         else {
             return;
         };
+        if let Some(said) = &mut self.said {
+            said.push(Said::Ended);
+        }
         for act in acts.into_iter().filter(|act| *act != Act::Read) {
             self.hear(Ended { act, database: database.clone(), is_lossy, outcome });
         }

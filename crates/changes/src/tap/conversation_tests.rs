@@ -3,6 +3,7 @@
 use super::conversation::{Conversation, Heard, Outcome};
 use crate::keys::Key;
 use crate::tap::act::Act;
+use crate::tap::passing::Said;
 
 /// What both sides agree on, by bit: a database, protocol 4.1, a short login, several
 /// statements, a packed login.
@@ -146,6 +147,30 @@ fn each_of_several_statements_has_its_own_answer() {
     // Where only one is allowed the server refuses them.
     talk.client(0, b"\x1b\x01\x00").server(1, &end(0));
     talk.query("SELECT 1; DELETE FROM t").server(1, ERROR).check(&["Unread failed"]);
+}
+
+#[test]
+fn what_is_said_is_told_to_who_watches() {
+    let mut talk = Talk::begin(USUAL);
+    talk.query("SELECT 1").rows(OPEN);
+    assert_eq!(talk.conversation.take_said(), [], "nobody watches");
+    // One that reads, prepared before anybody watched.
+    talk.client(0, b"\x16SELECT a FROM t").server(1, &[0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    talk.conversation.tell_said(true);
+    let begun = |text: &str| Said::Begun(text.into());
+    talk.query("SELECT 2");
+    assert_eq!(talk.conversation.take_said(), [begun("SELECT 2")]);
+    talk.rows(OPEN);
+    assert_eq!(talk.conversation.take_said(), [Said::Ended]);
+    talk.client(0, b"\x17\x08\0\0\0\0\x01\0\0\0").server(1, ERROR);
+    assert_eq!(talk.conversation.take_said(), [begun("SELECT a FROM t"), Said::Ended]);
+    talk.client(0, b"\x0e").server(1, &ok(0, 0));
+    assert_eq!(talk.conversation.take_said(), [], "a ping says nothing");
+    // Several at once are one, until the last has its answer.
+    talk.query("SELECT 3; SELECT 4").rows(MORE);
+    assert_eq!(talk.conversation.take_said(), [begun("SELECT 3; SELECT 4")]);
+    talk.rows(0);
+    assert_eq!(talk.conversation.take_said(), [Said::Ended]);
 }
 
 #[test]

@@ -11,7 +11,7 @@
 //! `packets` cuts bytes, `conversation` knows who says what, `act` what a statement does,
 //! `prepared` what it says with its values, `transaction` when that is to be told, `tables`
 //! which rows those are. `relay` and `door` pass the bytes on, `alone` and `together` make
-//! feeds of it.
+//! feeds of it; `passing` keeps statements for somebody who watches.
 //!
 //! Invariants: 1. **It fails open**: bytes pass as they came whatever is made of them; what
 //! can't be read may have changed anything, and a conversation that can't be read (TLS,
@@ -43,6 +43,7 @@ mod greeting;
 mod hearers;
 mod judge;
 mod packets;
+mod passing;
 mod prepared;
 mod relay;
 mod tables;
@@ -53,6 +54,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
@@ -60,6 +62,8 @@ use tokio::task::JoinHandle;
 pub(crate) use alone::follow;
 pub use conversation::{Conversation, Ended, Heard};
 use hearers::Hearers;
+use passing::Passing;
+pub use passing::{Batch, Passed, Witness};
 use tables::Tables;
 pub(crate) use together::follow as follow_together;
 
@@ -79,6 +83,7 @@ pub(crate) struct Shared {
     server: PathBuf,
     tables: Tables,
     hearers: Hearers,
+    passing: Passing,
 }
 
 impl Tap {
@@ -91,7 +96,13 @@ impl Tap {
         };
         let listener = listen(socket)?;
         let tables = Tables::new(address.clone());
-        let shared = Arc::new(Shared { address, server, tables, hearers: Hearers::default() });
+        let shared = Arc::new(Shared {
+            address,
+            server,
+            tables,
+            hearers: Hearers::default(),
+            passing: Passing::default(),
+        });
         let task = tokio::spawn(relay::serve(listener, shared.clone()));
         Ok(Self { shared, socket: socket.to_owned(), task })
     }
@@ -100,6 +111,14 @@ impl Tap {
     #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// The statements that have passed since this was last asked and were over so long ago, by
+    /// visits that `witness` knows. Who asks first begins to watch, and does so as long as
+    /// they go on asking.
+    #[must_use]
+    pub fn passed(&self, witness: Arc<dyn Witness>, age: Duration) -> Batch {
+        self.shared.passing.take(witness, age)
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {

@@ -10,8 +10,10 @@ use crate::binlog::bytes::Bytes;
 
 /// A text is kept up to this length…
 const TEXT_BYTES_MAX: usize = 64 << 10;
-/// …as long as all of a connection's are no longer than this…
+/// …as long as all of a connection's are no longer than this, …
 const TEXTS_BYTES_MAX: usize = 1 << 20;
+/// …that of one that only reads up to this length and half of that, …
+const READ_BYTES_MAX: usize = 2 << 10;
 /// …and no more than so many statements.
 const STATEMENTS_MAX: usize = 1024;
 /// A statement's values are looked at up to so many.
@@ -41,11 +43,26 @@ struct Kept {
 
 #[derive(Debug)]
 enum Does {
-    Read,
+    /// It reads; its text is kept only for who watches, where there is room.
+    Read(Option<Box<str>>),
     Text(Box<str>),
 }
 
+impl Does {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Read(text) => text.as_deref(),
+            Self::Text(text) => Some(text),
+        }
+    }
+}
+
 impl Prepared {
+    /// A statement's text, if it is kept.
+    pub(super) fn text(&self, number: u32) -> Option<&str> {
+        self.statements.get(&number)?.does.as_ref()?.text()
+    }
+
     pub(super) fn keep(&mut self, number: u32, values: u16, text: Option<&str>, doubt: Doubt) {
         self.close(number);
         if self.statements.len() >= STATEMENTS_MAX {
@@ -53,12 +70,14 @@ impl Prepared {
         }
         let room = TEXT_BYTES_MAX.min(TEXTS_BYTES_MAX.saturating_sub(self.texts_bytes));
         let does = text.and_then(|text| match act::read(text, false, doubt)[..] {
-            [Act::Read] => Some(Does::Read),
+            [Act::Read] => {
+                let has_room = text.len() <= READ_BYTES_MAX
+                    && self.texts_bytes + text.len() <= TEXTS_BYTES_MAX / 2;
+                Some(Does::Read(has_room.then(|| text.into())))
+            }
             _ => (text.len() <= room).then(|| Does::Text(text.into())),
         });
-        if let Some(Does::Text(text)) = &does {
-            self.texts_bytes += text.len();
-        }
+        self.texts_bytes += does.as_ref().and_then(Does::text).map_or(0, str::len);
         let kept = Kept {
             does,
             values: usize::from(values),
@@ -69,9 +88,9 @@ impl Prepared {
     }
 
     pub(super) fn close(&mut self, number: u32) {
-        if let Some(Kept { does: Some(Does::Text(text)), .. }) = self.statements.remove(&number) {
-            self.texts_bytes = self.texts_bytes.saturating_sub(text.len());
-        }
+        let gone = self.statements.remove(&number).and_then(|kept| kept.does);
+        let bytes = gone.as_ref().and_then(Does::text).map_or(0, str::len);
+        self.texts_bytes = self.texts_bytes.saturating_sub(bytes);
     }
 
     pub(super) fn clear(&mut self) {
@@ -101,7 +120,7 @@ impl Prepared {
         let in_pieces = std::mem::take(&mut kept.in_pieces);
         let text = match &kept.does {
             None => return (Act::Unread, false),
-            Some(Does::Read) => return (Act::Read, false),
+            Some(Does::Read(_)) => return (Act::Read, false),
             Some(Does::Text(text)) => text,
         };
         let values = rest.and_then(|rest| read(rest, kept.values, &mut kept.types, &in_pieces));

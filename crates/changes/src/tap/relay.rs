@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use super::Shared;
 use super::conversation::{Conversation, Counts, Heard};
 use super::door::connect_as;
+use super::passing::Saying;
 use super::transaction::Transaction;
 
 /// Connections at a time; servers allow 151 unless told otherwise.
@@ -67,7 +68,8 @@ async fn take(
 /// one that hangs up.
 async fn pass(mut client: UnixStream, shared: &Shared) {
     let Ok(mut server) = connect_as(&client, &shared.server).await else { return };
-    let listening = Listening { shared, heard: Mutex::default() };
+    let saying = Mutex::new(Saying::opened(&shared.passing));
+    let listening = Listening { shared, heard: Mutex::default(), saying };
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
     let upwards = async {
@@ -111,6 +113,7 @@ async fn down(mut server: ReadHalf<'_>, mut client: WriteHalf<'_>, listening: &L
 struct Listening<'a> {
     shared: &'a Shared,
     heard: Mutex<State>,
+    saying: Mutex<Saying>,
 }
 
 #[derive(Default)]
@@ -131,16 +134,20 @@ impl State {
 impl Listening<'_> {
     /// Hears, and tells what there is to tell.
     async fn tell(&self, hear: impl FnOnce(&mut Conversation) -> Vec<Heard>) {
-        let heard = {
+        let is_watched = self.shared.passing.witness().is_some();
+        let (heard, said) = {
             let mut state = self.heard.lock();
+            state.conversation.tell_said(is_watched);
             let heard = hear(&mut state.conversation);
+            let said = state.conversation.take_said();
             let now = state.conversation.counts();
             let before = std::mem::replace(&mut state.counts, now);
             if before != now {
                 self.shared.hearers.count(before, now);
             }
-            heard
+            (heard, said)
         };
+        self.saying.lock().hear(said, &self.shared.passing);
         for heard in heard {
             self.tell_one(heard).await;
         }

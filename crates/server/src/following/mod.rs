@@ -27,6 +27,7 @@ mod suspects;
 pub(crate) mod traffic;
 pub(crate) mod visit;
 pub(crate) mod wanted;
+mod witness;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,6 +48,7 @@ use self::status::Status;
 use self::suspects::Suspects;
 use self::traffic::Traffic;
 use self::wanted::Wanted;
+pub use self::witness::STATEMENT_AGE;
 use crate::Server;
 use crate::notes::StoredNote;
 use crate::site::Site;

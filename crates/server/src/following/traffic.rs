@@ -46,6 +46,23 @@ impl Traffic {
         }
     }
 
+    /// What all that ask ask for, if that is of one class; and the number of the last of them.
+    pub(crate) fn alike(&self) -> Option<(u64, bool, &str)> {
+        let (_, asker, first) = self.under_way.first()?;
+        let (writes, class) = (*asker == Asker::Writer, shape(first));
+        let is_like_it = |(_, asker, target): &(u64, Asker, String)| {
+            (*asker == Asker::Writer) == writes && (target == first || shape(target) == class)
+        };
+        let last = self.under_way.iter().map(|(number, ..)| *number).max()?;
+        self.under_way.iter().all(is_like_it).then_some((last, writes, first))
+    }
+
+    /// Whether what was begun when this was the last request may still be those requests'
+    /// doing, and nobody's else: one of them is there, or nobody is.
+    pub(crate) fn is_still_theirs(&self, last: u64) -> bool {
+        self.under_way.is_empty() || self.under_way.iter().any(|(own, ..)| *own <= last)
+    }
+
     /// Whether nobody asks, and nobody has for as long as what they did may come late.
     pub(crate) fn is_quiet(&self, ticks_ms: u64) -> bool {
         self.under_way.is_empty()
@@ -94,6 +111,25 @@ mod tests {
         assert!(traffic.is_quiet(11 + TAIL_MS));
         traffic.end(number, 99_000);
         assert!(traffic.is_quiet(11 + TAIL_MS), "an end is told once");
+    }
+
+    #[test]
+    fn what_all_ask_for_is_known_and_goes_on_until_others_come_behind_them() {
+        let mut traffic = Traffic::default();
+        assert_eq!(traffic.alike(), None);
+        let first = traffic.begin(Asker::Reader, "/topic/1".into());
+        assert_eq!(traffic.alike(), Some((first, false, "/topic/1")));
+        let second = traffic.begin(Asker::Persona, "/topic/2".into());
+        assert_eq!(traffic.alike(), Some((second, false, "/topic/1")));
+        let third = traffic.begin(Asker::Writer, "/topic/3".into());
+        assert_eq!(traffic.alike(), None);
+        traffic.end(first, 1);
+        assert!(traffic.is_still_theirs(second), "one of the two is there");
+        traffic.end(second, 2);
+        assert!(!traffic.is_still_theirs(second));
+        assert_eq!(traffic.alike(), Some((third, true, "/topic/3")));
+        traffic.end(third, 3);
+        assert!(traffic.is_still_theirs(second), "there is nobody else");
     }
 
     #[test]

@@ -10,9 +10,11 @@
 //! {"sphinx": {"status": {}}}
 //! {"search": {"status": {}}}  {"search": {"find": {"query": "words", "site": ""}}}
 //! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
+//! {"statements": {"site": "forum"}}
 //! ```
 
 use base::Phase;
+use changes::tap::Passed;
 use observe::history::{self, Mark, Span};
 use observe::routes::RouteName;
 use observe::{RouteCounts, Seen, Wanted};
@@ -40,7 +42,36 @@ pub(crate) enum Question {
     Tracker(TrackerQuestion),
     Sphinx(SphinxQuestion),
     Search(SearchQuestion),
-    History { from: u64, to: u64, step: u64 },
+    History {
+        from: u64,
+        to: u64,
+        step: u64,
+    },
+    /// What passed a site's tap since this was last asked; asking begins it.
+    Statements {
+        site: String,
+    },
+}
+
+/// Statements that passed a site's tap.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct StatementsAnswer {
+    /// The site's name.
+    pub(crate) site: String,
+    pub(crate) statements: Vec<ToldStatement>,
+    /// How many there were besides.
+    pub(crate) missed: u64,
+    /// Whether there are more to be asked for at once.
+    pub(crate) are_more: bool,
+}
+
+/// One of them.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct ToldStatement {
+    pub(crate) text: String,
+    /// Method and route, as in `GET /thread/{id}`; none where that isn't certain.
+    pub(crate) route: Option<String>,
+    pub(crate) took_us: u64,
 }
 
 /// Which of the last answers are wanted.
@@ -85,16 +116,16 @@ pub(crate) struct LogLine {
 }
 
 /// What the answer to [`Question::Findings`] has for each.
-#[derive(Debug, Serialize)]
-struct ToldFinding {
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct ToldFinding {
     id: String,
-    site: String,
-    route: String,
-    evidence: String,
+    pub(crate) site: String,
+    pub(crate) route: String,
+    pub(crate) evidence: String,
     origin_us: u64,
     share: f64,
     gain_us: u64,
-    fix: String,
+    pub(crate) fix: String,
     revert: String,
 }
 
@@ -166,8 +197,27 @@ pub(crate) fn tell(
             let points = points.map_err(|error| error.to_string())?;
             serde_json::to_value(points.iter().map(told_point).collect::<Vec<_>>())
         }
+        Question::Statements { site } => serde_json::to_value(statements(observing, &site)?),
     };
     told.map_err(|error| error.to_string())
+}
+
+fn statements(observing: &Observing, site: &str) -> Result<StatementsAnswer, String> {
+    let (server, _) = observing.attached().ok_or("nothing is served yet")?;
+    let (site, batch) = server.passed_statements(site)?;
+    let route = |visit: &str| {
+        let (method, path) = visit.split_once(' ').unwrap_or(("", visit));
+        let route = observing.ledger.route_of(&site, path).route;
+        let route = if route.is_empty() { "other paths" } else { &route };
+        format!("{method} {route}")
+    };
+    let told = |passed: Passed| ToldStatement {
+        route: passed.visit.as_deref().map(route),
+        took_us: u64::try_from(passed.took.as_micros()).unwrap_or(u64::MAX),
+        text: passed.text,
+    };
+    let statements = batch.passed.into_iter().map(told).collect();
+    Ok(StatementsAnswer { statements, missed: batch.missed, are_more: batch.are_more, site })
 }
 
 fn log(observing: &Observing, question: LogQuestion) -> LogAnswer {
@@ -288,6 +338,7 @@ mod tests {
             json!({"log": {"count": -1}}),
             json!({"log": {"rout": "/"}}),
             json!({"history": {"from": 0}}),
+            json!({"statements": {"site": ""}}),
             json!({"history": {"from": u64::MAX, "to": 0, "step": "x"}}),
             json!("log"),
             json!(null),

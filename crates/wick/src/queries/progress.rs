@@ -22,10 +22,15 @@ pub(crate) async fn wait(window: Duration) {
     let (begun, mut progress) = (Instant::now(), LiveLine::default());
     while let Some(left) = window.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
         tokio::time::sleep(left.min(LINE_EVERY)).await;
-        if progress.is_time() {
-            let (past, all) = (begun.elapsed().as_secs(), window.as_secs());
-            progress.write(&format!("watching: {past} of {all} s; Ctrl-C reports what was seen"));
-        }
+        tell_watching(&mut progress, begun.elapsed(), window);
+    }
+}
+
+/// Tells how much of a window is over.
+pub(crate) fn tell_watching(shown: &mut LiveLine, past: Duration, window: Duration) {
+    if shown.is_time() {
+        let (past, all) = (past.as_secs(), window.as_secs());
+        shown.write(&format!("watching: {past} of {all} s; Ctrl-C reports what was seen"));
     }
 }
 

@@ -100,14 +100,14 @@ fn until_in_memory(stranger: &mut Stranger, followed: Followed) -> Outcome<()> {
 }
 
 /// A specimen whose every reading writes, with a tap before its database, which keeps no log.
-struct Tapped {
-    wick: Served,
+pub(crate) struct Tapped {
+    pub(crate) wick: Served,
     database: Server,
     _folder: TempDir,
 }
 
 impl Tapped {
-    fn start(name: &str) -> Outcome<Self> {
+    pub(crate) fn start(name: &str) -> Outcome<Self> {
         let database = Server::start(&[]).ok_or("there is no MariaDB")?;
         let folder = TempDir::new().map_err(|error| error.to_string())?;
         let variables = [
@@ -141,7 +141,7 @@ fn leave_the_socket_to_php(script: &Path) -> Outcome<()> {
 /// Readings sweep nothing once they are known, and edits that don't pass the tap are seen
 /// while they go on.
 fn tap(site: &Tapped, figures: &Figures, edits: usize) -> Outcome<()> {
-    let mut reader = Reader { stranger: Stranger::new(site.wick.port), words: 0 };
+    let mut reader = Reader::new(&site.wick);
     reader.learn(&site.wick)?;
     if !explain(&site.wick, "/").contains("by the app's own statements") {
         return Err("it isn't heard by a tap".to_owned());
@@ -173,13 +173,17 @@ fn tap(site: &Tapped, figures: &Figures, edits: usize) -> Outcome<()> {
 }
 
 /// A stranger who searches for words that nobody searched for, so that the app is asked.
-struct Reader {
+pub(crate) struct Reader {
     stranger: Stranger,
     words: usize,
 }
 
 impl Reader {
-    fn ask_the_app(&mut self) -> Outcome<()> {
+    pub(crate) fn new(wick: &Served) -> Self {
+        Self { stranger: Stranger::new(wick.port), words: 0 }
+    }
+
+    pub(crate) fn ask_the_app(&mut self) -> Outcome<()> {
         self.words += 1;
         let answer = self.stranger.read(&format!("/search?q=word{}", self.words))?;
         match answer.is_from_memory() {

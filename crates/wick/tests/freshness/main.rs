@@ -45,6 +45,7 @@ mod postgres;
 #[allow(dead_code, reason = "the tests of feeds need more of it")]
 #[path = "../../../changes/tests/postgres/server.rs"]
 mod postgres_server;
+mod queries;
 mod scheduled;
 mod scope;
 #[allow(dead_code, reason = "the tests of strangers serve in more manners")]
@@ -94,6 +95,7 @@ fn main() -> ExitCode {
         scheduled::trials(&figures),
         trouble::trials(&figures),
         ladder::trials(&figures),
+        queries::trials(&figures),
         own_writes::trials(&figures),
         scope::trials(&figures),
     ];

@@ -1,0 +1,60 @@
+//! What a tap wants to know of visits, so that a statement is told by whose visit it is.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use changes::tap::{Batch, Witness};
+
+use super::Following;
+use crate::Server;
+
+impl Witness for Following {
+    fn visit(&self) -> Option<(u64, String)> {
+        // Probes are under way then, which traffic doesn't know.
+        if self.gate.is_shut() {
+            return None;
+        }
+        let traffic = self.traffic.lock();
+        let (last, writes, target) = traffic.alike()?;
+        let method = if writes { "POST" } else { "GET" };
+        let path = target.split_once('?').map_or(target, |(path, _)| path);
+        Some((last, format!("{method} {path}")))
+    }
+
+    fn may_go_on(&self, visit: u64) -> bool {
+        !self.gate.is_shut() && self.traffic.lock().is_still_theirs(visit)
+    }
+}
+
+/// A statement is told when its visit has most likely been, so that its route is known.
+pub const STATEMENT_AGE: Duration = Duration::from_secs(2);
+
+impl Server {
+    /// The name of a site, and the statements that passed its tap since this was last asked;
+    /// asking begins it. Where there is one site it needs no name.
+    ///
+    /// # Errors
+    /// There is no such site, or it has no tap.
+    pub fn passed_statements(&self, name: &str) -> Result<(String, Batch), String> {
+        let sites = self.sites();
+        let named = if name.is_empty() {
+            sites.only()
+        } else {
+            sites.each().into_iter().find(|site| site.name == name)
+        };
+        let Some(site) = named else {
+            let names: Vec<_> = sites.each().iter().map(|site| site.name.clone()).collect();
+            return Err(format!("name one of these sites: {}", names.join(", ")));
+        };
+        let tap = site.tap.as_ref().and_then(Weak::upgrade);
+        let (Some(tap), Some(following)) = (tap, site.following.clone()) else {
+            return Err(format!(
+                "the site {} has no tap, and nothing else knows whose statement one is: write \
+                 changes = \"tap\" in its settings (for MariaDB or MySQL and a PHP that Wick \
+                 starts)",
+                site.name
+            ));
+        };
+        Ok((site.name.clone(), tap.passed(following, STATEMENT_AGE)))
+    }
+}
