@@ -167,6 +167,9 @@ pub(crate) fn run(arguments: &Queries) -> Result<(), QueriesError> {
         let address = Address::from_str(server)?;
         let asked = advise(&address, is_mysql(server), &looked.classes, &report.top);
         let (advice, notes) = single_threaded()?.block_on(asked)?;
+        if advice.is_empty() {
+            report.notes.push("No index was found that would help these queries.".into());
+        }
         report.advice = advice;
         report.notes.extend(notes);
     }
