@@ -83,7 +83,7 @@ pub use esi::elsewhere::PartHost;
 pub use explain::{Line, Question};
 #[doc(hidden)]
 pub use following::Omission;
-pub use following::{FollowRules, STATEMENT_AGE};
+pub use following::{FollowRules, STATEMENT_AGE, Statements};
 pub use http3::{HandedOver, Http3Handle, Http3Listener};
 pub use introduction::Proxies;
 pub use learned::{Learned, LearnedClass, LearnedCookie, Meaning};

@@ -48,7 +48,7 @@ use self::status::Status;
 use self::suspects::Suspects;
 use self::traffic::Traffic;
 use self::wanted::Wanted;
-pub use self::witness::STATEMENT_AGE;
+pub use self::witness::{STATEMENT_AGE, Statements};
 use crate::Server;
 use crate::notes::StoredNote;
 use crate::site::Site;

@@ -1,6 +1,6 @@
 //! Status: how a site's changes are followed, in words for its owner.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use changes::{Lost, Operation, Signature, Source};
 
@@ -10,6 +10,9 @@ use super::ear::Means;
 /// The last changes that swept.
 const LAST_MAX: usize = 8;
 
+/// Tables of which it is counted how often their changes swept; all others are one.
+const TABLES_MAX: usize = 64;
+
 /// Kinds of change that are told one by one.
 const LINES_MAX: usize = 12;
 
@@ -18,6 +21,8 @@ pub(crate) struct Status {
     sources: Vec<SourceStatus>,
     /// What swept last, newest first, and how often in a row.
     last: VecDeque<(Signature, u64)>,
+    /// How often changes of which table swept since the start.
+    tables: BTreeMap<Box<str>, u64>,
 }
 
 struct SourceStatus {
@@ -44,7 +49,7 @@ impl Status {
             state: State::Begins,
             is_restless: false,
         });
-        Self { sources: sources.collect(), last: VecDeque::new() }
+        Self { sources: sources.collect(), last: VecDeque::new(), tables: BTreeMap::new() }
     }
 
     pub(super) fn by(&mut self, index: usize, means: Means) {
@@ -80,7 +85,19 @@ impl Status {
         }
     }
 
+    /// How often changes of which table swept since the start; without a name: of all others.
+    pub(super) fn swept_by(&self) -> Vec<(String, u64)> {
+        self.tables.iter().map(|(table, count)| (table.to_string(), *count)).collect()
+    }
+
     pub(super) fn changed(&mut self, signature: &Signature) {
+        let table = &*signature.rows.table;
+        let has_room = self.tables.len() < TABLES_MAX || self.tables.contains_key(table);
+        let table = if has_room { table } else { "" };
+        match self.tables.get_mut(table) {
+            Some(count) => *count += 1,
+            None => drop(self.tables.insert(table.into(), 1)),
+        }
         match self.last.front_mut() {
             Some((known, times)) if known == signature => *times += 1,
             _ => {

@@ -29,13 +29,26 @@ impl Witness for Following {
 /// A statement is told when its visit has most likely been, so that its route is known.
 pub const STATEMENT_AGE: Duration = Duration::from_secs(2);
 
+/// What passes a site's tap, and what comes of it.
+#[derive(Debug)]
+pub struct Statements {
+    /// The site's name.
+    pub site: String,
+    /// What passed since this was last asked.
+    pub batch: Batch,
+    /// How often pages were swept since the start, all changes of a moment counted as one.
+    pub sweeps: u64,
+    /// How often changes of which table did; without a name: of tables that are too many.
+    pub swept_by: Vec<(String, u64)>,
+}
+
 impl Server {
-    /// The name of a site, and the statements that passed its tap since this was last asked;
-    /// asking begins it. Where there is one site it needs no name.
+    /// The statements that passed a site's tap since this was last asked, and how often pages
+    /// were swept; asking begins it. Where there is one site it needs no name.
     ///
     /// # Errors
     /// There is no such site, or it has no tap.
-    pub fn passed_statements(&self, name: &str) -> Result<(String, Batch), String> {
+    pub fn passed_statements(&self, name: &str) -> Result<Statements, String> {
         let sites = self.sites();
         let named = if name.is_empty() {
             sites.only()
@@ -55,6 +68,9 @@ impl Server {
                 site.name
             ));
         };
-        Ok((site.name.clone(), tap.passed(following, STATEMENT_AGE)))
+        let (sweeps, swept_by) =
+            (following.counts.sweeps.read(), following.status.lock().swept_by());
+        let batch = tap.passed(following, STATEMENT_AGE);
+        Ok(Statements { site: site.name.clone(), batch, sweeps, swept_by })
     }
 }

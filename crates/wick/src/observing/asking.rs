@@ -19,6 +19,7 @@ use observe::history::{self, Mark, Span};
 use observe::routes::RouteName;
 use observe::{RouteCounts, Seen, Wanted};
 use serde::{Deserialize, Serialize};
+use server::Statements;
 
 use super::overview::overview;
 use super::profile::SlowFinding;
@@ -63,6 +64,10 @@ pub(crate) struct StatementsAnswer {
     pub(crate) missed: u64,
     /// Whether there are more to be asked for at once.
     pub(crate) are_more: bool,
+    /// How often the site's pages were swept since the start, and how often changes of which
+    /// table did that.
+    pub(crate) sweeps: u64,
+    pub(crate) swept_by: Vec<(String, u64)>,
 }
 
 /// One of them.
@@ -204,7 +209,7 @@ pub(crate) fn tell(
 
 fn statements(observing: &Observing, site: &str) -> Result<StatementsAnswer, String> {
     let (server, _) = observing.attached().ok_or("nothing is served yet")?;
-    let (site, batch) = server.passed_statements(site)?;
+    let Statements { site, batch, sweeps, swept_by } = server.passed_statements(site)?;
     let route = |visit: &str| {
         let (method, path) = visit.split_once(' ').unwrap_or(("", visit));
         let route = observing.ledger.route_of(&site, path).route;
@@ -217,7 +222,8 @@ fn statements(observing: &Observing, site: &str) -> Result<StatementsAnswer, Str
         text: passed.text,
     };
     let statements = batch.passed.into_iter().map(told).collect();
-    Ok(StatementsAnswer { statements, missed: batch.missed, are_more: batch.are_more, site })
+    let (missed, are_more) = (batch.missed, batch.are_more);
+    Ok(StatementsAnswer { statements, missed, are_more, site, sweeps, swept_by })
 }
 
 fn log(observing: &Observing, question: LogQuestion) -> LogAnswer {

@@ -37,8 +37,8 @@ pub(super) fn watch(state: &Path, name: &str, window: Duration) -> Result<Looked
         report: Report::default(),
     };
     let (begun, mut line) = (Instant::now(), LiveLine::default());
-    let (mut end, mut missed) = (window, 0);
-    let site = loop {
+    let (mut end, mut missed, mut before) = (window, 0, None);
+    let last = loop {
         let is_over = begun.elapsed() >= end + STATEMENT_AGE;
         let question = Question::Statements { site: name.to_owned() };
         let answer: StatementsAnswer = ask_observed(state, &question)?;
@@ -49,11 +49,15 @@ pub(super) fn watch(state: &Path, name: &str, window: Duration) -> Result<Looked
             query.whose = told.route.as_deref().map_or(Whose::Unsure, Whose::Route);
             looked.classes.take(&query);
         }
-        if answer.are_more {
+        let are_more = answer.are_more;
+        if before.is_none() {
+            before = Some((answer.sweeps, answer.swept_by.clone()));
+        }
+        if are_more {
             continue;
         }
         if is_over {
-            break answer.site;
+            break answer;
         }
         // What is on its way is still waited for.
         if has_ended.load(Ordering::Relaxed) {
@@ -62,13 +66,37 @@ pub(super) fn watch(state: &Path, name: &str, window: Duration) -> Result<Looked
         progress::tell_watching(&mut line, begun.elapsed().min(end), end);
         std::thread::sleep(PAUSE);
     };
-    looked.report.sources = vec![format!("the site {site}")];
+    looked.report.sources = vec![format!("the site {}", last.site)];
     looked.report.window_seconds = Some(end.as_secs_f64());
     if missed > 0 {
         let note = format!("{missed} more statements came too fast to be kept, and are in no sum.");
         looked.report.notes.push(note);
     }
+    looked.report.notes.push(sweeps(&before.unwrap_or_default(), &last));
     Ok(looked)
+}
+
+/// What changes did to the site's pages in between.
+fn sweeps((sweeps, swept_by): &(u64, Vec<(String, u64)>), last: &StatementsAnswer) -> String {
+    let times = last.sweeps.saturating_sub(*sweeps);
+    if times == 0 {
+        return "No change swept the site's pages meanwhile.".to_owned();
+    }
+    let earlier = |table: &str| {
+        swept_by.iter().find(|(known, _)| known == table).map_or(0, |(_, count)| *count)
+    };
+    let grown =
+        last.swept_by.iter().map(|(table, count)| (table, count.saturating_sub(earlier(table))));
+    let mut grown: Vec<_> = grown.filter(|(_, count)| *count > 0).collect();
+    grown.sort_by_key(|(table, count)| (std::cmp::Reverse(*count), *table));
+    let named = grown.iter().map(|(table, count)| {
+        let table = if table.is_empty() { "others" } else { table };
+        format!("{table} ({count})")
+    });
+    let by = named.collect::<Vec<_>>().join(", ");
+    let by = if by.is_empty() { String::new() } else { format!(", by changes of {by}") };
+    let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    format!("Meanwhile the site's pages were swept {times}{by}; what was kept is made anew then.")
 }
 
 /// Tells of each route why its answers weren't in memory, and what to do.
@@ -100,6 +128,30 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn sweeps_are_told_with_the_tables_that_changed() {
+        let table = |name: &str, count| (name.to_owned(), count);
+        let last = |sweeps, swept_by| StatementsAnswer {
+            site: "forum".to_owned(),
+            statements: Vec::new(),
+            missed: 0,
+            are_more: false,
+            sweeps,
+            swept_by,
+        };
+        let before = (5, vec![table("posts", 7), table("users", 1)]);
+        let told = sweeps(&before, &last(5, before.1.clone()));
+        assert_eq!(told, "No change swept the site's pages meanwhile.");
+        let after = vec![table("", 1), table("online", 1), table("posts", 10), table("users", 1)];
+        assert_eq!(
+            sweeps(&before, &last(8, after)),
+            "Meanwhile the site's pages were swept 3 times, by changes of posts (3), others (1), \
+             online (1); what was kept is made anew then."
+        );
+        let untold = sweeps(&before, &last(6, before.1.clone()));
+        assert!(untold.starts_with("Meanwhile the site's pages were swept once; "), "{untold}");
+    }
 
     #[test]
     fn a_route_is_told_its_dearest_finding_and_no_other_sites() {

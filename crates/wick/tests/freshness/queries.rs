@@ -65,5 +65,8 @@ fn told_of_search(report: &Value) -> Option<()> {
     let route = &search["routes"][0];
     let has_words = |name: &str| route[name].as_str().is_some_and(|text| !text.is_empty());
     let is_sure = route["share"].as_f64()? > 0.0 && search["mean_seconds"].as_f64()? > 0.0;
-    (is_sure && has_words("evidence") && has_words("fix")).then_some(())
+    let notes = report["notes"].as_array()?;
+    let tells_sweeps =
+        notes.iter().any(|note| note.as_str().is_some_and(|it| it.contains("swept")));
+    (is_sure && tells_sweeps && has_words("evidence") && has_words("fix")).then_some(())
 }
