@@ -4,11 +4,12 @@ use crawl::robots::Robots;
 use crawl::sitemap::Sitemap;
 use crawl::{canonical, targets_within};
 use search::site::show::escaped;
-use search::site::{Blocks, PageText, shape};
+use search::site::{Blocks, PageText, decoded, shape};
 
 /// A document has the shape, is no larger than its page allows, and is the same each time.
 pub(crate) fn run_page(input: &[u8]) {
-    let html = String::from_utf8_lossy(input);
+    // It may be cut anywhere, and says itself in which encoding it is.
+    let html = decoded(input, "").unwrap_or_else(|| String::from_utf8_lossy(input));
     let page = PageText::of(&html);
     let mut blocks = Blocks::default();
     blocks.note(1, page.hashes());

@@ -6,6 +6,7 @@
 //! Start at [`PageText::of`]; the page is [`show::html`].
 
 mod blocks;
+mod encoding;
 mod page;
 pub mod show;
 
@@ -13,5 +14,6 @@ pub mod show;
 pub const PAGE_HITS: usize = 10;
 
 pub use blocks::Blocks;
+pub use encoding::decoded;
 pub(crate) use page::{Known, document_of, plain_text};
-pub use page::{Link, PageText, SHAPE_HOST, SHAPE_SUM, says_noindex, shape};
+pub use page::{Link, PageText, SHAPE_HOST, SHAPE_SUM, says_nofollow, says_noindex, shape};

@@ -485,12 +485,19 @@ fn push_line(out: &mut String, line: &str) {
 /// one robot by its name holds here only if it is said to all.
 #[must_use]
 pub fn says_noindex(x_robots_tag: &str) -> bool {
-    match x_robots_tag.split_once(':') {
-        Some((name, _)) if !name.contains(',') && !name.trim().eq_ignore_ascii_case("wick") => {
-            false
-        }
-        _ => is_noindex(x_robots_tag),
-    }
+    is_for_all(x_robots_tag) && is_noindex(x_robots_tag)
+}
+
+/// The same of its links: that nobody is to follow them.
+#[must_use]
+pub fn says_nofollow(x_robots_tag: &str) -> bool {
+    is_for_all(x_robots_tag) && says(x_robots_tag, "nofollow")
+}
+
+fn is_for_all(x_robots_tag: &str) -> bool {
+    x_robots_tag
+        .split_once(':')
+        .is_none_or(|(name, _)| name.contains(',') || name.trim().eq_ignore_ascii_case("wick"))
 }
 
 #[cfg(test)]
@@ -559,6 +566,16 @@ mod tests {
         for value in ["index", "all", "nofollow", ""] {
             assert!(!PageText::of(&format!("<meta name=Robots content='{value}'>")).is_noindex);
             assert!(!says_noindex(value), "{value}");
+        }
+        for (value, expected) in [
+            ("nofollow", true),
+            ("noindex, NOFOLLOW", true),
+            ("none", true),
+            ("wick: nofollow", true),
+            ("googlebot: nofollow", false),
+            ("noindex", false),
+        ] {
+            assert_eq!(says_nofollow(value), expected, "{value}");
         }
         assert!(!says_noindex("googlebot: noindex"));
         assert!(says_noindex("wick: noindex"));

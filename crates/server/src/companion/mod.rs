@@ -29,7 +29,7 @@ use crate::page::Page;
 use crate::reply::{Reply, Told};
 use crate::site::Site;
 
-pub use reading::{PublicPage, Unread};
+pub use reading::{Given, PublicPage, Unread};
 pub use vouch::Vouch;
 
 /// What stands beside a site's origin.

@@ -42,6 +42,28 @@ pub struct PublicPage {
     pub mark: Option<PageMark>,
 }
 
+/// What a stranger was given who asked for a page that isn't everybody's, or not yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The body, in no coding.
+    pub body: Bytes,
+    /// Its `Content-Type`.
+    pub content_type: String,
+    /// Its fields `X-Robots-Tag`, one by one.
+    pub robots: Vec<String>,
+}
+
+impl Given {
+    /// What an answer with these fields gave.
+    #[must_use]
+    pub fn of(fields: &Fields, body: Bytes) -> Self {
+        let robots = fields.all_named("x-robots-tag");
+        let robots = robots.map(|value| String::from_utf8_lossy(value).into_owned());
+        let content_type = fields.text(Name::ContentType).unwrap_or_default().to_owned();
+        Self { body, content_type, robots: robots.collect() }
+    }
+}
+
 /// Why a page was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
@@ -49,9 +71,9 @@ pub enum Unread {
     Status(u16, Option<String>),
     /// It isn't everybody's, as far as is known now, or no page. What a stranger was given who
     /// asked for it, if that is HTML.
-    NotPublic(Option<Bytes>),
+    NotPublic(Option<Given>),
     /// Something was written to the site, or changed, while it was read. What it was then.
-    Changing(Option<Bytes>),
+    Changing(Option<Given>),
     /// The origin failed, or nothing whole came in time. That says nothing about the page.
     Failed {
         /// For how long the origin wants to be left alone, if it said so.
@@ -279,10 +301,11 @@ fn of_bearer(reply: &Reply) -> Option<Arc<Page>> {
 }
 
 /// The HTML of a page that isn't everybody's and wasn't made for somebody who bore something.
-fn html_of(page: &Page) -> Option<Bytes> {
+fn html_of(page: &Page) -> Option<Given> {
     let stored = page.as_stored()?;
     let is_html = stored.status == 200 && stored.is_html && stored.template.is_none();
-    (is_html && !page.is_of_bearer && !is_of_others(page)).then(|| stored.body.clone())
+    (is_html && !page.is_of_bearer && !is_of_others(page))
+        .then(|| Given::of(&stored.fields(), stored.body.clone()))
 }
 
 fn unread(head: &ResponseHead, body: Bytes) -> Unread {
@@ -292,7 +315,7 @@ fn unread(head: &ResponseHead, body: Bytes) -> Unread {
         200 => {
             let is_html =
                 head.fields.first(Name::ContentType).is_some_and(crate::render::is_html_type);
-            Unread::NotPublic(is_html.then_some(body))
+            Unread::NotPublic(is_html.then(|| Given::of(&head.fields, body)))
         }
         429 | 500.. => Unread::Failed { retry_after },
         status => Unread::Status(status, head.fields.text(Name::Location).map(str::to_owned)),

@@ -18,15 +18,13 @@ use ::crawl::sitemap::Sitemap;
 use ::crawl::{does_something, targets_within};
 use ::search::Document;
 use ::search::Value;
-use ::search::site::PageText;
 use base::amount::show_count;
-use bytes::Bytes;
-use server::Unread;
+use server::{Given, Unread};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::answering::Wanted;
-use super::taking::{Doubt, READ_PATIENCE, Taken, links_of};
+use super::taking::{Doubt, READ_PATIENCE, Taken, links_of, page_text};
 use super::{Links, Place, SiteSearch, unpoisoned};
 
 /// By what name `robots.txt` may speak of it.
@@ -176,10 +174,9 @@ impl Crawl {
     }
 
     /// Where a page leads to.
-    async fn follow(&mut self, place: Place, html: Bytes) {
+    async fn follow(&mut self, place: Place, given: Given) {
         let links = tokio::task::spawn_blocking(move || {
-            let text = PageText::of(&String::from_utf8_lossy(&html));
-            links_of(&place, &text)
+            page_text(&given).map(|text| links_of(&place, &text)).unwrap_or_default()
         });
         links.await.into_iter().flatten().for_each(|link| self.push(link, None));
     }
@@ -258,19 +255,19 @@ impl Crawl {
         match read {
             Ok(page) => {
                 self.failures = 0;
-                let html = page.body.clone();
+                let given = Given::of(&page.fields, page.body.clone());
                 if let Some(Taken::Out(Some(other))) = search.take(place.clone(), page, since).await
                 {
                     self.push(other, None);
                 }
-                self.follow(place, html).await;
+                self.follow(place, given).await;
                 self.rest(began.elapsed())
             }
-            Err(Unread::NotPublic(html) | Unread::Changing(html)) => {
+            Err(Unread::NotPublic(given) | Unread::Changing(given)) => {
                 self.failures = 0;
                 search.put(&search.doubts, Doubt { place: place.clone(), tries: 1 });
-                if let Some(html) = html {
-                    self.follow(place, html).await;
+                if let Some(given) = given {
+                    self.follow(place, given).await;
                 }
                 self.rest(began.elapsed())
             }

@@ -8,9 +8,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use ::crawl::{bears_secret, canonical, targets_within};
-use ::search::site::{PageText, SHAPE_SUM, says_noindex};
+use ::search::site::{PageText, SHAPE_SUM, decoded, says_nofollow, says_noindex};
 use ::search::{Document, Index, Value};
-use server::{PublicPage, Unread};
+use server::{Given, PublicPage, Unread};
 use tokio::sync::mpsc;
 
 use super::{Event, Links, Place, SiteSearch, unix, unpoisoned};
@@ -203,10 +203,7 @@ impl SiteSearch {
     fn look_at(&self, place: &Place, page: PublicPage, since: u64) -> Taken {
         self.counters.pages_read.bump();
         let base = format!("{}://{}{}", place.scheme, place.host, place.target);
-        let html = &page.body[..page.body.len().min(HTML_BYTES_MAX)];
-        let text = PageText::of(&String::from_utf8_lossy(html));
-        let fields = page.fields.all_named("x-robots-tag");
-        let mut wishes = fields.map(String::from_utf8_lossy);
+        let read = page_text(&Given::of(&page.fields, page.body.clone()));
         let url = self.url_of(&place.host, &place.target);
         let id = Document::id_of(&url);
         // From here on one at a time: or what is older could be put behind what is newer.
@@ -215,10 +212,10 @@ impl SiteSearch {
         if self.rows.has(id) || !self.standings.is_newest(id, since, page.mark.as_ref()) {
             return Taken::Out(None);
         }
-        if text.is_noindex || wishes.any(|wish| says_noindex(&wish)) || !is_text(html) {
+        let Some(text) = read.filter(|text| !text.is_noindex) else {
             self.take_out(&place.host, &place.target);
             return Taken::Out(None);
-        }
+        };
         if let Some(written) = &text.canonical {
             let named = canonical(written, &base, &self.hosts);
             let own = canonical(&place.target, &base, &self.hosts);
@@ -283,12 +280,13 @@ pub(super) fn links_of(place: &Place, text: &PageText) -> Vec<String> {
     targets_within(followed.map(|link| link.to.as_str()), &base)
 }
 
-/// Whether a body is text that can be read: UTF-8, but for a letter that the cut went through.
-fn is_text(html: &[u8]) -> bool {
-    match std::str::from_utf8(html) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
-    }
+/// The text of a page, with what its fields say of it; none where it isn't text.
+pub(super) fn page_text(given: &Given) -> Option<PageText> {
+    let html = &given.body[..given.body.len().min(HTML_BYTES_MAX)];
+    let mut text = PageText::of(&decoded(html, &given.content_type)?);
+    text.is_noindex |= given.robots.iter().any(|wish| says_noindex(wish));
+    text.is_nofollow |= given.robots.iter().any(|wish| says_nofollow(wish));
+    Some(text)
 }
 
 /// The hash of the text that a document is of.

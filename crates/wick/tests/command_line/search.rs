@@ -617,3 +617,54 @@ fn a_sitemap_of_the_sites_own_is_left_alone() {
     }
     serving.wick.stop();
 }
+
+#[test]
+fn pages_in_other_encodings_are_found_and_links_that_nobody_is_to_follow_are_not_followed() {
+    let origin = Origin::new(|head, stream| {
+        let path = head.split(' ').nth(1).unwrap_or("");
+        let (fields, body): (&str, &[u8]) = match path {
+            "/" => (
+                "Content-Type: text/html\r\nX-Robots-Tag: nofollow\r\n",
+                b"<title>Front</title><p>Lighthouses <a href=/behind>behind</a>",
+            ),
+            "/behind" => ("Content-Type: text/html\r\n", b"<title>Behind</title><p>Lighthouses"),
+            "/told" => (
+                "Content-Type: text/html; charset=euc-kr\r\n",
+                b"<title>\xc7\xd1\xb1\xdb</title><p>\xb5\xee\xb4\xeb",
+            ),
+            "/says" => (
+                "Content-Type: text/html\r\n",
+                b"<meta charset=windows-1252><title>Caf\xe9</title><p>Cr\xe8me br\xfbl\xe9e",
+            ),
+            _ => {
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 404 None\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                );
+                return;
+            }
+        };
+        let length = body.len();
+        // A visitor who went away is the test's affair.
+        let _ = write!(
+            stream,
+            "HTTP/1.1 200 OK\r\n{fields}Cache-Control: max-age=600\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        let _ = stream.write_all(body);
+    });
+    let Serving { wick, address, state, .. } = serve(&origin, "");
+    visit(address, "/told", "");
+    visit(address, "/says", "");
+    until("both are found", || {
+        paths(address, "%EB%93%B1%EB%8C%80") == ["/told"]
+            && paths(address, "cr%C3%A8me+brul%C3%A9e") == ["/says"]
+    });
+    assert_eq!(found(address, "cr%C3%A8me")["hits"][0]["title"], "Café");
+    let kept = state.path().display().to_string();
+    let status = || Wick::run(&["search", "--state", &kept, "status"]).end().output;
+    until("the crawl is done", || status().contains("is done: asked for"));
+    assert_eq!(paths(address, "lighthouses"), ["/"]);
+    assert!(!origin.heads().iter().any(|head| head.starts_with("GET /behind ")));
+    wick.stop();
+}
