@@ -432,10 +432,11 @@ impl Inner {
     }
 
     pub(crate) fn commit(&self) {
+        // First the files: what another is committing at the moment is to be seen behind this too.
+        let mut files = self.files.write();
         if !self.is_dirty.swap(false, Ordering::AcqRel) {
             return;
         }
-        let mut files = self.files.write();
         let result = files.commit();
         // The queue is empty now.
         self.burst_bytes.store(0, Ordering::Relaxed);
