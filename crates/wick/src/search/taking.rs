@@ -212,7 +212,8 @@ impl SiteSearch {
         if self.rows.has(id) || !self.standings.is_newest(id, since, page.mark.as_ref()) {
             return Taken::Out(None);
         }
-        let Some(text) = read.filter(|text| !text.is_noindex) else {
+        let is_page = !is_for_programs(&place.target);
+        let Some(text) = read.filter(|text| is_page && !text.is_noindex) else {
             self.take_out(&place.host, &place.target);
             return Taken::Out(None);
         };
@@ -271,6 +272,13 @@ impl SiteSearch {
             self.put(&self.links, Links { host: place.host.clone(), targets });
         }
     }
+}
+
+/// Whether what stands there is for programs, whatever its type says: origins that answer any
+/// path have something there, too.
+fn is_for_programs(target: &str) -> bool {
+    let path = target.split('?').next().unwrap_or(target);
+    matches!(path, "/robots.txt" | "/sitemap.xml") || path.starts_with("/.well-known/")
 }
 
 /// Where a page leads to on its own host.
