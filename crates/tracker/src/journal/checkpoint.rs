@@ -41,6 +41,10 @@ pub(crate) fn write(tracker: &Tracker, folder: &Path, generation: u64) -> io::Re
         write_shard(tracker, at, &files::shard(&part, at))?;
     }
     write_users(&tracker.users, &files::users(&part))?;
+    // What users are owed is newer than the shards above: the announces between are in the journal
+    // before this counts. Who counts one and appends it holds the shard's lock over both.
+    tracker.shards.iter().for_each(|shard| drop(shard.lock()));
+    tracker.sync_journal()?;
     tracker.settle()?;
     fs::rename(&part, files::checkpoint(folder, generation))?;
     fs::File::open(folder)?.sync_all()?;
