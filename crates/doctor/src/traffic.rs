@@ -2,7 +2,7 @@
 //!
 //! In: the last day of the sites that Wick serves on this machine. Out: milliseconds a day, for
 //! those findings whose gain can be computed; the others have none, rather than a guess.
-//! Invariants: 1. no finding saves more than the origins worked. 2. where the window saw no
+//! Invariants: 1. no finding saves more of the origins' work than there was. 2. where the window saw no
 //! traffic, what was measured in it isn't extrapolated.
 
 use serde::Serialize;
@@ -55,16 +55,9 @@ impl Traffic {
         counted * DAY_SECONDS / self.noted_seconds.max(1.0)
     }
 
-    /// How often the window's requests to the origins fit into a day's.
-    fn windows_of_origin(&self) -> Option<f64> {
-        let (_, origin) = self.in_window.filter(|(_, origin)| *origin >= WINDOW_REQUESTS_MIN)?;
-        Some(self.a_day(self.origin_requests) / origin)
-    }
-
-    /// The same of all requests.
-    fn windows(&self) -> Option<f64> {
-        let (all, _) = self.in_window.filter(|(all, _)| *all >= WINDOW_REQUESTS_MIN)?;
-        Some(self.a_day(self.requests) / all)
+    /// How often the window's requests fit into a day's, of which `counted` were noted.
+    fn windows(&self, counted: f64, in_window: f64) -> Option<f64> {
+        (in_window >= WINDOW_REQUESTS_MIN).then(|| self.a_day(counted) / in_window)
     }
 }
 
@@ -107,7 +100,8 @@ pub const SAVINGS: &[Saving] = &[
                   window's requests fit into a day's",
         compute: |machine, traffic| {
             let dropped = machine.grown("netstat.TcpExt.ListenDrops")?;
-            Some(dropped * DROPPED_MS * traffic.windows()?)
+            let (all, _) = traffic.in_window?;
+            Some(dropped * DROPPED_MS * traffic.windows(traffic.requests, all)?)
         },
         is_of_origin: false,
     },
@@ -132,7 +126,8 @@ fn queue(_: &Machine, traffic: &Traffic) -> Option<f64> {
 
 fn reads(machine: &Machine, traffic: &Traffic) -> Option<f64> {
     let in_window = buffer_pool_waits(machine)? * machine.window_seconds * 1000.0;
-    Some(in_window * traffic.windows_of_origin()?)
+    let (_, of_origin) = traffic.in_window?;
+    Some(in_window * traffic.windows(traffic.origin_requests, of_origin)?)
 }
 
 /// What a check's finding saves on this machine, in milliseconds a day; none where nobody

@@ -120,23 +120,22 @@ fn check(speed: f64) -> Result<(), ReplayError> {
 }
 
 /// The different requests, each made once.
-struct Numbered<'a> {
-    target: &'a Target,
+struct Numbered<'told, 'target> {
+    target: &'target Target,
     keeps: bool,
     requests: Vec<Request>,
-    numbers: HashMap<(String, String), u32>,
+    numbers: HashMap<(&'told str, &'told str), u32>,
     left_out: u64,
 }
 
-impl<'a> Numbered<'a> {
-    fn new(target: &'a Target, keeps: bool) -> Self {
+impl<'told, 'target> Numbered<'told, 'target> {
+    fn new(target: &'target Target, keeps: bool) -> Self {
         Self { target, keeps, requests: Vec::new(), numbers: HashMap::new(), left_out: 0 }
     }
 
     /// The number of a request; none of one that can't be sent to the target.
-    fn number(&mut self, method: &str, path: &str) -> Result<Option<u32>, ReplayError> {
-        let key = (method.to_owned(), path.to_owned());
-        if let Some(number) = self.numbers.get(&key) {
+    fn number(&mut self, method: &'told str, path: &'told str) -> Result<Option<u32>, ReplayError> {
+        if let Some(number) = self.numbers.get(&(method, path)) {
             return Ok(Some(*number));
         }
         let Ok(clean) = self.target.path_here(path) else {
@@ -146,7 +145,7 @@ impl<'a> Numbered<'a> {
         let wanted = Wanted { method: method.to_owned(), ..Wanted::get(clean) };
         self.requests.push(Request::new(wanted, self.target, self.keeps)?);
         let number = u32::try_from(self.requests.len() - 1).unwrap_or(u32::MAX);
-        self.numbers.insert(key, number);
+        self.numbers.insert((method, path), number);
         Ok(Some(number))
     }
 }
@@ -157,7 +156,8 @@ impl<'a> Numbered<'a> {
 /// It is no speed.
 pub fn parse_speed(text: &str) -> Result<f64, ReplayError> {
     let number = text.strip_suffix('x').unwrap_or(text).parse::<f64>();
-    number.ok().filter(|speed| *speed > 0.0 && speed.is_finite()).ok_or(ReplayError::Speed)
+    let speed = number.map_err(|_| ReplayError::Speed)?;
+    check(speed).map(|()| speed)
 }
 
 /// The second, the method and the target of a line that can be played.

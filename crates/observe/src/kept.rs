@@ -268,19 +268,32 @@ impl KeptWriter {
 /// The folder can't be read; one in which there is nothing is empty.
 pub fn read(folder: &Path, since_unix_ms: u64, wanted: &Wanted) -> io::Result<Vec<Kept>> {
     let mut all = Vec::new();
+    walk(folder, since_unix_ms, |kept| {
+        if kept.fits(wanted) {
+            all.push(kept);
+        }
+    })?;
+    all.sort_by_key(|kept| (kept.unix_ms, kept.number));
+    Ok(all)
+}
+
+/// The same one by one, in no order, for who needs none of them for longer.
+///
+/// # Errors
+/// As [`read`].
+pub fn walk(folder: &Path, since_unix_ms: u64, mut take: impl FnMut(Kept)) -> io::Result<()> {
     for (name, records) in FILES {
         match File::open(folder.join(name)) {
             Ok(file) => each(&file, records, |kept| {
-                if kept.unix_ms >= since_unix_ms && kept.fits(wanted) {
-                    all.push(kept);
+                if kept.unix_ms >= since_unix_ms {
+                    take(kept);
                 }
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
-    all.sort_by_key(|kept| (kept.unix_ms, kept.number));
-    Ok(all)
+    Ok(())
 }
 
 /// What these bytes are at this place, if they are anything.

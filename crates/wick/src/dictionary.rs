@@ -14,11 +14,11 @@ use std::time::Duration;
 use base::amount::show_bytes;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
-use origin::{Answer, Call};
+use origin::Answer;
 use search::text::{Korean, PACK_NAME, unpack};
 use serde::Deserialize;
 use tokio::time::timeout;
-use wire::{Fields, Name, RequestHead};
+use wire::{Fields, Name};
 
 use crate::announce::say;
 use crate::arguments::DictionaryAdd;
@@ -192,28 +192,9 @@ async fn ask_once(url: &str) -> Result<Answer, String> {
     let address = Address::parse(url)
         .ok_or_else(|| format!("{url} is no address: write one such as {INDEX}"))?;
     let origin = address.origin().ok_or_else(|| format!("{url} is no address of a server"))?;
-    let host = address.server.split_once("://").map_or("", |(_, host)| host).to_owned();
     let mut fields = Fields::new();
     fields.push("Accept", format!("{INDEX_TYPE}, */*;q=0.1"));
-    let head = RequestHead {
-        method: http::Method::GET,
-        target: address.target.clone(),
-        host,
-        fields,
-        ..RequestHead::default()
-    };
-    let here = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-    let call = Call {
-        head,
-        body_length: None,
-        body: None,
-        peer: here,
-        local: here,
-        scheme: "http",
-        is_counted: false,
-        early: None,
-        phases: None,
-    };
+    let call = address.call(http::Method::GET, fields, None);
     origin.send(call).await.map_err(|error| format!("{url}: {error}"))
 }
 

@@ -225,7 +225,8 @@ fn keep(observing: &Observing, server: &Weak<Server>, stopped: &mpsc::Receiver<(
     }
 }
 
-fn unix() -> Duration {
+/// The time since 1970.
+pub(crate) fn unix() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 

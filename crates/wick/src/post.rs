@@ -57,6 +57,24 @@ impl Address {
         made.map(Origin::Http).ok()
     }
 
+    /// A request to it.
+    pub(crate) fn call(&self, method: http::Method, fields: Fields, text: Option<String>) -> Call {
+        let host = self.server.split_once("://").map_or("", |(_, host)| host).to_owned();
+        let target = self.target.clone();
+        let here = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        Call {
+            head: RequestHead { method, target, host, fields, ..RequestHead::default() },
+            body_length: text.as_ref().map(|text| text.len() as u64),
+            body: text.map(body::full),
+            peer: here,
+            local: here,
+            scheme: "http",
+            is_counted: false,
+            early: None,
+            phases: None,
+        }
+    }
+
     /// Tells it JSON once, within so long; why not, if there was no answer.
     pub(crate) async fn post(
         &self,
@@ -75,28 +93,9 @@ impl Address {
         text: String,
         within: Duration,
     ) -> Result<Answered, String> {
-        let host = self.server.split_once("://").map_or("", |(_, host)| host).to_owned();
         let mut fields = Fields::new();
         fields.put(Name::ContentType, media_type);
-        let head = RequestHead {
-            method: http::Method::POST,
-            target: self.target.clone(),
-            host,
-            fields,
-            ..RequestHead::default()
-        };
-        let here = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-        let call = Call {
-            head,
-            body_length: Some(text.len() as u64),
-            body: Some(body::full(text)),
-            peer: here,
-            local: here,
-            scheme: "http",
-            is_counted: false,
-            early: None,
-            phases: None,
-        };
+        let call = self.call(http::Method::POST, fields, Some(text));
         let asked = async {
             let answer = origin.send(call).await.map_err(|error| error.to_string())?;
             let retry_after = answer.head.fields.text(Name::RetryAfter);

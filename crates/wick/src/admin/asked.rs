@@ -8,7 +8,7 @@
 //! told where no token has to be shown: answers are then told by their routes.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ use server::Server;
 use tokio::sync::Semaphore;
 
 use crate::doctor;
-use crate::observing::Observing;
 use crate::observing::asking::{self, LINES_MAX, LogQuestion, Question};
+use crate::observing::{Observing, unix};
 use crate::run::single_threaded;
 use crate::tracker::{self, TrackerQuestion};
 
@@ -109,7 +109,7 @@ impl Asked {
 impl Knowing {
     fn tell(&self, matter: Matter, wanted: &Wanted) -> Result<Value, String> {
         let question = match matter {
-            Matter::History => history(wanted, unix_seconds())?,
+            Matter::History => history(wanted, unix().as_secs())?,
             Matter::Routes => Question::Routes {},
             Matter::Misses => Question::Findings {},
             Matter::Profile => Question::Profile {},
@@ -205,10 +205,6 @@ fn history(wanted: &Wanted, now: u64) -> Result<Question, String> {
 
 fn told(value: impl serde::Serialize) -> Result<Value, String> {
     serde_json::to_value(value).map_err(|error| error.to_string())
-}
-
-fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// A query, read as a form of HTML is written.

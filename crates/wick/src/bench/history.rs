@@ -9,14 +9,14 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use loadgen::replay::Arrival;
 use observe::history::{HistoryError, Point, Span, read};
 use observe::kept::Kept;
 use observe::{Wanted, kept};
 
-use crate::observing::history_folder;
+use crate::observing::{history_folder, unix};
 
 /// Seconds of history that are kept one by one.
 const SECONDS_MAX: u64 = 86_400;
@@ -37,7 +37,7 @@ impl Past {
     /// Reads the last `since` of the Wick with this state folder.
     pub(super) fn read(state: &Path, since: Duration) -> Result<Self, HistoryError> {
         let folder = history_folder(state);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = unix();
         let from = now.saturating_sub(since.min(Duration::from_secs(SECONDS_MAX)));
         let span = Span { from: from.as_secs(), to: now.as_secs(), step: 1 };
         let points = read(&folder, span, now.as_secs())?;

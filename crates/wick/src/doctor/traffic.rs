@@ -3,13 +3,14 @@
 //! Nobody is asked: the files are read, also while they are written, or when Wick doesn't run.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use base::Phase;
 use doctor::Traffic;
 use doctor::apply::Visitors;
-use observe::Wanted;
 use observe::history::{self, Point, Span};
+
+use crate::observing::unix;
 
 const DAY_SECONDS: u64 = 86_400;
 /// How long ago what visitors meet now may be.
@@ -18,7 +19,7 @@ const LATELY_SECONDS: u64 = 10;
 /// The last day; `window` is how long the machine was looked at until now. None where no Wick
 /// has noted anything, or it can't be read.
 pub(super) fn traffic(history: &Path, window: Duration) -> Option<Traffic> {
-    let now = now();
+    let now = unix().as_secs();
     let day = points(history, now, DAY_SECONDS, 60)?;
     let mut traffic = Traffic { queue_ms: queue_ms(history, now), ..Traffic::default() };
     for point in &day {
@@ -38,7 +39,7 @@ pub(super) fn traffic(history: &Path, window: Duration) -> Option<Traffic> {
 
 /// How visitors fare now; none where nobody came, or no Wick serves them.
 pub(super) fn visitors(history: &Path) -> Option<Visitors> {
-    let lately = points(history, now(), LATELY_SECONDS, LATELY_SECONDS)?;
+    let lately = points(history, unix().as_secs(), LATELY_SECONDS, LATELY_SECONDS)?;
     let mut all = lately.first()?.clone();
     lately.iter().skip(1).for_each(|point| all.merge(point));
     let p99_us = all.times().percentile(0.99)?;
@@ -48,22 +49,20 @@ pub(super) fn visitors(history: &Path) -> Option<Visitors> {
 /// How long a request waited for a place at its origin, in the mean of those that were kept.
 fn queue_ms(folder: &Path, now: u64) -> Option<f64> {
     let since = now.saturating_sub(DAY_SECONDS) * 1000;
-    let kept = observe::kept::read(folder, since, &Wanted::default()).ok()?;
-    let spent = |kept: &observe::kept::Kept, phase: Phase| kept.phases[phase as usize];
-    let at_origin = kept.iter().filter(|kept| spent(kept, Phase::FirstByte) > 0);
-    let (count, us) = at_origin.fold((0_u64, 0_u64), |(count, us), kept| {
-        (count + 1, us + u64::from(spent(kept, Phase::Queue)))
+    let (mut count, mut us) = (0_u64, 0_u64);
+    let walked = observe::kept::walk(folder, since, |kept| {
+        let spent = |phase: Phase| u64::from(kept.phases[phase as usize]);
+        if spent(Phase::FirstByte) > 0 {
+            count += 1;
+            us += spent(Phase::Queue);
+        }
     });
-    (count > 0).then(|| us as f64 / 1000.0 / count as f64)
+    (walked.is_ok() && count > 0).then(|| us as f64 / 1000.0 / count as f64)
 }
 
 fn points(folder: &Path, now: u64, seconds: u64, step: u64) -> Option<Vec<Point>> {
     let span = Span { from: now.saturating_sub(seconds), to: now, step };
     history::read(folder, span, now).ok()
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 #[cfg(test)]
@@ -77,7 +76,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         assert_eq!(traffic(folder.path(), Duration::ZERO), None, "nothing was noted");
         let mut history = History::open(folder.path()).expect("one");
-        let last = now();
+        let last = unix().as_secs();
         for time in last - 120..=last {
             let (covered, requests, hits, origin_us) = (1, 10, 8, 50_000);
             let second = Point { time, covered, requests, hits, origin_us, ..Point::default() };
