@@ -9,6 +9,7 @@
 use serde::Serialize;
 
 use crate::machine::{Machine, Pool};
+use crate::temporary;
 
 /// The share of memory that may be planned for; the rest is the page cache's and the kernel's.
 const SHARE: f64 = 0.9;
@@ -18,6 +19,10 @@ const BUFFER_POOL_MIN: u64 = 32 << 20;
 const PIECE: u64 = 128 << 20;
 /// Connections beside those of PHP's children: of people, jobs and backups.
 const OTHER_CONNECTIONS: u64 = 10;
+/// The part of them.
+const DEFINITIONS: &str = "definitions of tables";
+/// What the definition of a table takes, as kept by the server and by InnoDB.
+const TABLE_DEFINITION_BYTES: u64 = 16 << 10;
 /// Children for a core, at most: beyond it they only wait for each other.
 const CHILDREN_PER_CORE: f64 = 16.0;
 
@@ -65,6 +70,10 @@ pub struct Budget {
     pub children: Vec<Children>,
     /// The opcode cache.
     pub opcache: Option<(u64, u64)>,
+    /// Places for definitions of tables in MariaDB or MySQL.
+    pub definitions: Option<(u64, u64)>,
+    /// A tmpfs for temporary files, where one would help and fits.
+    pub tmpfs_bytes: Option<u64>,
     /// Whether everything fits, if only by becoming smaller.
     pub is_solvent: bool,
     /// Whether how things are set now fits.
@@ -139,17 +148,54 @@ impl Budget {
             let name = format!("{} children of pool {}", one.advised, one.pool);
             parts.push(part(&name, one.now * one.cost_bytes, one.advised * one.cost_bytes));
         }
-        Self {
+        let mut budget = Self {
             limit_bytes,
             spendable_bytes,
             parts,
             buffer_pool: pool_now.zip(pool_advised),
             children,
             opcache: opcache.map(|(now, _)| (now, opcache_advised)),
+            definitions: None,
+            tmpfs_bytes: None,
             is_solvent,
             fits_now: now <= spendable_bytes,
-        }
+        };
+        budget.spend_rest(machine);
+        budget
     }
+
+    /// What is still left goes to definitions of tables that lack a place, then to a tmpfs that
+    /// fits as a whole.
+    fn spend_rest(&mut self, machine: &Machine) {
+        let left = |budget: &Self| match budget.is_solvent {
+            true => budget.spendable_bytes.saturating_sub(budget.advised_bytes()),
+            false => 0,
+        };
+        if let Some((now, wanted)) = definitions(machine) {
+            let more = wanted.saturating_sub(now).min(left(self) / TABLE_DEFINITION_BYTES);
+            self.definitions = Some((now, now + more));
+            self.parts.iter_mut().filter(|part| part.name == DEFINITIONS).for_each(|part| {
+                part.advised_bytes += more * TABLE_DEFINITION_BYTES;
+            });
+        }
+        let wanted = temporary::tmpfs_wanted(machine);
+        self.tmpfs_bytes = wanted.filter(|&bytes| bytes <= left(self));
+        self.parts.extend(self.tmpfs_bytes.map(|bytes| Part {
+            name: "a tmpfs for temporary files".into(),
+            now_bytes: 0,
+            advised_bytes: bytes,
+        }));
+    }
+}
+
+/// Places for definitions of tables: now, and as many as there are tables and a tenth, where all
+/// are taken.
+fn definitions(machine: &Machine) -> Option<(u64, u64)> {
+    let now = machine.number("mysql.table_definition_cache").filter(|&now| now >= 1.0)?;
+    let tables = machine.number("mysql.fact.tables")?;
+    let is_full = machine.now("mysql.Open_table_definitions")? >= now * 0.95;
+    let wanted = if is_full && tables > now { (tables * 1.1).ceil() } else { now };
+    Some((now as u64, wanted as u64))
 }
 
 /// What a connection may take in MariaDB or MySQL beside the buffer pool.
@@ -216,6 +262,11 @@ fn fixed(machine: &Machine, children: &[Children], per_connection: u64) -> Vec<P
         let caches = ["key_buffer_size", "innodb_log_buffer_size", "aria_pagecache_buffer_size"];
         let caches = caches.iter().filter_map(|name| machine.size(&format!("mysql.{name}"))).sum();
         add("the database's other caches", caches);
+        // As many as there are tables may be kept at once.
+        let tables = machine.number("mysql.fact.tables").unwrap_or(0.0);
+        let places = machine.number("mysql.table_definition_cache").unwrap_or(0.0);
+        let definitions = tables.min(places).max(0.0) as u64;
+        add(DEFINITIONS, definitions.saturating_mul(TABLE_DEFINITION_BYTES));
         // Where PHP's children are known their connections are counted with them.
         let peak = machine.now("mysql.Max_used_connections").unwrap_or(0.0) as u64;
         let connections =

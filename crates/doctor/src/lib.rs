@@ -21,9 +21,10 @@ mod machine;
 pub mod read;
 pub mod report;
 pub mod settings_file;
+mod temporary;
 pub mod traffic;
 
 pub use budget::{Budget, Children, Part};
 pub use finding::{Change, Class, Confidence, Finding, Fix, Place, settle};
-pub use machine::{Counters, Directive, FileSystem, Machine, Pool, Process, Unseen};
+pub use machine::{Backup, Counters, Directive, Disk, FileSystem, Machine, Pool, Process, Unseen};
 pub use traffic::Traffic;

@@ -79,6 +79,44 @@ pub struct FileSystem {
     pub inodes: (u64, u64),
 }
 
+/// What a disk says of itself (SMART).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disk {
+    /// Its name, as `sda`.
+    pub name: String,
+    /// Whether it thinks itself well.
+    pub has_passed: Option<bool>,
+    /// Sectors that it replaced or can't read; of NVMe, errors of its medium.
+    pub bad_sectors: Option<u64>,
+    /// How much of what it may be written is used up; may be above 100.
+    pub worn_percent: Option<u64>,
+    /// Bits of what NVMe warns of.
+    pub warning: Option<u64>,
+    /// Why it says nothing.
+    pub unseen: Option<String>,
+}
+
+impl Disk {
+    /// One that says nothing.
+    #[must_use]
+    pub fn unseen(name: String, why: String) -> Self {
+        Self { name, unseen: Some(why), ..Self::default() }
+    }
+}
+
+/// Where backups lie, or what makes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backup {
+    /// A folder, a timer, or a file with a job.
+    pub place: String,
+    /// When the last was made, or begun; none: nobody knows, or there is none.
+    pub age_seconds: Option<u64>,
+    /// Whether there are those of several days, or somebody said that there are to be.
+    pub is_habit: bool,
+    /// Whether somebody said so: the owner named the folder, or a timer makes them.
+    pub is_told: bool,
+}
+
 /// Something that could not be seen.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Unseen {
@@ -109,6 +147,12 @@ pub struct Machine {
     pub directives: Vec<Directive>,
     /// What is mounted.
     pub file_systems: Vec<FileSystem>,
+    /// Disks that could be asked.
+    pub disks: Vec<Disk>,
+    /// Why none could be.
+    pub disks_unseen: Option<String>,
+    /// Backups, as far as they can be seen.
+    pub backups: Vec<Backup>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
     /// What the visitors waited for of the sites that Wick serves here; none: it serves none.

@@ -25,6 +25,9 @@ fn machine(seed: u64) -> Machine {
     if dice.random_bool(0.3) {
         count("cgroup.memory.max", total as f64 * dice.random_range(0.05..1.5));
     }
+    machine.before.insert("disks.written_bytes".into(), 0.0);
+    machine.now.insert("disks.written_bytes".into(), dice.random_range(0.0..1e10));
+    machine.now.insert("psi.io.some.avg60".into(), dice.random_range(0.0..10.0));
     machine.others_bytes = dice.random_range(0..total / 4);
     if dice.random_bool(0.8) {
         database(&mut machine, &mut dice, total);
@@ -59,6 +62,8 @@ fn database(machine: &mut Machine, dice: &mut StdRng, total: u64) {
     set("innodb_log_buffer_size", dice.random_range(MIB..400 * MIB));
     set("innodb_log_file_size", dice.random_range(MIB..4096 * MIB));
     set("long_query_time", dice.random_range(0..11));
+    set("table_definition_cache", dice.random_range(400..4000));
+    set("fact.tables", dice.random_range(0..1_000_000));
     set("fact.innodb_bytes", dice.random_range(0..total * 4));
     let on = |dice: &mut StdRng| if dice.random_bool(0.5) { "ON" } else { "OFF" };
     for name in ["slow_query_log", "skip_name_resolve", "query_cache_type", "log_bin"] {
@@ -66,11 +71,14 @@ fn database(machine: &mut Machine, dice: &mut StdRng, total: u64) {
     }
     machine.settings.insert("mysql.version".into(), "10.11.6-MariaDB".into());
     machine.settings.insert("kernel.rotational".into(), "0".into());
-    for name in ["Innodb_buffer_pool_reads", "Opened_tables", "Select_full_join"] {
+    for name in
+        ["Innodb_buffer_pool_reads", "Opened_tables", "Select_full_join", "Aria_pagecache_writes"]
+    {
         let name = format!("mysql.{name}");
         machine.before.insert(name.clone(), 0.0);
         machine.now.insert(name, f64::from(dice.random_range(0..50_000)));
     }
+    machine.now.insert("mysql.Open_table_definitions".into(), dice.random_range(300.0..4000.0));
     let pages = 10_000.0;
     machine.now.insert("mysql.Innodb_buffer_pool_pages_total".into(), pages);
     let free = pages * [0.0, 0.01, 0.5][dice.random_range(0..3)];
@@ -93,7 +101,16 @@ fn pool(machine: &mut Machine, dice: &mut StdRng, name: &str) {
     set("pm.start_servers", dice.random_range(least..=spare).to_string());
     set("listen", "/run/php/a.sock".into());
     machine.pools.push(pool);
-    for _ in 0..dice.random_range(0..5) {
+    for child in 0..dice.random_range(0..5) {
+        let (requests, size) = (
+            format!("fpm.{name}.child.{child}.requests"),
+            format!("fpm.{name}.child.{child}.private_bytes"),
+        );
+        for (counters, least) in [(&mut machine.before, 0), (&mut machine.now, 500)] {
+            let answered = f64::from(dice.random_range(least..least + 500));
+            counters.insert(requests.clone(), answered);
+            counters.insert(size.clone(), dice.random_range(1e6..1e9));
+        }
         machine.processes.push(Process {
             title: format!("php-fpm: pool {name}"),
             name: "php-fpm8.2".into(),
@@ -143,7 +160,7 @@ fn applied(mut machine: Machine, changes: &[Change]) -> Machine {
 
 #[test]
 fn no_advice_spends_more_than_there_is() {
-    let mut shrunk = 0;
+    let (mut shrunk, mut defined, mut with_tmpfs) = (0, 0, 0);
     for seed in 0..SEEDS {
         let machine = machine(seed);
         let (budget, examination) = look(&machine);
@@ -158,6 +175,8 @@ fn no_advice_spends_more_than_there_is() {
             let told = changes(&examination);
             assert!(!told.iter().any(|one| sizes.contains(&one.name.as_str())), "seed {seed}");
         }
+        defined += u32::from(budget.definitions.is_some_and(|(now, advised)| now < advised));
+        with_tmpfs += u32::from(budget.tmpfs_bytes.is_some());
         // What is advised without the budget's leave isn't memory.
         for change in changes(&examination) {
             if change.name == "innodb_buffer_pool_size" {
@@ -168,9 +187,14 @@ fn no_advice_spends_more_than_there_is() {
                     "seed {seed}"
                 );
             }
+            if change.name == "table_definition_cache" {
+                let places = budget.definitions.map(|(_, advised)| advised.to_string());
+                assert_eq!(Some(change.new), places, "seed {seed}");
+            }
         }
     }
     assert!(shrunk > SEEDS as u32 / 10, "hardly any machine was too small: {shrunk}");
+    assert!(defined > 20 && with_tmpfs > 20, "hardly anything was given: {defined}, {with_tmpfs}");
 }
 
 #[test]

@@ -26,12 +26,17 @@ through its socket as root, and others by `--mysql` and `--postgres`, or by the 
 over its own socket, since the command line's PHP has another opcode cache: for that a script lies \
 in the folder for temporary files for a moment. What can't be seen is told with what would help.
 
+As root, disks are asked for their health by `smartctl`, if it is installed; one that sleeps isn't \
+woken, and none is waited for longer than 1.5 s. When the last backup was made is judged where a \
+folder is named (`--backups DIR`: its newest file), where dumps of several days lie in the usual \
+places, or where a timer of systemd makes them.
+
 Counters are read twice, `--window` apart; numbers of a database younger than a day are told with \
 less confidence.
 
 ## One budget of memory
 
-The database's buffer pool and connections, PHP's children (by the 95th percentile of `Private_*` in \
+The database's buffer pool, definitions of tables and connections, PHP's children (by the 95th percentile of `Private_*` in \
 `smaps_rollup`, never RSS), the opcode cache, tmpfs, Wick and all other programs together get at \
 most nine tenths of the memory that the machine, or its cgroup, has. Every size that is advised is \
 from this one plan. What is short of memory is shrunk between what is set and what was in use at \
@@ -79,7 +84,7 @@ What decides which confirmed data a crash may lose is never applied.
 | `findings[].revert`, `.source` | sentences |
 | `fine`, `unseen` | `id` and `because` of each check without a finding |
 | `hidden` | `what` couldn't be read, and the `cure` |
-| `budget` | `limit_bytes`, `spendable_bytes`, `parts` (`name`, `now_bytes`, `advised_bytes`), `buffer_pool` and `opcache` (bytes now and advised, or null), `children`, `is_solvent`, `fits_now` |
+| `budget` | `limit_bytes`, `spendable_bytes`, `parts` (`name`, `now_bytes`, `advised_bytes`), `buffer_pool` and `opcache` (bytes now and advised, or null), `definitions` (places of tables' definitions now and advised, or null), `tmpfs_bytes` (or null), `children`, `is_solvent`, `fits_now` |
 | `window_seconds` | how long counters were watched |
 | `traffic` | what the savings rest on, or null: `noted_seconds` of the last day, `requests`, `origin_requests`, `origin_ms`, `queue_ms` (for each, or null), `in_window` (requests, and those to an origin; or null) |
 

@@ -509,6 +509,9 @@ pub(crate) struct Doctor {
     /// $WICK_DOCTOR_POSTGRES, or it isn't asked].
     #[arg(long, value_name = "URL")]
     pub(crate) postgres: Option<String>,
+    /// Where this machine's backups lie: the newest file below it is to be younger than a week.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) backups: Option<PathBuf>,
     /// Do what this number of the list says: shows the exact difference, asks, writes files of
     /// our own, watches, and takes it back by itself if anything gets worse.
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["rollback", "format"])]

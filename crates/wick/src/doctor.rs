@@ -50,6 +50,7 @@ fn act(wanted: &Doctor) -> Result<u8, Box<dyn Error>> {
         window: wanted.window,
         mysql: address(&wanted.mysql, MYSQL)?,
         postgres: address(&wanted.postgres, POSTGRES)?,
+        backups: wanted.backups.clone(),
     };
     let state = wanted.state.clone().unwrap_or_else(default_state);
     single_threaded()?.block_on(async {
@@ -91,7 +92,7 @@ fn address(
 /// What the running Wick finds on its own machine.
 pub(crate) async fn report(history: &Path, window: Duration) -> Result<Report, Box<dyn Error>> {
     let (mysql, postgres) = (address(&None, MYSQL)?, address(&None, POSTGRES)?);
-    let options = Options { root: PathBuf::from("/"), window, mysql, postgres };
+    let options = Options { root: PathBuf::from("/"), window, mysql, postgres, backups: None };
     Ok(examine(&options, history).await?.1)
 }
 

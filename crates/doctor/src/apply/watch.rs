@@ -190,7 +190,7 @@ mod tests {
         let meminfo = folder.path().join("proc/meminfo");
         std::fs::write(meminfo, "MemTotal: 1000 kB\n").expect("a file");
         let (window, root) = (Duration::from_millis(1), folder.path().to_owned());
-        let options = Options { root, window, mysql: None, postgres: None };
+        let options = Options { root, window, mysql: None, postgres: None, backups: None };
         let well = Visitors { requests: 100, errors: 0, p99_ms: 10.0 };
         let before = Pulse { visitors: Some(well), ..Pulse::default() };
         let looks = std::cell::Cell::new(0);

@@ -1,6 +1,6 @@
 //! Databases: connections, tables, what is logged.
 
-use super::{Check, Verdict, View, advice, fine, percent, unseen};
+use super::{Advice, Check, Verdict, View, advice, each, fine, percent, unseen};
 use crate::finding::{Change, Class, Confidence, Place};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -27,8 +27,9 @@ pub(super) const CHECKS: &[Check] = &[
         id: "table_caches",
         class: Class::Slow,
         needs: "Opened_tables over the window",
-        formula: "opens > 1/s and all places taken → twice, as far as open_files_limit goes",
-        source: "MySQL manual, table_open_cache",
+        formula: "opens > 1/s and all places taken → twice, as far as open_files_limit goes; \
+                  the same of definitions → table_definition_cache ≥ tables",
+        source: "MySQL manual, table_open_cache, table_definition_cache",
         judge: table_caches,
     },
     Check {
@@ -191,9 +192,18 @@ fn table_caches(view: &View<'_>) -> Option<Verdict> {
     let rate = machine.rate("mysql.Opened_tables")?;
     let now = machine.number("mysql.table_open_cache")?;
     let open = machine.now("mysql.Open_tables").unwrap_or(now);
-    if rate <= 1.0 || open < now * 0.95 {
-        return fine(format!("{rate:.1} tables a second are opened, {open} of {now} are"));
-    }
+    let is_short = rate > 1.0 && open >= now * 0.95;
+    let found = is_short.then(|| open_tables(view, rate, now)).into_iter();
+    let found: Vec<Advice> = found.chain(definitions(view)).collect();
+    let definitions = match machine.number("mysql.table_definition_cache") {
+        Some(most) => format!(", and {most} definitions may be kept"),
+        None => String::new(),
+    };
+    each(found, format!("{rate:.1} tables a second are opened, {open} of {now} are{definitions}"))
+}
+
+fn open_tables(view: &View<'_>, rate: f64, now: f64) -> Advice {
+    let machine = view.machine;
     let files = machine.number("mysql.open_files_limit").unwrap_or(0.0);
     let connections = machine.number("mysql.max_connections").unwrap_or(0.0);
     let room = ((files - connections - 10.0) / 2.0).max(0.0);
@@ -204,11 +214,36 @@ fn table_caches(view: &View<'_>) -> Option<Verdict> {
     .gain("queries don't wait for tables to be opened")
     .sure(view.database_confidence());
     match wanted > now {
-        true => {
-            found.fix("twice as many").changes([change(view, "table_open_cache", wanted)]).found()
-        }
-        false => found.fix("first a higher open_files_limit (database_files)").found(),
+        true => found.fix("twice as many").change(change(view, "table_open_cache", wanted)),
+        false => found.fix("first a higher open_files_limit (database_files)"),
     }
+}
+
+/// A cache of definitions that is full and smaller than there are tables, so that one takes
+/// another's place. One that is full after a dump of all tables lacks nothing.
+fn definitions(view: &View<'_>) -> Option<Advice> {
+    let machine = view.machine;
+    let now = machine.number("mysql.table_definition_cache")?;
+    let tables = machine.number("mysql.fact.tables")?;
+    let open = machine.now("mysql.Open_table_definitions")?;
+    let rate = machine.rate("mysql.Opened_table_definitions")?;
+    if now >= tables || open < now * 0.95 || rate <= 1.0 {
+        return None;
+    }
+    let found = advice(format!(
+        "{tables} tables have {now} places for their definitions, all of which are taken: \
+         {rate:.1} a second are read from their files"
+    ))
+    .about("definitions")
+    .gain("no table's definition is read from its file again")
+    .sure(view.database_confidence());
+    let (_, advised) = view.budget.definitions?;
+    Some(match advised as f64 > now {
+        true => found
+            .fix("as many as there are tables and a tenth, as far as memory allows")
+            .change(change(view, "table_definition_cache", advised)),
+        false => found.fix("there is no memory for more: see joint_memory"),
+    })
 }
 
 fn files(view: &View<'_>) -> Option<Verdict> {

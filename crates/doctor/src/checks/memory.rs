@@ -5,8 +5,9 @@ use base::amount::show_bytes;
 use super::innodb::buffer_pool_change;
 use super::php::opcache_change;
 use super::pools::children_changes;
-use super::{Check, Verdict, View, advice, fine, percent, unseen};
+use super::{Advice, Check, Verdict, View, advice, each, fine, percent, unseen};
 use crate::finding::{Class, Confidence};
+use crate::temporary::{self, Owner, Writes};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -51,10 +52,11 @@ pub(super) const CHECKS: &[Check] = &[
         number: 5,
         id: "temporary_files",
         class: Class::Slow,
-        needs: "what the database wrote to temporary files",
-        formula: "fine where tmpdir is a tmpfs, or < 1 temporary table a second is on disk; else not \
-                  judged: nothing counts what share of all writes they are",
-        source: "MariaDB tmpdir",
+        needs: "what a database wrote to temporary files in the window, and what the disks wrote",
+        formula: "written to temporary files > 1 % of what the disks wrote, and disks are waited \
+                  for (io some avg60 > 5 %, or they turn) → a tmpfs for a minute of it, within \
+                  joint_memory",
+        source: "MariaDB tmpdir; kernel tmpfs and vm.dirty_expire_centisecs; the thresholds are ours",
         judge: temporary_files,
     },
 ];
@@ -158,18 +160,78 @@ fn swapping(view: &View<'_>) -> Option<Verdict> {
 
 fn temporary_files(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
-    let tmpdir = machine.set("mysql.tmpdir").filter(|path| !path.is_empty())?;
-    let place = tmpdir.split(':').next().unwrap_or(tmpdir);
-    let holder = machine
-        .file_systems
-        .iter()
-        .filter(|one| std::path::Path::new(place).starts_with(&one.place))
-        .max_by_key(|one| one.place.len());
-    if holder.is_some_and(|one| one.kind == "tmpfs") {
-        return fine(format!("{place} is in memory already"));
+    let written = temporary::written(machine);
+    let tmpdir = machine.set("mysql.tmpdir").filter(|path| !path.is_empty());
+    if written.is_empty()
+        && let Some(tmpdir) = tmpdir.filter(|path| temporary::is_in_memory(machine, path))
+    {
+        return fine(format!("{tmpdir} is in memory already"));
     }
-    if machine.rate("mysql.Created_tmp_disk_tables")? < 1.0 {
-        return fine("the database makes less than one temporary table a second on disk");
+    let bytes: f64 = written.iter().map(|one| one.bytes).sum();
+    let is_told = written.iter().any(|one| one.owner == Owner::Database) || !machine.has_database();
+    if !is_told && !tmpdir.is_some_and(|path| temporary::is_in_memory(machine, path)) {
+        return unseen(
+            "this database doesn't count what it writes to temporary files: performance_schema=ON \
+             would",
+        );
     }
-    unseen("what share of all writes temporary files are isn't counted by the kernel")
+    if written.is_empty() {
+        return None;
+    }
+    let disks = machine.grown("disks.written_bytes")?;
+    let (wrote, of) = (show_bytes(bytes as u64), show_bytes(disks as u64));
+    if bytes <= disks * temporary::SHARE_MIN {
+        return fine(format!("{wrote} went to temporary files, and the disks wrote {of}"));
+    }
+    if !temporary::is_waited_for(machine) {
+        return fine(format!(
+            "{wrote} went to temporary files, and the disks wrote {of}, but nobody waits for \
+             them: Linux keeps such files in memory, and a tmpfs would do no more"
+        ));
+    }
+    let found = written.iter().filter(|one| one.bytes > disks * temporary::SHARE_MIN);
+    each(found.map(|one| temporary_of(view, one, disks)).collect(), "each of them writes little")
+}
+
+fn temporary_of(view: &View<'_>, one: &Writes, disks: f64) -> Advice {
+    // One folder for all: the budget has one size for them together.
+    let folder = "/var/lib/tmpfs";
+    let (who, setting) = match one.owner {
+        Owner::Database => ("the database", "[mysqld] tmpdir"),
+        Owner::Php => ("PHP", "php.ini of php-fpm: upload_tmp_dir"),
+        Owner::Postgres => ("PostgreSQL", ""),
+    };
+    let found = advice(format!(
+        "{who} wrote {} to temporary files in {:.0} s, in which the disks wrote {}; programs waited \
+         for disks {:.0} % of the last minute",
+        show_bytes(one.bytes as u64),
+        view.machine.window_seconds,
+        show_bytes(disks as u64),
+        view.machine.now("psi.io.some.avg60").unwrap_or(0.0)
+    ))
+    .about(who)
+    .gain(
+        "the disks write less while they are waited for; where memory is free and they aren't, such \
+         files stay in memory anyway, and nothing is gained (1.04 times in bench/doctor)",
+    )
+    .sure(Confidence::Low);
+    match (one.owner, view.budget.tmpfs_bytes) {
+        (Owner::Postgres, _) => found.fix(
+            "see which queries sort and join so much (wick queries), and give those connections more \
+             work_mem; PostgreSQL's manual warns of tablespaces in memory",
+        ),
+        (_, None) => found.fix(
+            "there is no memory for a tmpfs: see joint_memory; which queries write so much, tells \
+             wick queries",
+        ),
+        (_, Some(bytes)) => found
+            .fix(format!(
+                "first see whether fewer queries need them (wick queries). Else in /etc/fstab \
+                 \"tmpfs {folder} tmpfs size={}M,mode=1777,nosuid,nodev 0 0\", mkdir {folder}, mount \
+                 {folder}, {setting} = {folder}, and a restart; what doesn't fit in fails, so watch \
+                 df {folder}",
+                bytes >> 20
+            ))
+            .revert(format!("take {setting} out, restart, umount {folder}, and its line of /etc/fstab")),
+    }
 }

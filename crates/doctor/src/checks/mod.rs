@@ -6,6 +6,7 @@
 
 mod database;
 mod folklore;
+mod growth;
 mod host;
 mod innodb;
 mod memory;
@@ -169,6 +170,7 @@ pub fn all() -> Vec<&'static Check> {
         memory::CHECKS,
         php::CHECKS,
         pools::CHECKS,
+        growth::CHECKS,
         database::CHECKS,
         innodb::CHECKS,
         network::CHECKS,
@@ -251,7 +253,7 @@ mod tests {
         let ids: BTreeSet<_> = all().iter().map(|check| check.id).collect();
         assert_eq!(ids.len(), all().len());
         let numbers: BTreeSet<_> = all().iter().map(|check| check.number).collect();
-        assert_eq!(numbers, (1..=61).collect());
+        assert_eq!(numbers, (1..=63).collect());
         for check in all() {
             let told = [check.needs, check.formula, check.source];
             assert!(told.iter().all(|text| !text.is_empty()), "{}", check.id);

@@ -65,15 +65,6 @@ pub(super) const CHECKS: &[Check] = &[
         judge: mode,
     },
     Check {
-        number: 22,
-        id: "max_requests",
-        class: Class::Latent,
-        needs: "pools of php-fpm",
-        formula: "a child ends after fewer than 100 requests; how its memory grows isn't measured",
-        source: SOURCE,
-        judge: max_requests,
-    },
-    Check {
         number: 23,
         id: "slow_requests",
         class: Class::Latent,
@@ -93,7 +84,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-fn change(pool: &Pool, name: &str, new: impl ToString) -> Change {
+pub(super) fn change(pool: &Pool, name: &str, new: impl ToString) -> Change {
     Change {
         place: Place::Pool(pool.version.clone(), pool.name.clone()),
         name: name.to_owned(),
@@ -337,28 +328,6 @@ fn mode(view: &View<'_>) -> Option<Verdict> {
     .fix("have all of them from the start")
     .change(change(pool, "pm", "static"))
     .found()
-}
-
-fn max_requests(view: &View<'_>) -> Option<Verdict> {
-    view.machine.pools.first()?;
-    let number = |pool: &Pool| {
-        pool.settings.get("pm.max_requests").and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
-    };
-    let judge = |pool: &Pool| {
-        let requests = number(pool);
-        (1..100).contains(&requests).then(|| {
-            advice(format!("a child ends after {requests} requests, whatever its memory does"))
-                .gain("children aren't made anew all the time")
-                .fix("leave it out, or at least 500 where an extension is known to leak")
-                .change(change(pool, "pm.max_requests", 500))
-        })
-    };
-    pools(
-        view,
-        judge,
-        "children aren't ended often; see the memory that they have grow before \
-                        you set it",
-    )
 }
 
 fn slow(view: &View<'_>) -> Option<Verdict> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Root, pairs};
-use crate::machine::{FileSystem, Machine};
+use crate::machine::{Counters, FileSystem, Machine};
 
 /// Kinds that hold nobody's data.
 const UNREAL: &[&str] = &[
@@ -42,15 +42,8 @@ pub(super) fn read(root: &Root, machine: &mut Machine) {
         true => recorded(&root.recorded("file_systems").unwrap_or_default()),
         false => mounted(&root.text("proc/mounts").unwrap_or_default()),
     };
-    let turns: Vec<bool> = root
-        .names("sys/block")
-        .unwrap_or_default()
+    let turns: Vec<bool> = disks(root)
         .iter()
-        .filter(|name| {
-            !["loop", "ram", "dm-", "sr", "zram", "md", "nbd"]
-                .iter()
-                .any(|kind| name.starts_with(kind))
-        })
         .filter_map(|name| root.text(&format!("sys/block/{name}/queue/rotational")))
         .map(|text| text.trim() == "1")
         .collect();
@@ -58,6 +51,31 @@ pub(super) fn read(root: &Root, machine: &mut Machine) {
         let answer = if turns.contains(&true) { "1" } else { "0" };
         machine.settings.insert("kernel.rotational".into(), answer.into());
     }
+}
+
+/// What the disks wrote since the machine's start.
+pub(super) fn count(root: &Root, counters: &mut Counters) {
+    let disks = disks(root);
+    let text = root.text("proc/diskstats").unwrap_or_default();
+    let mut written: Option<f64> = None;
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        // Of partitions it is counted in their disk; a sector has 512 bytes here, whatever it has.
+        if !words.get(2).is_some_and(|name| disks.iter().any(|disk| disk == name)) {
+            continue;
+        }
+        let sectors = words.get(9).and_then(|word| word.parse::<f64>().ok());
+        written = sectors.map(|sectors| written.unwrap_or(0.0) + sectors * 512.0).or(written);
+    }
+    counters.extend(written.map(|bytes| ("disks.written_bytes".to_owned(), bytes)));
+}
+
+/// Whole disks; what lies on others of them is counted there.
+pub(super) fn disks(root: &Root) -> Vec<String> {
+    const UPON_OTHERS: &[&str] = &["loop", "ram", "dm-", "sr", "zram", "md", "nbd"];
+    let mut names = root.names("sys/block").unwrap_or_default();
+    names.retain(|name| !UPON_OTHERS.iter().any(|kind| name.starts_with(kind)));
+    names
 }
 
 fn mounted(mounts: &str) -> Vec<FileSystem> {

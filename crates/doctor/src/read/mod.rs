@@ -7,7 +7,9 @@
 //! Invariants: 1. nothing is changed. 2. no reading waits longer than [`PATIENCE`]. 3. what can't
 //! be read is told with what would help, and is no error.
 
+mod backups;
 mod disks;
+mod health;
 mod kernel;
 mod mysql;
 mod php;
@@ -39,6 +41,8 @@ pub struct Options {
     pub mysql: Option<Address>,
     /// Where PostgreSQL is; it is not asked without.
     pub postgres: Option<Address>,
+    /// Where backups lie; else places where tools put them are looked at.
+    pub backups: Option<PathBuf>,
 }
 
 /// Why nothing could be looked at.
@@ -57,14 +61,18 @@ pub async fn look(options: &Options) -> Result<Machine, LookError> {
     let root = Root::new(&options.root);
     let mut machine = Machine::default();
     let mut doors = Doors::find(options, &root, &mut machine);
+    // What is asked of tables opens them, and makes temporary ones: before the window, so that
+    // nobody takes our own look for load.
+    doors.read_settings(&root, &mut machine).await;
+    settings::read(&root, &mut machine);
+    disks::read(&root, &mut machine);
+    health::read(&root, &mut machine).await;
+    backups::read(&root, options.backups.as_deref(), &mut machine);
     machine.before = doors.count(&root, &mut machine).await;
     if !machine.before.contains_key("meminfo.MemTotal") {
         return Err(LookError::NoMachine);
     }
     let begun = tokio::time::Instant::now();
-    doors.read_settings(&root, &mut machine).await;
-    settings::read(&root, &mut machine);
-    disks::read(&root, &mut machine);
     if root.is_recorded() {
         machine.window_seconds = options.window.as_secs_f64();
         machine.now = doors.count(&root.later(), &mut machine).await;
@@ -122,6 +130,7 @@ impl Doors {
     async fn count(&mut self, root: &Root, machine: &mut Machine) -> Counters {
         let mut counters = Counters::new();
         kernel::count(root, &mut counters);
+        disks::count(root, &mut counters);
         php::count(root, machine, &mut counters).await;
         mysql::count(root, self.mysql.as_mut(), machine, &mut counters).await;
         postgres::count(root, self.postgres.as_ref(), machine, &mut counters).await;

@@ -1,6 +1,8 @@
 //! MariaDB and MySQL: variables, status, and a few questions about tables and users.
 //!
-//! Invariant: only SELECT and SHOW are sent, and none runs longer than a second on the server.
+//! Invariants: 1. only SELECT and SHOW are sent, and none runs longer than a second on the server.
+//! 2. nothing is asked that opens tables, or pushes out what is kept of those in use: a look
+//! would find its own traces, and the site would pay for it.
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
@@ -15,32 +17,43 @@ use crate::machine::{Counters, Machine, Unseen};
 const SOCKETS: &[&str] =
     &["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
 
-const NOT_SYSTEM: &str =
-    "table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')";
-
-/// What is asked about tables and users, by the name that the answer gets.
-const FACTS: &[(&str, &str)] = &[
+/// What is asked about tables and users, by the name that the answer gets; the first of several
+/// questions counts that this server has tables for.
+const FACTS: &[(&str, &[&str])] = &[
     (
         "innodb_bytes",
-        "SELECT SUM(data_length + index_length) FROM information_schema.tables \
-         WHERE engine = 'InnoDB'",
+        &[
+            "SELECT SUM(file_size) FROM information_schema.innodb_sys_tablespaces",
+            "SELECT SUM(file_size) FROM information_schema.innodb_tablespaces",
+        ],
     ),
     (
-        "myisam_tables",
-        "SELECT COUNT(*) FROM information_schema.tables WHERE engine = 'MyISAM' AND ",
+        "tables",
+        &["SELECT COUNT(*) FROM information_schema.tables WHERE table_schema NOT IN \
+           ('information_schema', 'performance_schema', 'sys')"],
     ),
-    ("tables", "SELECT COUNT(*) FROM information_schema.tables"),
     (
         "transaction_seconds",
-        "SELECT COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0) \
-         FROM information_schema.innodb_trx",
+        &["SELECT COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0) \
+           FROM information_schema.innodb_trx"],
     ),
     (
         "hosts_by_name",
-        "SELECT COUNT(*) FROM mysql.user WHERE host NOT REGEXP '^[0-9a-f.:%/_]*$' \
-         AND host <> 'localhost'",
+        &["SELECT COUNT(*) FROM mysql.user WHERE host NOT REGEXP '^[0-9a-f.:%/_]*$' \
+           AND host <> 'localhost'"],
     ),
 ];
+
+/// It reads the definition of every table, and keeps it in place of others.
+const MYISAM: &[&str] =
+    &["SELECT COUNT(*) FROM information_schema.tables WHERE engine = 'MyISAM' \
+    AND table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')"];
+
+/// What was written to temporary tables and sorts on disk, where it is counted at all.
+const TEMPORARY_BYTES: &str = "SELECT CAST(COALESCE(SUM(sum_number_of_bytes_write), 0) AS CHAR) \
+    FROM performance_schema.file_summary_by_event_name WHERE event_name IN \
+    ('wait/io/file/sql/io_cache', 'wait/io/file/aria/MAD', 'wait/io/file/aria/MAI', \
+    'wait/io/file/innodb/innodb_temp_file', 'wait/io/file/innodb/temp_file')";
 
 /// A server, and the connection to it.
 pub(super) struct Server {
@@ -125,13 +138,20 @@ pub(super) async fn count(
     machine: &mut Machine,
     counters: &mut Counters,
 ) {
+    let is_counted = machine.is_on("mysql.performance_schema") == Some(true);
     let status = match server {
         None => {
             let text = root.recorded("mysql-status.tsv").unwrap_or_default();
             pairs(&text).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
         }
         Some(server) => match server.pairs("SHOW GLOBAL STATUS").await {
-            Ok(status) => status,
+            Ok(mut status) => {
+                if is_counted && let Ok(rows) = server.rows(TEMPORARY_BYTES).await {
+                    let bytes = rows.first().and_then(|row| word(row, 0));
+                    status.extend(bytes.map(|bytes| ("temporary_bytes".to_owned(), bytes)));
+                }
+                status
+            }
             Err(why) => {
                 machine.unseen.push(unseen(&server.address.door, &why));
                 return;
@@ -154,27 +174,57 @@ pub(super) async fn read(root: &Root, server: Option<&mut Server>, machine: &mut
         }
         return;
     };
-    // That it can't be asked was said when it was asked first.
-    let Ok(variables) = server.pairs("SHOW GLOBAL VARIABLES").await else { return };
+    let variables = match server.pairs("SHOW GLOBAL VARIABLES").await {
+        Ok(variables) => variables,
+        Err(why) => {
+            machine.unseen.push(unseen(&server.address.door, &why));
+            return;
+        }
+    };
     let wanted = |name: &str| !name.contains("password") && !name.contains("secret");
     for (name, value) in variables.into_iter().filter(|(name, _)| wanted(name)) {
         machine.settings.insert(format!("mysql.{name}"), value);
     }
-    for (name, query) in FACTS {
-        let query = match query.ends_with("AND ") {
-            true => format!("{query}{NOT_SYSTEM}"),
-            false => (*query).to_owned(),
-        };
-        match server.rows(&query).await {
-            Ok(rows) => {
-                let answer = rows.first().and_then(|row| word(row, 0)).unwrap_or_default();
-                machine.settings.insert(format!("mysql.fact.{name}"), answer);
-            }
-            Err(why) => machine.unseen.push(Unseen {
-                what: format!("the database's {}", name.replace('_', " ")),
-                cure: format!("{why}: give a login that may read information_schema and mysql.user with --mysql"),
-            }),
+    for (name, queries) in FACTS {
+        fact(server, machine, name, queries).await;
+    }
+    let tables = machine.number("mysql.fact.tables").unwrap_or(0.0);
+    let places = machine.number("mysql.table_definition_cache").unwrap_or(f64::INFINITY);
+    let is_dictionary = !machine.is_mariadb() && machine.database_version() >= (8, 0);
+    if tables <= places || is_dictionary {
+        fact(server, machine, "myisam_tables", MYISAM).await;
+    } else {
+        machine.unseen.push(Unseen {
+            what: "the database's myisam tables".into(),
+            cure: format!(
+                "to look at {tables} tables would push those in use out of table_definition_cache \
+                 ({places}): ask at a quiet time, {}",
+                MYISAM.concat()
+            ),
+        });
+    }
+}
+
+async fn fact(server: &mut Server, machine: &mut Machine, name: &str, queries: &[&str]) {
+    let mut last = Err("no question".to_owned());
+    for query in queries {
+        last = server.rows(query).await;
+        if last.is_ok() {
+            break;
         }
+    }
+    match last {
+        Ok(rows) => {
+            let answer = rows.first().and_then(|row| word(row, 0)).unwrap_or_default();
+            machine.settings.insert(format!("mysql.fact.{name}"), answer);
+        }
+        Err(why) => machine.unseen.push(Unseen {
+            what: format!("the database's {}", name.replace('_', " ")),
+            cure: format!(
+                "{why}: give a login that may read information_schema (PROCESS) and mysql.user with \
+                 --mysql"
+            ),
+        }),
     }
 }
 

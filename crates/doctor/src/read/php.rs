@@ -15,9 +15,11 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use wire::fastcgi::{Kind, RecordReader, close_stream, encode_param, write_begin, write_stream};
 
+use super::processes::private;
 use super::{PATIENCE, Root};
 use crate::machine::{Counters, Machine, Pool, Unseen};
 use crate::settings_file::{Dialect, lines};
+use crate::temporary::upload_folder;
 
 /// The most of an answer that is read.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
@@ -119,7 +121,9 @@ pub(super) async fn count(root: &Root, machine: &mut Machine, counters: &mut Cou
             continue;
         };
         status_page(&pool.name, &status, counters);
+        children(root, &pool.name, &status, counters);
     }
+    uploads(root, machine, counters);
     let first = machine.pools.first().cloned();
     let Some(first) = first else { return };
     let told = match root.recorded("php.json") {
@@ -193,6 +197,31 @@ fn status_page(pool: &str, status: &Value, counters: &mut Counters) {
     counters.extend(times.get(at).map(|us| (format!("{name}.request_us"), *us)));
     let memory = numbers("last request memory").last().copied();
     counters.extend(memory.map(|bytes| (format!("{name}.request_bytes"), bytes)));
+}
+
+/// What each child has answered so far, and has of memory for itself: read together, so that
+/// whether it grows can be told.
+fn children(root: &Root, pool: &str, status: &Value, counters: &mut Counters) {
+    for child in status.get("processes").and_then(Value::as_array).into_iter().flatten() {
+        let number = |key: &str| child.get(key).and_then(Value::as_u64);
+        let (Some(pid), Some(requests)) = (number("pid"), number("requests")) else { continue };
+        let rollup = root.text(&format!("proc/{pid}/smaps_rollup"));
+        let Some(bytes) = rollup.and_then(|rollup| private(&rollup)) else { continue };
+        let name = format!("fpm.{pool}.child.{pid}");
+        counters.insert(format!("{name}.requests"), requests as f64);
+        counters.insert(format!("{name}.private_bytes"), bytes as f64);
+    }
+}
+
+/// Bytes of uploads that lie where PHP keeps them until they are moved. It calls such a file
+/// `php` and six letters or digits.
+fn uploads(root: &Root, machine: &Machine, counters: &mut Counters) {
+    let folder = upload_folder(machine.set("php.upload_tmp_dir"));
+    let Some(names) = root.names(folder.trim_start_matches('/')) else { return };
+    let is_one = |name: &&String| name.len() == 9 && name.starts_with("php");
+    let files = names.iter().filter(is_one).map(|name| root.at(&format!("{folder}/{name}")));
+    let sizes = files.filter_map(|path| Some(std::fs::metadata(path).ok()?.len()));
+    counters.insert("php.upload_bytes".into(), sizes.sum::<u64>() as f64);
 }
 
 /// How often the log says that a pool had no child left, since php-fpm's last start.

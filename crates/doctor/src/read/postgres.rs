@@ -22,6 +22,7 @@ const COUNTERS: &[&[&str]] = &[
     &["SELECT 'blocks_hit', COALESCE(sum(blks_hit), 0)::text FROM pg_stat_database UNION ALL \
      SELECT 'blocks_read', COALESCE(sum(blks_read), 0)::text FROM pg_stat_database UNION ALL \
      SELECT 'temp_files', COALESCE(sum(temp_files), 0)::text FROM pg_stat_database UNION ALL \
+     SELECT 'temp_bytes', COALESCE(sum(temp_bytes), 0)::text FROM pg_stat_database UNION ALL \
      SELECT 'connections', COALESCE(sum(numbackends), 0)::text FROM pg_stat_database"],
     &[
         "SELECT 'transaction_seconds', COALESCE(EXTRACT(EPOCH FROM now() - min(xact_start)), 0)::text \

@@ -62,7 +62,7 @@ fn process(root: &Root, pid: u32, name: String) -> Process {
 }
 
 /// What a process shares with nobody.
-fn private(rollup: &str) -> Option<u64> {
+pub(super) fn private(rollup: &str) -> Option<u64> {
     let lines = rollup.lines().filter(|line| line.starts_with("Private_"));
     let each = lines.map(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok());
     let each: Vec<u64> = each.collect::<Option<_>>()?;

@@ -29,7 +29,7 @@ fn root() -> tempfile::TempDir {
 }
 
 fn options(root: PathBuf, mysql: Option<Address>) -> Options {
-    Options { root, window: Duration::from_millis(1), mysql, postgres: None }
+    Options { root, window: Duration::from_millis(1), mysql, postgres: None, backups: None }
 }
 
 async fn examine(options: &Options) -> (Machine, Examination) {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use changes::{Address, Door, Secret};
@@ -100,6 +102,55 @@ async fn a_tuned_mariadb_is_fine() {
     for id in CHECKED {
         assert!(is_fine(&examination, id), "{id}: {:?}", find(&examination, id));
     }
+}
+
+#[tokio::test]
+async fn tables_that_take_each_others_places_are_found_and_our_own_look_is_no_load() {
+    let few = ["--table-open-cache=10", "--table-open-cache-instances=1", "--sync-frm=OFF"];
+    let Some(server) = Server::start(&few) else { return };
+    let tables = |statement: &dyn Fn(u32) -> String| -> String { (0..30).map(statement).collect() };
+    server.ask("CREATE DATABASE site");
+    let made = server.ask(&tables(&|n| format!("CREATE TABLE site.t{n} (id INT) ENGINE=MyISAM;")));
+    assert!(made.is_some());
+    let root = root();
+    let options = options(root.path().into(), Some(server.address()));
+    let (machine, examination) = examine(&options).await;
+    assert_eq!(machine.set("mysql.fact.myisam_tables"), Some("30"));
+    assert!(machine.size("mysql.fact.innodb_bytes").is_some_and(|bytes| bytes > 1 << 20));
+    assert_eq!(machine.grown("mysql.Opened_tables"), Some(0.0), "we opened tables ourselves");
+    assert!(is_fine(&examination, "table_caches"), "{:?}", find(&examination, "table_caches"));
+    assert!(is_fine(&examination, "temporary_files"), "{:?}", machine.unseen);
+
+    let is_over = AtomicBool::new(false);
+    let queries = tables(&|n| format!("SELECT COUNT(*) FROM site.t{n};"));
+    let mut wide = options;
+    wide.window = Duration::from_millis(500);
+    let found = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                server.ask(&queries);
+            }
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let bound = Instant::now() + START_MAX;
+        // Another thread, since ours is within a runtime already.
+        let looking = scope.spawn(move || {
+            loop {
+                let (_, examination) = runtime.block_on(examine(&wide));
+                match find(&examination, "table_caches") {
+                    Some(found) => return Some(found.clone()),
+                    None if Instant::now() > bound => return None,
+                    None => (),
+                }
+            }
+        });
+        let found = looking.join().expect("no panic");
+        is_over.store(true, Relaxed);
+        found.expect("it is found")
+    });
+    let changed = found.fix.changes.first().expect("a change");
+    assert_eq!((changed.name.as_str(), changed.new.as_str()), ("table_open_cache", "20"));
 }
 
 #[tokio::test]

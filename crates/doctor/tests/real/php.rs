@@ -1,12 +1,17 @@
 //! A php-fpm that is asked over its own socket.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use doctor::apply::{Plan, roll_back};
 use doctor::read::Root;
 use tempfile::TempDir;
+use wire::fastcgi::{Kind, close_stream, encode_param, write_begin, write_stream};
 
 use super::{daemon, examine, find, is_fine, options, root};
 
@@ -15,7 +20,7 @@ const START_MAX: Duration = Duration::from_secs(30);
 
 struct Fpm {
     root: TempDir,
-    _run: TempDir,
+    run: TempDir,
     child: Child,
 }
 
@@ -58,11 +63,11 @@ impl Fpm {
         fpm.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = fpm.spawn().expect("php-fpm starts");
         let bound = Instant::now() + START_MAX;
-        while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        while UnixStream::connect(&socket).is_err() {
             assert!(Instant::now() < bound, "php-fpm doesn't start");
             std::thread::sleep(Duration::from_millis(20));
         }
-        Some(Self { root, _run: run, child })
+        Some(Self { root, run, child })
     }
 }
 
@@ -99,6 +104,82 @@ async fn a_tuned_php_fpm_is_fine() {
     ] {
         assert!(is_fine(&examination, id), "{id}: {examination:?}");
     }
+}
+
+impl Fpm {
+    /// Has a child run this code, from a file in its folder; what it prints, with its fields.
+    fn run(&self, code: &str) -> String {
+        let file = self.run.path().join("page.php");
+        if std::fs::read_to_string(&file).ok().as_deref() != Some(code) {
+            std::fs::write(&file, code).expect("a file");
+        }
+        let path = file.display().to_string();
+        let mut params = Vec::new();
+        for (name, value) in [("REQUEST_METHOD", "GET"), ("SCRIPT_FILENAME", path.as_str())] {
+            encode_param(&mut params, name.as_bytes(), value.as_bytes());
+        }
+        let mut out = Vec::new();
+        write_begin(&mut out, false);
+        write_stream(&mut out, Kind::Params, &params);
+        close_stream(&mut out, Kind::Params);
+        close_stream(&mut out, Kind::Stdin);
+        let mut stream = UnixStream::connect(self.run.path().join("s")).expect("it listens");
+        stream.write_all(&out).expect("it reads");
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).expect("it answers");
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
+    /// What a check says while requests for this code come in, once there were enough of them.
+    fn under(&self, code: &str, id: &str) -> (Option<doctor::Finding>, Option<String>) {
+        let is_over = AtomicBool::new(false);
+        let options = nobody(self.root.path());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    self.run(code);
+                }
+            });
+            let looking = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                let (runtime, bound) = (runtime.expect("a runtime"), Instant::now() + START_MAX);
+                let mut options = options;
+                loop {
+                    options.window = (options.window * 2).max(Duration::from_millis(200));
+                    let (_, examination) = runtime.block_on(examine(&options));
+                    let fine = examination.fine.iter().find(|one| one.id == id);
+                    let fine = fine.map(|one| one.because.clone());
+                    let found = find(&examination, id).cloned();
+                    if found.is_some() || fine.is_some() || Instant::now() > bound {
+                        return (found, fine);
+                    }
+                }
+            });
+            let said = looking.join();
+            is_over.store(true, Relaxed);
+            said.expect("no panic")
+        })
+    }
+}
+
+#[test]
+fn children_that_grow_are_told_from_those_that_do_not() {
+    let one = TUNED.replace("max_children = 2", "max_children = 1");
+    let Some(fpm) = Fpm::start(&one, &["opcache.enable=1", "ffi.enable=1"]) else { return };
+    let page = "<?php echo str_repeat('page ', 1000);";
+    (0..120).for_each(|_| drop(fpm.run(page)));
+    let (found, fine) = fpm.under(page, "max_requests");
+    assert!(found.is_none() && fine.is_some(), "{found:?}");
+
+    // 64 KiB of each request stay.
+    let leak = "<?php $kept = FFI::new('char[65536]', false, true); FFI::memset($kept, 1, 65536);\n\
+        echo 'leaked';";
+    assert!(fpm.run(leak).contains("leaked"), "{}", fpm.run(leak));
+    let (found, fine) = fpm.under(leak, "max_requests");
+    let found = found.unwrap_or_else(|| panic!("it isn't found: {fine:?}"));
+    let change = found.fix.changes.first().expect("a change");
+    assert_eq!(change.name, "pm.max_requests");
+    assert!((100..=10_000).contains(&change.new.parse::<u64>().expect("a number")), "{change}");
 }
 
 #[tokio::test]
