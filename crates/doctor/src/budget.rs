@@ -9,7 +9,7 @@
 use serde::Serialize;
 
 use crate::machine::{Machine, Pool};
-use crate::temporary;
+use crate::{temporary, trial};
 
 /// The share of memory that may be planned for; the rest is the page cache's and the kernel's.
 const SHARE: f64 = 0.9;
@@ -93,6 +93,15 @@ impl Budget {
         self.parts.iter().map(|part| part.advised_bytes).sum()
     }
 
+    /// What nobody is given; nothing where not even all there is fits.
+    #[must_use]
+    pub fn left_bytes(&self) -> u64 {
+        match self.is_solvent {
+            true => self.spendable_bytes.saturating_sub(self.advised_bytes()),
+            false => 0,
+        }
+    }
+
     /// Of a pool.
     #[must_use]
     pub fn children_of(&self, pool: &Pool) -> Option<&Children> {
@@ -167,19 +176,15 @@ impl Budget {
     /// What is still left goes to definitions of tables that lack a place, then to a tmpfs that
     /// fits as a whole.
     fn spend_rest(&mut self, machine: &Machine) {
-        let left = |budget: &Self| match budget.is_solvent {
-            true => budget.spendable_bytes.saturating_sub(budget.advised_bytes()),
-            false => 0,
-        };
         if let Some((now, wanted)) = definitions(machine) {
-            let more = wanted.saturating_sub(now).min(left(self) / TABLE_DEFINITION_BYTES);
+            let more = wanted.saturating_sub(now).min(self.left_bytes() / TABLE_DEFINITION_BYTES);
             self.definitions = Some((now, now + more));
             self.parts.iter_mut().filter(|part| part.name == DEFINITIONS).for_each(|part| {
                 part.advised_bytes += more * TABLE_DEFINITION_BYTES;
             });
         }
         let wanted = temporary::tmpfs_wanted(machine);
-        self.tmpfs_bytes = wanted.filter(|&bytes| bytes <= left(self));
+        self.tmpfs_bytes = wanted.filter(|&bytes| bytes <= self.left_bytes());
         self.parts.extend(self.tmpfs_bytes.map(|bytes| Part {
             name: "a tmpfs for temporary files".into(),
             now_bytes: 0,
@@ -256,6 +261,9 @@ fn fixed(machine: &Machine, children: &[Children], per_connection: u64) -> Vec<P
     let database = private(&|name, _| name == "mariadbd" || name == "mysqld");
     let others = private(&|name, _| is_other(name)) + machine.others_bytes;
     add("other programs", if machine.has_database() { others } else { others + database });
+    let jit = trial::jit_is_on(machine).filter(|&is_on| is_on);
+    let jit = jit.and_then(|_| machine.size("php.opcache.jit_buffer_size"));
+    add("PHP's JIT", jit.unwrap_or(0));
     let memory_file_systems = machine.file_systems.iter().filter(|one| one.kind == "tmpfs");
     add("tmpfs", memory_file_systems.map(|one| one.bytes.0.saturating_sub(one.bytes.1)).sum());
     if machine.has_database() {

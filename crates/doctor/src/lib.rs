@@ -23,6 +23,7 @@ pub mod report;
 pub mod settings_file;
 mod temporary;
 pub mod traffic;
+pub mod trial;
 
 pub use budget::{Budget, Children, Part};
 pub use finding::{Change, Class, Confidence, Finding, Fix, Place, settle};

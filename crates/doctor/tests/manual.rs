@@ -17,6 +17,7 @@ wick doctor                    # two seconds; as root, so that all is seen
 wick doctor --window 60s --all # a busy minute; also what is fine and what couldn't be judged
 wick doctor --apply 2          # shows the difference, asks, writes, watches for 60 s
 wick doctor --rollback         # takes the last one back
+wick doctor --try jit --url http://127.0.0.1/page.php   # measures, and keeps what is better
 ```
 
 It reads `/proc`, `/sys`, sysctl, limits and cgroups (of both versions), php-fpm's pools and \
@@ -67,6 +68,21 @@ point more) and what the slowest hundredth waits (half as long again, and 20 ms 
 stays worse for three looks, all is put back.
 
 What decides which confirmed data a crash may lose is never applied.
+
+## What --try does
+
+Some things gain for one site and cost another. `--try jit` applies PHP's JIT (or takes it out, where it \
+is on) and takes that back in turns, `--rounds` times each (10), as `--apply` and `--rollback` do, \
+while one visitor loads a page of this machine (`--url`) for `--time` (3 s), after as long to warm up. \
+What counts is how long PHP's children had a processor (`/proc/PID/schedstat`), for each request that \
+they answered: other programs make answers late, but give PHP no more to do. JIT stays only if it takes \
+3 % or more off that, with 99 % confidence that it takes off anything; it goes only if it is shown to \
+take off less. Otherwise, after an error, and after Ctrl-C, all is as it was. A page that a cache \
+answers, that fails, or that isn't of this machine is refused. php-fpm is reloaded for each turn. Exit \
+status 0: what was better is in place now, 1: all is as it was.
+
+What happens on the way to visitors, such as `net.ipv4.tcp_slow_start_after_idle`, can't be measured \
+here: its check says how to try it from elsewhere.
 
 ## JSON
 

@@ -490,6 +490,7 @@ pub(crate) struct Import {
 
 /// `wick doctor`.
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("change"))]
 pub(crate) struct Doctor {
     /// How long to watch what counts; choose busy minutes.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = read_duration)]
@@ -515,9 +516,26 @@ pub(crate) struct Doctor {
     /// Do what this number of the list says: shows the exact difference, asks, writes files of
     /// our own, watches, and takes it back by itself if anything gets worse.
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["rollback", "format"])]
+    #[arg(group = "change")]
     pub(crate) apply: Option<usize>,
+    /// Measure a page with and without this, in turns, and keep what is better: it has to gain 3 %
+    /// or more. php-fpm is reloaded each time.
+    #[arg(long = "try", value_enum, value_name = "WHAT", requires = "url")]
+    #[arg(group = "change", conflicts_with_all = ["rollback", "format"])]
+    pub(crate) trial: Option<TrialOf>,
+    /// The page to measure: one of this machine, that PHP answers each time.
+    #[arg(long, value_name = "URL", requires = "trial")]
+    pub(crate) url: Option<String>,
+    /// How often each of the two is measured.
+    #[arg(long, value_name = "NUMBER", default_value = "10", requires = "trial")]
+    #[arg(value_parser = clap::value_parser!(u32).range(4..=1000))]
+    pub(crate) rounds: u32,
+    /// How long the page is loaded each time, after as long to warm up.
+    #[arg(long, value_name = "TIME", default_value = "3s", requires = "trial")]
+    #[arg(value_parser = read_duration)]
+    pub(crate) time: Duration,
     /// Do it without asking.
-    #[arg(long, requires = "apply")]
+    #[arg(long, requires = "change")]
     pub(crate) yes: bool,
     /// How long to watch after a change.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = read_duration)]
@@ -532,6 +550,13 @@ pub(crate) struct Doctor {
     /// A recorded machine to examine instead of this one.
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) root: Option<PathBuf>,
+}
+
+/// What the doctor can try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TrialOf {
+    /// PHP's compiler to machine code, in the opcode cache.
+    Jit,
 }
 
 /// How the doctor tells what it found.

@@ -5,6 +5,7 @@
 //! look, or do what it was told to.
 
 mod traffic;
+mod trial;
 
 use std::error::Error;
 use std::io::{self, BufRead, IsTerminal};
@@ -61,6 +62,9 @@ fn act(wanted: &Doctor) -> Result<u8, Box<dyn Error>> {
             return Ok(0);
         }
         let (machine, report) = examine(&options, &history_folder(&state)).await?;
+        if wanted.trial.is_some() {
+            return trial::run(wanted, (&machine, &report), &options, &state).await;
+        }
         match wanted.apply {
             None => {
                 show(wanted, &report)?;

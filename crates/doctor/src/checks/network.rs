@@ -56,7 +56,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "slow_start_after_idle",
         class: Class::Slow,
         needs: "net.ipv4.tcp_slow_start_after_idle",
-        formula: "fine if 1; if 0, not judged: an A/B has to gain",
+        formula: "fine if 1; if 0, not judged: a try from where visitors are has to gain",
         source: "RFC 5681 §4.1",
         judge: idle,
     },
@@ -187,10 +187,17 @@ fn retransmits(view: &View<'_>) -> Option<Verdict> {
 }
 
 fn idle(view: &View<'_>) -> Option<Verdict> {
-    if view.machine.number("kernel.net.ipv4.tcp_slow_start_after_idle")? == 1.0 {
-        return fine("it is as the kernel has it; only an A/B shows whether 0 gains");
+    // What it changes happens on the way to visitors, so nothing on this machine can measure it.
+    let now = view.machine.number("kernel.net.ipv4.tcp_slow_start_after_idle")?;
+    let how = "a try from where visitors are tells: on a machine as far away, wick bench -c 1 --think \
+               5s --save one.json URL, then with the other value the same with --compare one.json; \
+               keep 0 only if that gains";
+    match now == 1.0 {
+        true => fine(format!("it is as the kernel has it. Whether 0 gains isn't known: {how}")),
+        false => {
+            unseen(format!("it is 0; whether that gains, or loses packets, isn't known: {how}"))
+        }
     }
-    unseen("it is 0; whether that gains, or loses packets, takes an A/B of your visitors")
 }
 
 fn ports(view: &View<'_>) -> Option<Verdict> {

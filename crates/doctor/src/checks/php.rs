@@ -6,6 +6,7 @@ use base::amount::show_bytes;
 
 use super::{Check, Verdict, View, advice, fine, percent, unseen};
 use crate::finding::{Change, Class, Confidence, Place};
+use crate::trial::jit_is_on;
 
 const SOURCE: &str = "PHP manual, opcache configuration; php-src ext/opcache";
 
@@ -87,7 +88,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "jit",
         class: Class::Slow,
         needs: "opcache.jit of php-fpm",
-        formula: "fine if off; if on, not judged: an A/B has to gain 3 % or more",
+        formula: "fine if off; if on, not judged but by --try jit: it has to gain 3 % or more",
         source: "PHP RFC: JIT; the threshold is ours",
         judge: jit,
     },
@@ -299,13 +300,16 @@ fn realpath(view: &View<'_>) -> Option<Verdict> {
 }
 
 fn jit(view: &View<'_>) -> Option<Verdict> {
-    let machine = view.machine;
-    let mode = machine.set("php.opcache.jit")?.to_ascii_lowercase();
-    let has_room = machine.size("php.opcache.jit_buffer_size").is_some_and(|size| size > 0);
-    if !has_room || ["off", "disable", "0", ""].contains(&mode.as_str()) {
-        return fine("it is off: sites wait for their database, which it doesn't make quicker");
+    match jit_is_on(view.machine)? {
+        false => fine(
+            "it is off: most sites wait for their database, which it doesn't make quicker; whether \
+             it gains for yours, wick doctor --try jit --url PAGE measures",
+        ),
+        true => unseen(
+            "it is on, and whether it gains 3 % isn't known without a try: wick doctor --try jit \
+             --url PAGE measures a page with and without it, and keeps what is better",
+        ),
     }
-    unseen("it is on; whether it gains the 3 % that its memory is worth takes an A/B of your site")
 }
 
 fn xdebug(view: &View<'_>) -> Option<Verdict> {

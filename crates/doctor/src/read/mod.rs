@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use changes::{Address, Door, Secret};
 
+pub use self::processes::php_seconds;
 pub use self::root::Root;
 use crate::machine::{Counters, Machine, Unseen};
 

@@ -1,5 +1,7 @@
 //! Processes: who runs here, what each holds of memory for itself, its descriptors, its unit.
 
+use std::collections::BTreeMap;
+
 use super::Root;
 use crate::machine::{Machine, Process, Unseen};
 
@@ -32,6 +34,22 @@ pub(super) fn read(root: &Root, machine: &mut Machine) {
             cure: "they belong to other users: run as root".into(),
         });
     }
+}
+
+/// How long PHP's children have had a processor, in seconds, by process id: what they do, however
+/// many others want the machine meanwhile.
+#[must_use]
+pub fn php_seconds(root: &Root) -> BTreeMap<u32, f64> {
+    let pids = root.names("proc").unwrap_or_default();
+    let pids = pids.iter().filter_map(|name| name.parse::<u32>().ok());
+    let children = pids.filter_map(|pid| {
+        let text = |file: &str| root.text(&format!("proc/{pid}/{file}"));
+        let is_php = text("comm")?.starts_with("php-fpm");
+        let nanoseconds: f64 =
+            is_php.then(|| text("schedstat"))??.split_ascii_whitespace().next()?.parse().ok()?;
+        Some((pid, nanoseconds / 1e9))
+    });
+    children.collect()
 }
 
 fn process(root: &Root, pid: u32, name: String) -> Process {

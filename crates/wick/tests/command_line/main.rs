@@ -44,6 +44,7 @@ mod starts;
 mod stopping;
 mod top;
 mod traces;
+mod trying;
 mod upgrading;
 mod views;
 mod websub;
