@@ -392,6 +392,15 @@ const FAULTS: &[Fault] = &[
             ("sys/block/nvme0n1/queue/rotational", "0", "1"),
         ],
     ),
+    // Of a MySQL.
+    (
+        "temporary_files",
+        &[
+            ("recorded/mysql-status.tsv", "Aria_pagecache_writes\t10", "temporary_bytes\t1000"),
+            (LATER, "Aria_pagecache_writes\t11", "temporary_bytes\t90000000"),
+            ("sys/block/nvme0n1/queue/rotational", "0", "1"),
+        ],
+    ),
     (
         "temporary_files",
         &[
@@ -629,6 +638,7 @@ fn what_only_looks_like_a_fault_is_fine() {
 const UNKNOWN: &[Fault] = &[
     ("backups", &[("recorded/backups.tsv", "50000 habit", "50000000 once")]),
     ("disk_health", &[("recorded/smart-nvme0n1.json", SMART, "{}")]),
+    // Neither counter is there.
     ("temporary_files", &[(LATER, "Aria_pagecache_writes", "Nothing")]),
     // Young children grow, whatever they run.
     (

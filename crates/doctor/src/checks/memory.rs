@@ -202,7 +202,7 @@ fn temporary_of(view: &View<'_>, one: &Writes, disks: f64) -> Advice {
         Owner::Postgres => ("PostgreSQL", ""),
     };
     let found = advice(format!(
-        "{who} wrote {} to temporary files in {:.0} s, in which the disks wrote {}; programs waited \
+        "{who} wrote {} or more to temporary files in {:.0} s, in which the disks wrote {}; programs waited \
          for disks {:.0} % of the last minute",
         show_bytes(one.bytes as u64),
         view.machine.window_seconds,
