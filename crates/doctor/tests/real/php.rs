@@ -8,8 +8,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use doctor::Machine;
 use doctor::apply::{Plan, roll_back};
-use doctor::read::Root;
+use doctor::checks::Examination;
+use doctor::read::{Options, Root};
 use tempfile::TempDir;
 use wire::fastcgi::{Kind, close_stream, encode_param, write_begin, write_stream};
 
@@ -82,7 +84,7 @@ const TUNED: &str = "pm = static\npm.max_children = 2\nslowlog = /dev/null\n\
     request_slowlog_timeout = 5s\nrequest_terminate_timeout = 60s\npm.status_path = /status\n";
 
 /// Its own MariaDB isn't of interest here, and others' are left alone.
-fn nobody(root: &Path) -> doctor::read::Options {
+fn nobody(root: &Path) -> Options {
     let address = "mysql://nobody@localhost/?socket=/nowhere".parse().expect("an address");
     options(root.into(), Some(address))
 }
@@ -90,9 +92,7 @@ fn nobody(root: &Path) -> doctor::read::Options {
 #[tokio::test]
 async fn a_tuned_php_fpm_is_fine() {
     let Some(fpm) = Fpm::start(TUNED, &["opcache.enable=1"]) else { return };
-    let (machine, examination) = examine(&nobody(fpm.root.path())).await;
-    assert_eq!(machine.set("php.asked"), Some("1"), "{:?}", machine.unseen);
-    for id in [
+    let judged = [
         "opcache",
         "opcache_keys",
         "opcache_waste",
@@ -101,8 +101,24 @@ async fn a_tuned_php_fpm_is_fine() {
         "slow_requests",
         "realpath_cache",
         "xdebug",
-    ] {
-        assert!(is_fine(&examination, id), "{id}: {examination:?}");
+    ];
+    let all = |examination: &Examination| judged.iter().all(|id| is_fine(examination, id));
+    let (machine, _) = examine_until(&nobody(fpm.root.path()), all).await;
+    assert_eq!(machine.set("php.asked"), Some("1"), "{:?}", machine.unseen);
+}
+
+/// Looks until it is as it is to be, or long enough.
+async fn examine_until(
+    options: &Options,
+    is_it: impl Fn(&Examination) -> bool,
+) -> (Machine, Examination) {
+    let bound = Instant::now() + START_MAX;
+    loop {
+        let (machine, examination) = examine(options).await;
+        if is_it(&examination) {
+            return (machine, examination);
+        }
+        assert!(Instant::now() < bound, "{examination:?} of {:?}", machine.unseen);
     }
 }
 
@@ -188,10 +204,10 @@ async fn faults_of_a_php_fpm_are_found_and_written_where_it_reads_them() {
         pm.min_spare_servers = 1\npm.max_spare_servers = 1\n";
     let Some(fpm) = Fpm::start(pool, &["opcache.enable=0"]) else { return };
     let options = nobody(fpm.root.path());
-    let (machine, examination) = examine(&options).await;
-    for id in ["opcache", "pool_mode", "slow_requests"] {
-        assert!(find(&examination, id).is_some(), "{id}: {examination:?}");
-    }
+    // A child that has just begun bears no title yet, and a busy machine lets it answer late.
+    let faults = ["opcache", "pool_mode", "slow_requests"];
+    let all = |examination: &Examination| faults.iter().all(|id| find(examination, id).is_some());
+    let (machine, examination) = examine_until(&options, all).await;
     let state = tempfile::tempdir().expect("a folder");
     let finding = find(&examination, "pool_mode").expect("it was found");
     let plan = Plan::of(finding, &Root::new(fpm.root.path())).expect("it can be written");
