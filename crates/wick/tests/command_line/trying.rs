@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::daemon;
-use crate::wick::{Ended, PATIENCE, Wick};
+use crate::wick::{Ended, PATIENCE, Wick, until};
 
 const SYSTEM_USER: &str = "www-data";
 
@@ -165,6 +165,15 @@ fn jit_is_tried_in_turns_and_stays_only_where_it_gains() {
     stopped.line("round 1 of 1000");
     stopped.signal(Signal::INT);
     site.refused(&stopped.end(), "interrupted; all is as it was");
+
+    let killed = site.try_jit("quicker.php", "1000");
+    until("the change", || site.written().0.is_some());
+    killed.signal(Signal::KILL);
+    drop(killed.end());
+    if site.written().1 {
+        assert_eq!(site.doctor(&["--rollback"]).end().status.code(), Some(0));
+    }
+    assert_eq!(site.written(), (None, false));
 
     // A machine that does much else may take several tries until it shows.
     let bound = Instant::now() + PATIENCE;
