@@ -26,7 +26,7 @@ pub use query::{Form, Query, QueryError, SphinxMode, Word, read_query, read_sphi
 pub use search::{
     Facet, FacetWish, Filter, FilterKind, Found, Fragment, Freshness, Group, GroupBy, Hit,
     Popularity, Ranking, Search, SearchError, Snippet, Snippets, Sort, SortKey, Suggestion,
-    WordCount,
+    Synonyms, WordCount,
 };
 pub use shape::{AttributeKind, AttributeShape, FieldShape, Shape};
 pub use stored::{FeedKind, Only, Seen, StoredCounts, Topic, Version};

@@ -1,5 +1,6 @@
 //! A search and what it found: plain data, for whoever asks.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::{Query, Value};
@@ -9,6 +10,8 @@ use crate::{Query, Value};
 pub struct Search {
     /// The words.
     pub query: Query,
+    /// Words that mean the same: each list is one meaning.
+    pub synonyms: Synonyms,
     /// What documents must be like besides; all of it.
     pub filters: Vec<Filter>,
     /// The order of the hits; by relevance where it is empty. What is equal comes by id.
@@ -31,6 +34,8 @@ pub struct Search {
     pub snippets: Option<Snippets>,
     /// Whether hits come with their stored fields.
     pub has_fields: bool,
+    /// The attributes that hits come with, by their places, others being empty; none: all.
+    pub attributes: Option<Vec<usize>>,
     /// Whether [`Found::words`] is wanted: it costs as much again.
     pub has_words: bool,
     /// Where nothing is found, look for less, and say so.
@@ -43,6 +48,7 @@ impl Default for Search {
     fn default() -> Self {
         Self {
             query: Query::All,
+            synonyms: Synonyms::default(),
             filters: Vec::new(),
             sort: Vec::new(),
             group: None,
@@ -54,12 +60,17 @@ impl Default for Search {
             facets: Vec::new(),
             snippets: None,
             has_fields: false,
+            attributes: None,
             has_words: false,
             relax: false,
             deadline: None,
         }
     }
 }
+
+/// Lists of words that mean the same. What is looked for is one word; what is found instead of it
+/// may be several in a row.
+pub type Synonyms = Arc<[Vec<String>]>;
 
 /// A condition on an attribute.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,7 +174,8 @@ pub struct Freshness {
     pub weight: f32,
 }
 
-/// What is asked for often counts more: `1 + weight × log10(1 + count)` times.
+/// What is asked for often counts more: `1 + weight × log10(1 + count)` times, a count being no
+/// more than 9999.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Popularity {
     /// The count's place.

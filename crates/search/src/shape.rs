@@ -21,8 +21,6 @@ pub struct Shape {
     pub has_folding: bool,
     /// What belongs to words besides letters and digits: `_` as a rule of Sphinx's.
     pub word_characters: String,
-    /// Words that mean the same, for queries only: each list is one meaning.
-    pub synonyms: Vec<Vec<String>>,
 }
 
 /// One text field.
@@ -80,7 +78,6 @@ impl Shape {
             has_stems: true,
             has_folding: true,
             word_characters: String::new(),
-            synonyms: Vec::new(),
         }
     }
 

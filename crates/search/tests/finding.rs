@@ -5,8 +5,9 @@
 use std::sync::LazyLock;
 
 use search::{
-    AttributeKind, Document, FacetWish, Filter, FilterKind, Group, GroupBy, Index, Limits, Search,
-    Shape, Snippets, Sort, SortKey, SphinxMode, Value, read_query, read_sphinx,
+    AttributeKind, Document, FacetWish, Filter, FilterKind, Freshness, Group, GroupBy, Index,
+    Limits, Popularity, Ranking, Search, Shape, Snippets, Sort, SortKey, SphinxMode, Value,
+    read_query, read_sphinx,
 };
 
 /// id, title, text, topic, made at, author, tags.
@@ -34,8 +35,7 @@ const SHELF: &[Row] = &[
 
 static SHELVED: LazyLock<(tempfile::TempDir, Index)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
-    let shape = Shape { synonyms: vec![vec!["headgear".into(), "hat".into()]], ..shape() };
-    let index = Index::open(folder.path(), shape, Limits::default(), None).unwrap().0;
+    let index = Index::open(folder.path(), shape(), Limits::default(), None).unwrap().0;
     for (number, row) in SHELF.iter().enumerate() {
         index.put(document(row));
         // In several parts, so that orders and groups go over them.
@@ -126,7 +126,6 @@ fn other_forms_of_a_word_are_found() {
     site("Straße", &[3]);
     site("=runner", &[]);
     site("=runners", &[1]);
-    site("headgear", &[2]);
     site("shoos~", &[1]);
     site("hsoes~", &[1]);
     site("sett*", &[4]);
@@ -265,6 +264,60 @@ fn groups_show_their_best_and_how_many_they_are() {
     let found = SHELVED.1.search(&search).unwrap();
     let shown: Vec<_> = found.hits.iter().map(|hit| (hit.id, hit.group_count)).collect();
     assert_eq!(shown, [(8, 3), (5, 2)]);
+}
+
+#[test]
+fn words_that_mean_the_same_are_found_by_each_other() {
+    let synonyms: search::Synonyms = [
+        vec!["headgear".to_owned(), "hat".to_owned()],
+        vec!["Straßenhaus".to_owned(), "Häuser der Schuster".to_owned()],
+    ]
+    .into();
+    let look = |text: &str| {
+        let query = read_query(text, SHELVED.1.shape());
+        ids(&Search { query, synonyms: synonyms.clone(), ..Search::default() })
+    };
+    for (text, expected) in [
+        ("headgear", &[2][..]),
+        ("HEADGEAR foot", &[2]),
+        ("foot -headgear", &[1]),
+        ("straßenhaus", &[3]),
+        ("\"headgear\"", &[]),
+        ("=headgear", &[]),
+        ("hat", &[2]),
+    ] {
+        assert_eq!(look(text), expected, "{text}");
+    }
+    // Whoever asks is told of their own words.
+    let query = read_query("headgear nothing shoes", SHELVED.1.shape());
+    let search = Search { query, synonyms, relax: true, ..Search::default() };
+    let found = SHELVED.1.search(&search).unwrap();
+    assert_eq!(found.relaxed.as_deref(), Some("any of the words"));
+}
+
+#[test]
+fn what_is_new_or_often_asked_for_is_a_little_better_and_no_more() {
+    let first = |ranking: Ranking| {
+        let query = read_query("delta gamma", SHELVED.1.shape());
+        ids(&Search { query, ranking, ..Search::default() })[0]
+    };
+    let plain = Ranking { has_proximity: false, ..Ranking::default() };
+    let fresh = |weight| Some(Freshness { attribute: 1, now: 700, half_life_seconds: 10, weight });
+    let popular = |weight| Some(Popularity { attribute: 0, weight });
+    assert_eq!(first(Ranking { freshness: fresh(0.2), ..plain.clone() }), 8);
+    // Both have the same count.
+    assert_eq!(first(Ranking { popularity: popular(0.1), ..plain.clone() }), first(plain.clone()));
+    let query = read_query("hat OR question", SHELVED.1.shape());
+    let ranking = Ranking { freshness: fresh(0.2), popularity: popular(0.05), ..plain };
+    let search = Search { query, ranking, ..Search::default() };
+    let boosted = SHELVED.1.search(&search).unwrap();
+    let plain =
+        Search { ranking: Ranking { has_proximity: false, ..Ranking::default() }, ..search };
+    for hit in SHELVED.1.search(&plain).unwrap().hits {
+        let other = boosted.hits.iter().find(|other| other.id == hit.id).unwrap();
+        let factor = other.score / hit.score;
+        assert!((1.0..=1.45).contains(&factor), "{}: {factor}", hit.id);
+    }
 }
 
 #[test]

@@ -424,6 +424,10 @@ pub(crate) struct SiteSettings {
     /// A hub (WebSub) that feeds of the search name, and that is told which of them have changed,
     /// as in `"https://hub.example.org/"`. Default: none; readers ask for themselves.
     pub(crate) websub: Option<Hub>,
+    /// Words that mean the same, each list being one meaning, as in
+    /// `[["tv", "television"], ["nyc", "new york"]]`: who looks for one word of a list finds the
+    /// others as well. Forms of a word need none. Default: none.
+    pub(crate) search_synonyms: Option<Vec<Vec<String>>>,
     /// The memory that the writer of the index fills before it writes, at least `15M`, beside
     /// `memory`; it takes effect at the next start. Default: `15000000`.
     pub(crate) search_memory: Option<Bytes>,

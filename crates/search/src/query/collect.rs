@@ -21,6 +21,8 @@ const GROUPS_MAX: usize = 200_000;
 const FACETS_MAX: usize = 50_000;
 /// How often the clock is read.
 const DOCUMENTS_BETWEEN_LOOKS: u32 = 4096;
+/// What is asked for more often than this is no better for it.
+const POPULAR_MAX: i64 = 9_999;
 /// The best first, where no order is told.
 const BY_RELEVANCE: &[Sort] = &[Sort { key: SortKey::Relevance, is_descending: true }];
 
@@ -320,7 +322,7 @@ impl Boosts {
             factor *= 1.0 + fresh.weight * (-half_lives).exp2();
         }
         if let Some((popular, Values::Whole(column, _))) = &self.popularity {
-            let count = column.first(doc).unwrap_or(0).max(0) as f32;
+            let count = column.first(doc).unwrap_or(0).clamp(0, POPULAR_MAX) as f32;
             factor *= 1.0 + popular.weight * (1.0 + count).log10();
         }
         score * factor

@@ -2,7 +2,7 @@
 //! (`compile.rs`) and for holding one document against a query (`fitting.rs`).
 //!
 //! Each word becomes one or more slots, places in a row, each with the terms that will do:
-//! the word itself, its stems in the languages that the index has, its synonyms; or with what
+//! the word itself, its stems in the languages that the index has; or with what
 //! the terms must be like, where the word leaves something open.
 
 use super::spans::{Manner, Order};
@@ -12,8 +12,6 @@ use crate::text::{Analyzer, END_MARK, Kind, Language, STEM_MARK, Words, fold_int
 
 /// What a stem counts, where the word itself counts 1.
 const STEM_BOOST: f32 = 0.8;
-/// What a synonym counts.
-const SYNONYM_BOOST: f32 = 0.6;
 
 /// What must stand where.
 #[derive(Debug, Clone, PartialEq)]
@@ -246,9 +244,6 @@ impl Planner<'_> {
             slot.terms.clear();
             slot.open = Some((form, text.clone()));
         }
-        if word.form == Form::Any {
-            self.add_synonyms(word, &mut slots);
-        }
         let length = slots.last().map_or(0, |(slot, ..)| slot.offset + 1);
         (slots.into_iter().map(|(slot, ..)| slot).collect(), length)
     }
@@ -281,32 +276,6 @@ impl Planner<'_> {
         }
         terms
     }
-
-    /// One word's synonyms that are one word too.
-    fn add_synonyms(&self, word: &Word, slots: &mut [(Slot, Kind, String)]) {
-        let [(slot, _, own)] = slots else { return };
-        let lists = &self.shape.synonyms;
-        for list in lists.iter().filter(|list| list.iter().any(|one| is_same(one, own, word))) {
-            for other in list {
-                let mut words = Words::new(self.analyzer, other);
-                if !words.advance() || words.token.text == *own {
-                    continue;
-                }
-                let terms = self.forms(Form::Any, &words);
-                if words.advance() {
-                    continue;
-                }
-                slot.terms.extend(terms.into_iter().map(|mut term| {
-                    term.boost *= SYNONYM_BOOST;
-                    term
-                }));
-            }
-        }
-    }
-}
-
-fn is_same(one: &str, own: &str, word: &Word) -> bool {
-    one.eq_ignore_ascii_case(own) || one.to_lowercase() == word.text.to_lowercase()
 }
 
 fn words_of(query: &Query) -> Option<&[Word]> {

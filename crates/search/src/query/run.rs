@@ -84,14 +84,16 @@ fn collect_query(
 ) -> tantivy::Result<Collected> {
     let is_ranked =
         search.sort.is_empty() || search.sort.iter().any(|sort| sort.key == SortKey::Relevance);
-    let looking = match together(query).filter(|_| is_ranked && search.ranking.has_proximity) {
-        Some(near) => compiler.compile(&near),
-        None => compiler.compile(query),
+    let near = together(query).filter(|_| is_ranked && search.ranking.has_proximity);
+    let widened = query.clone().widened(&search.synonyms);
+    let looking = match near {
+        Some(near) => compiler.compile(&Query::Maybe(Box::new(widened), Box::new(near))),
+        None => compiler.compile(&widened),
     };
     collect(compiler.searcher, &compiler.index.shape, search, looking.as_ref())
 }
 
-/// The query, and its words near each other are better.
+/// A query's words near each other, which are better.
 fn together(query: &Query) -> Option<Query> {
     let Query::And(parts) = query else { return None };
     let words: Vec<Query> = (parts.iter())
@@ -102,10 +104,7 @@ fn together(query: &Query) -> Option<Query> {
         .take(4)
         .cloned()
         .collect();
-    (words.len() > 1).then(|| {
-        let near = Query::Near { parts: words, distance: TOGETHER_WITHIN };
-        Query::Maybe(Box::new(query.clone()), Box::new(near))
-    })
+    (words.len() > 1).then_some(Query::Near { parts: words, distance: TOGETHER_WITHIN })
 }
 
 fn hits(
@@ -115,8 +114,10 @@ fn hits(
     collected: &Collected,
 ) -> tantivy::Result<Vec<Hit>> {
     let shown = collected.best.iter().skip(search.offset).take(search.limit);
-    let marker = search.snippets.as_ref().map(|wish| Marker::new(compiler, query, wish));
-    let mut columns = Columns { compiler, opened: Vec::new() };
+    let widened = query.clone().widened(&search.synonyms);
+    let marker = search.snippets.as_ref().map(|wish| Marker::new(compiler, &widened, wish));
+    let mut columns =
+        Columns { compiler, wanted: search.attributes.as_deref(), opened: Vec::new() };
     let mut hits = Vec::new();
     for one in shown {
         let mut hit = columns.hit(one, search)?;
@@ -143,6 +144,8 @@ fn hits(
 /// The attributes of the parts that hits lie in, opened when the first needs them.
 struct Columns<'a> {
     compiler: &'a Compiler<'a>,
+    /// By their places; none: all.
+    wanted: Option<&'a [usize]>,
     opened: Vec<(u32, Vec<Values>)>,
 }
 
@@ -172,7 +175,10 @@ impl Columns<'_> {
         let shape = &self.compiler.index.shape;
         let reader = self.compiler.searcher.segment_reader(segment);
         let columns = (0..shape.attributes.len())
-            .map(|at| Values::of(reader, shape, Some(at)))
+            .map(|at| match self.wanted.is_none_or(|wanted| wanted.contains(&at)) {
+                true => Values::of(reader, shape, Some(at)),
+                false => Ok(Values::None(shape.attributes[at].kind)),
+            })
             .collect::<tantivy::Result<_>>()?;
         self.opened.push((segment, columns));
         Ok(self.opened.len() - 1)

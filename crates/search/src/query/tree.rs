@@ -7,6 +7,10 @@ use std::fmt;
 
 /// How deep a query may be.
 pub(crate) const DEPTH_MAX: usize = 32;
+/// What a word that means the same counts.
+const SYNONYM_BOOST: f32 = 0.6;
+/// So many words that mean the same are looked for beside one.
+const SYNONYMS_MAX: usize = 16;
 /// How many words a query may have; a person's are cut there.
 pub(crate) const WORDS_MAX: usize = 128;
 
@@ -121,6 +125,37 @@ impl Query {
         }
     }
 
+    /// With words that mean the same as well, where a word stands alone and in any form.
+    #[must_use]
+    pub fn widened(self, synonyms: &[Vec<String>]) -> Self {
+        if synonyms.is_empty() {
+            return self;
+        }
+        let one = |query: Box<Self>| Box::new(query.widened(synonyms));
+        let all = |parts: Vec<Self>| parts.into_iter().map(|it| it.widened(synonyms)).collect();
+        match self {
+            Self::Word(word) if word.form == Form::Any => {
+                let others = others(&word, synonyms);
+                match others.is_empty() {
+                    true => Self::Word(word),
+                    false => Self::Or([vec![Self::Word(word)], others].concat()),
+                }
+            }
+            Self::And(parts) => Self::And(all(parts)),
+            Self::Or(parts) => Self::Or(all(parts)),
+            Self::Not(query) => Self::Not(one(query)),
+            Self::Maybe(first, second) => Self::Maybe(one(first), one(second)),
+            Self::Field { fields, within, query } => {
+                Self::Field { fields, within, query: one(query) }
+            }
+            Self::Quorum { parts, at_least } => Self::Quorum { parts: all(parts), at_least },
+            // There the words themselves are meant.
+            Self::All | Self::Word(_) | Self::Phrase(_) | Self::Near { .. } | Self::Before(_) => {
+                self
+            }
+        }
+    }
+
     /// Calls for each word that is looked for, not for those that are left out.
     pub fn each_word(&self, visit: &mut dyn FnMut(&Word)) {
         match self {
@@ -139,6 +174,25 @@ impl Query {
             Self::Field { query, .. } => query.each_word(visit),
         }
     }
+}
+
+/// What means the same as a word.
+fn others(word: &Word, synonyms: &[Vec<String>]) -> Vec<Query> {
+    let own = word.text.to_lowercase();
+    let is_own = |other: &&String| other.to_lowercase() == own;
+    let lists = synonyms.iter().filter(|list| list.iter().any(|other| is_own(&other)));
+    let others = lists.flatten().filter(|other| !is_own(other)).take(SYNONYMS_MAX);
+    others
+        .filter_map(|other| {
+            let word = |text| Word { boost: word.boost * SYNONYM_BOOST, ..Word::new(text) };
+            let mut words: Vec<Word> = other.split_whitespace().map(word).collect();
+            match words.len() {
+                0 => None,
+                1 => words.pop().map(Query::Word),
+                _ => Some(Query::Phrase(words)),
+            }
+        })
+        .collect()
 }
 
 /// A query of Sphinx's language that can't be read.

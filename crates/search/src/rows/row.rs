@@ -34,6 +34,7 @@ impl Row {
             kind: Self::KIND,
             changed: self.changed.unwrap_or(seen),
             seen,
+            topic: None,
         };
         document_of([&self.title, "", &self.text], &known)
     }

@@ -5,8 +5,10 @@
 //! whoever has the pages.
 //! Start at [`PageText::of`]; the page is [`show::html`].
 
+mod address;
 mod blocks;
 mod encoding;
+mod narrow;
 mod page;
 pub mod show;
 
@@ -15,5 +17,9 @@ pub const PAGE_HITS: usize = 10;
 
 pub use blocks::Blocks;
 pub use encoding::decoded;
+pub use narrow::{Age, Facets, Narrow};
 pub(crate) use page::{Known, document_of, plain_text};
-pub use page::{Link, PageText, SHAPE_HOST, SHAPE_SUM, says_nofollow, says_noindex, shape};
+pub use page::{
+    Link, PageText, SHAPE_CHANGED, SHAPE_HITS, SHAPE_HOST, SHAPE_LANGUAGE, SHAPE_SECTION,
+    SHAPE_SUM, SHAPE_TOPIC, says_nofollow, says_noindex, shape,
+};

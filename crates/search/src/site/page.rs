@@ -6,8 +6,10 @@
 //! follow from the length of the page: [`TEXT_BYTES_MAX`] and [`LINKS_MAX`] bound what is kept.
 
 use html5ever::tokenizer::Tag;
+use url::Url;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::address::{language_of, may_be_paged, section_of, topic_of};
 use super::blocks::Blocks;
 use crate::{AttributeKind, Document, Shape, Value};
 use crawl::date;
@@ -19,15 +21,29 @@ const LINKS_MAX: usize = 2000;
 /// What marks a page's main part must hold so much of its text to be believed.
 const MAIN_SHARE: usize = 8;
 
-/// Where a page's attributes are in [`shape`]: those of [`Shape::pages`], then these.
+/// Where a page's attributes are in [`shape`]: some of [`Shape::pages`]'s, then these. The code of
+/// its language, such as `en`.
+pub const SHAPE_LANGUAGE: usize = 1;
+/// When it was changed.
+pub const SHAPE_CHANGED: usize = 3;
+/// About how often it was asked for lately.
+pub const SHAPE_HITS: usize = 5;
+/// The first part of its path.
+pub const SHAPE_SECTION: usize = 6;
+/// By which host it was read, where a site keeps them apart.
 pub const SHAPE_HOST: usize = 7;
-/// See there.
+/// The hash of its text.
 pub const SHAPE_SUM: usize = 8;
+/// What all pages of one topic have in common; of what has one page, the hash of its text.
+pub const SHAPE_TOPIC: usize = 9;
 
 /// The shape of a site's pages as they are read from the site itself.
 #[must_use]
 pub fn shape() -> Shape {
-    Shape::pages().attribute("host", AttributeKind::Text).attribute("sum", AttributeKind::Bigint)
+    Shape::pages()
+        .attribute("host", AttributeKind::Text)
+        .attribute("sum", AttributeKind::Bigint)
+        .attribute("topic", AttributeKind::Bigint)
 }
 
 /// What of a page is text.
@@ -99,8 +115,29 @@ impl PageText {
             kind: "",
             changed: self.changed.unwrap_or(seen),
             seen,
+            topic: self.topic(target_of(url)),
         };
         document_of([title, &self.headings, &text], &known)
+    }
+
+    /// Of which topic it is one of several pages, if it is.
+    fn topic(&self, target: &str) -> Option<i64> {
+        // By which name the site is known doesn't matter here.
+        let base = Url::parse(&format!("http://own.invalid{target}")).ok()?;
+        let links = self.links.iter().filter(|link| may_be_paged(&link.to));
+        let targets = links.filter_map(|link| base.join(&link.to).ok());
+        let targets: Vec<String> = targets
+            .map(|url| format!("{}?{}", url.path(), url.query().unwrap_or_default()))
+            .collect();
+        topic_of(target, &self.title, targets.iter().map(String::as_str))
+    }
+}
+
+/// Path and query of what a document is known by.
+fn target_of(url: &str) -> &str {
+    match url.strip_prefix("//") {
+        Some(rest) => rest.find('/').map_or("/", |at| &rest[at..]),
+        None => url,
     }
 }
 
@@ -112,6 +149,8 @@ pub(crate) struct Known<'a> {
     pub(crate) kind: &'a str,
     pub(crate) changed: i64,
     pub(crate) seen: i64,
+    /// What it has in common with other pages of its topic.
+    pub(crate) topic: Option<i64>,
 }
 
 /// A document of [`shape`], of its title, headings and text.
@@ -122,14 +161,15 @@ pub(crate) fn document_of(text: [&str; 3], known: &Known<'_>) -> Document {
     let fields = text.into_iter().map(str::to_owned).chain([address]).collect();
     let attributes = vec![
         Value::Text(known.url.to_owned()),
-        Value::Text(known.language.to_owned()),
+        Value::Text(language_of(known.language)),
         Value::Text(known.kind.to_owned()),
         Value::Int(known.changed.max(0)),
         Value::Int(known.seen),
         Value::Int(0),
-        Value::Text(String::new()),
+        Value::Text(section_of(target_of(known.url))),
         Value::Text(known.host.to_owned()),
         Value::Int(sum.cast_signed()),
+        Value::Int(known.topic.unwrap_or(sum.cast_signed())),
     ];
     Document { id: Document::id_of(known.url), fields, attributes }
 }
@@ -595,8 +635,17 @@ mod tests {
         assert_eq!(made.fields[3].trim(), "p 9");
         let other = page(10).document("/p/9", "", &blocks, 6);
         assert_ne!(made.attributes[SHAPE_SUM], other.attributes[SHAPE_SUM]);
-        assert_eq!(shape().attribute_at("sum"), Some(SHAPE_SUM));
-        assert_eq!(shape().attribute_at("host"), Some(SHAPE_HOST));
+        for (name, at) in [
+            ("language", SHAPE_LANGUAGE),
+            ("changed", SHAPE_CHANGED),
+            ("hits", SHAPE_HITS),
+            ("section", SHAPE_SECTION),
+            ("host", SHAPE_HOST),
+            ("sum", SHAPE_SUM),
+            ("topic", SHAPE_TOPIC),
+        ] {
+            assert_eq!(shape().attribute_at(name), Some(at), "{name}");
+        }
     }
 
     #[test]

@@ -73,6 +73,12 @@ impl Language {
         u8::try_from(at).ok().map(Self)
     }
 
+    /// What it is called in itself.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        KNOWN.get(usize::from(self.0)).map_or("", |(_, lang, _)| lang.name())
+    }
+
     /// Its code of two letters.
     #[must_use]
     pub fn code(self) -> &'static str {

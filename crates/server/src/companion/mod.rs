@@ -128,6 +128,12 @@ impl PageMark {
     pub fn is(&self, other: &Self) -> bool {
         Weak::ptr_eq(&self.0, &other.0)
     }
+
+    /// About how often it was asked for; 0 once it is gone from memory.
+    #[must_use]
+    pub fn asked(&self) -> u32 {
+        self.0.upgrade().map_or(0, |page| page.asked())
+    }
 }
 
 impl PageHandle {

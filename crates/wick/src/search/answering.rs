@@ -1,7 +1,7 @@
 //! What a site's search answers, each kind by the end of its path.
 //!
 //! ```text
-//! /search?q=…&page=2       the page            /search.rss?q=…   /search.atom?q=…
+//! /search?q=…&page=2&…     the page            /search.rss?q=…   /search.atom?q=…
 //! /search.json?q=…         the same as JSON    /search.xml       how browsers may ask
 //! /search.suggest.json?q=… titles              /search.css       /search.js
 //! ```
@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use ::search::FeedKind;
+use ::search::site::Narrow;
 use ::search::site::show::{self, Shown};
 use bytes::Bytes;
 use form_urlencoded::parse;
@@ -149,9 +150,9 @@ impl SiteSearch {
 }
 
 fn wish(wanted: Wanted, query: &str) -> Wish {
-    let value = |name: &str| {
-        parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
-    };
+    let pairs: Vec<_> = parse(query.as_bytes()).collect();
+    let value =
+        |name: &str| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_ref());
     let text = value("q").unwrap_or_default();
     let text: String = text.trim().chars().take(QUERY_CHARACTERS_MAX).collect();
     let page = value("page").and_then(|page| page.parse().ok()).unwrap_or(1);
@@ -165,7 +166,13 @@ fn wish(wanted: Wanted, query: &str) -> Wish {
             Wanted::Suggestions => SUGGESTIONS,
             _ => LIMIT,
         },
-        is_newest: is_feed,
+        narrow: match wanted {
+            Wanted::Page | Wanted::Json => {
+                Narrow::read(pairs.iter().map(|(name, value)| (&**name, &**value)))
+            }
+            _ => Narrow { is_newest: is_feed, ..Narrow::default() },
+        },
+        is_feed,
         // Suggestions come with each letter: no page is asked for because of them.
         may_ask: !is_suggestion,
         is_prefix: is_suggestion,

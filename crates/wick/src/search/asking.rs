@@ -167,6 +167,7 @@ fn find(search: &SiteSearch, query: &str) -> Result<SearchAnswer, String> {
     let index = search.index().ok_or("the index isn't open yet; ask again")?;
     let asked = Search {
         query: read_query(query, index.shape()),
+        synonyms: search.plan().synonyms.clone(),
         limit: HITS,
         has_fields: true,
         snippets: Some(Snippets { fields: vec![2], ..Snippets::default() }),

@@ -76,7 +76,8 @@ impl SiteSearch {
         let plan = self.plan();
         let topic = topic(&origin, &plan.path, wish);
         let only = (!self.hosts.is_empty()).then(|| (SHAPE_HOST, self.host_of(&asker.host)));
-        let seen = index.keep_feed(&topic, &query_of(wish, index), only);
+        let query = query_of(wish, index).widened(&plan.synonyms);
+        let seen = index.keep_feed(&topic, &query, only);
         index.want_feed(&topic, kind);
         let finding = match self.find(index, asker, wish).await {
             Ok(finding) => finding,

@@ -10,10 +10,13 @@ use std::time::Duration;
 
 use ::search::rows::Row;
 use ::search::site::show::{Shown, ShownHit};
-use ::search::site::{PAGE_HITS, SHAPE_HOST, SHAPE_SUM};
+use ::search::site::{
+    Facets, Narrow, PAGE_HITS, SHAPE_CHANGED, SHAPE_HITS, SHAPE_HOST, SHAPE_LANGUAGE,
+    SHAPE_SECTION, SHAPE_SUM, SHAPE_TOPIC,
+};
 use ::search::{
-    Document, Filter, FilterKind, Found, Group, GroupBy, Hit, Index, Query, Search, Snippets, Sort,
-    SortKey, Value, read_query,
+    Document, Filter, FilterKind, Found, Fragment, Freshness, Group, GroupBy, Hit, Index,
+    Popularity, Query, Ranking, Search, Snippets, Value, read_query,
 };
 use futures_util::StreamExt;
 use futures_util::stream::{self};
@@ -21,7 +24,7 @@ use server::Server;
 use tokio::time::Instant;
 
 use super::taking::{Taken, sum_of};
-use super::{Place, READS_MAX, SiteSearch};
+use super::{Place, READS_MAX, SiteSearch, unix};
 
 /// How long pages may take that must be asked for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,12 +34,16 @@ const ROUNDS: usize = 4;
 const LOOK: Duration = Duration::from_millis(500);
 /// Behind so many hits nothing is shown.
 const MATCHES_MAX: usize = 1000;
-/// The title, the text, and when a page was changed, as [`::search::Shape::pages`] has them.
+/// What is new is up to a fifth better, half of that after this time.
+const FRESH: (f32, i64) = (0.2, 90 * 86_400);
+/// What is asked for is better by so much for each power of ten, a fifth at most.
+const POPULAR: f32 = 0.05;
+/// Where a row names no kind of its own, as [`Row::is_row`] looks for it.
+const KIND: usize = 2;
+/// The title and the text, as [`::search::Shape::pages`] has them.
 const TITLE: usize = 0;
 const TEXT: usize = 2;
 pub(super) const URL: usize = 0;
-const LANGUAGE: usize = 1;
-const CHANGED: usize = 3;
 
 /// What is wanted.
 #[derive(Clone)]
@@ -45,13 +52,15 @@ pub(super) struct Wish {
     /// From 1.
     pub(super) page: usize,
     pub(super) limit: usize,
-    /// The newest first, instead of what fits best.
-    pub(super) is_newest: bool,
+    /// What of the site is looked at, and in which order.
+    pub(super) narrow: Narrow,
+    /// Each page is shown by itself, and nothing but what was asked for.
+    pub(super) is_feed: bool,
     /// Whether pages are asked for that aren't vouched for.
     pub(super) may_ask: bool,
     /// The query's last word may be the beginning of one.
     pub(super) is_prefix: bool,
-    /// Whether another query may be proposed.
+    /// Whether another query may be proposed, and fewer pages.
     pub(super) proposes: bool,
 }
 
@@ -97,18 +106,24 @@ impl SiteSearch {
         let is_whole = missing == 0 && left_out.is_empty() && !found.is_partial;
         let all = is_whole.then(|| found.hits.iter().map(|hit| hit.id).collect());
         let mut shown = self.shown(asker, wish, found, hits, missing);
+        if wish.proposes && !shown.hits.is_empty() {
+            let search = self.search_of(&query, wish, asker, &left_out);
+            shown.facets = self.facets(index, asker, search, &sure).await?;
+        }
         if let Some(meant) = shown.did_you_mean.take().filter(|_| wish.proposes) {
             let query = meant.clone();
             let only = Wish { query, page: 1, limit: 3, proposes: false, ..wish.clone() };
             // Words of pages that are gone stay in the index for a while.
             let is_there = Box::pin(self.find(index, asker, &only)).await?;
-            shown.did_you_mean = (!is_there.shown.hits.is_empty()).then_some(meant);
+            let is_there = !is_there.shown.hits.is_empty() && is_there.shown.relaxed.is_none();
+            shown.did_you_mean = is_there.then_some(meant);
         }
         Ok(Finding { shown, all })
     }
 
     fn search_of(&self, query: &Query, wish: &Wish, asker: &Asker, left_out: &[u64]) -> Search {
-        let mut filters = Vec::new();
+        let now = unix();
+        let mut filters = wish.narrow.filters(now);
         if !self.hosts.is_empty() {
             let host = self.host_of(&asker.host);
             let kind = FilterKind::TextIn(vec![host]);
@@ -119,21 +134,71 @@ impl SiteSearch {
             let kind = FilterKind::In(ids);
             filters.push(Filter { attribute: None, kind, is_excluded: true });
         }
-        let newest = Sort { key: SortKey::Attribute(CHANGED), is_descending: true };
+        let (weight, half_life_seconds) = FRESH;
+        let fresh = Freshness { attribute: SHAPE_CHANGED, now, half_life_seconds, weight };
+        // Addresses that show the same are one hit, and so are the pages of a topic.
+        let each = wish.is_feed || wish.narrow.topic.is_some();
+        let by = GroupBy::Attribute(if each { SHAPE_SUM } else { SHAPE_TOPIC });
         Search {
             query: query.clone(),
+            synonyms: self.plan().synonyms.clone(),
             filters,
-            sort: if wish.is_newest { vec![newest] } else { Vec::new() },
-            // Addresses that show the same are one hit.
-            group: Some(Group { by: GroupBy::Attribute(SHAPE_SUM), within: Vec::new() }),
+            sort: wish.narrow.order(),
+            group: Some(Group { by, within: wish.narrow.order() }),
+            ranking: Ranking {
+                freshness: Some(fresh),
+                popularity: Some(Popularity { attribute: SHAPE_HITS, weight: POPULAR }),
+                ..Ranking::default()
+            },
             offset: (wish.page - 1) * wish.limit,
             limit: wish.limit,
             max_matches: MATCHES_MAX,
             snippets: Some(Snippets { fields: vec![TEXT], ..Snippets::default() }),
             has_fields: true,
-            relax: wish.may_ask && !wish.is_newest,
+            relax: wish.may_ask && !wish.is_feed,
             deadline: Some(std::time::Instant::now() + LOOK),
             ..Search::default()
+        }
+    }
+
+    /// By what the pages that fit can be told apart, of those that may be shown: numbers of others
+    /// would tell of them.
+    async fn facets(
+        &self,
+        index: &Index,
+        asker: &Asker,
+        search: Search,
+        sure: &HashMap<u64, Option<ShownHit>>,
+    ) -> Result<Facets, String> {
+        let attributes = [&Facets::ATTRIBUTES[..], &[SHAPE_SUM, KIND]].concat();
+        let search = Search {
+            offset: 0,
+            limit: MATCHES_MAX,
+            snippets: None,
+            has_fields: false,
+            attributes: Some(attributes),
+            ..search
+        };
+        let found = blocking(index, search).await?;
+        let (mut facets, now) = (Facets::default(), unix());
+        for hit in &found.hits {
+            let is_shown = match sure.get(&hit.id) {
+                Some(known) => known.is_some(),
+                None => self.is_sure(asker, hit),
+            };
+            if is_shown {
+                facets.count(&hit.attributes, now);
+            }
+        }
+        Ok(facets)
+    }
+
+    /// Whether a hit may be shown without anybody's being asked.
+    fn is_sure(&self, asker: &Asker, hit: &Hit) -> bool {
+        let sum = sum_of(&hit.attributes);
+        match Row::is_row(&hit.attributes) {
+            true => self.rows.is_sure(hit.id, sum),
+            false => self.standings.is_sure(&asker.server, hit.id, sum, &asker.host),
         }
     }
 
@@ -188,11 +253,11 @@ impl SiteSearch {
     ) -> Option<ShownHit> {
         let url = text_of(&hit.attributes, URL);
         let sum = sum_of(&hit.attributes);
-        if Row::is_row(&hit.attributes) {
-            return self.rows.is_sure(hit.id, sum).then(|| self.show(hit));
-        }
-        if self.standings.is_sure(&asker.server, hit.id, sum, &asker.host) {
+        if self.is_sure(asker, hit) {
             return Some(self.show(hit));
+        }
+        if Row::is_row(&hit.attributes) {
+            return None;
         }
         let left = until.saturating_duration_since(Instant::now());
         if !wish.may_ask || left.is_zero() {
@@ -209,9 +274,9 @@ impl SiteSearch {
             Ok(Taken::In(document)) if sum_of(&document.attributes) == sum => Some(self.show(hit)),
             Ok(Taken::In(document)) => {
                 let (index, query) = (index.clone(), query.clone());
-                let (search, changed) = (self.clone(), hit.clone());
+                let search = self.clone();
                 let made = tokio::task::spawn_blocking(move || {
-                    search.show_anew(&index, &query, &changed, &document)
+                    search.show_anew(&index, &query, &document)
                 });
                 made.await.ok().flatten()
             }
@@ -221,36 +286,35 @@ impl SiteSearch {
 
     fn show(&self, hit: &Hit) -> ShownHit {
         let snippets = hit.snippets.iter().filter(|snippet| snippet.field == TEXT);
+        let title = hit.fields.get(TITLE).cloned().unwrap_or_default();
+        let fragments = snippets.flat_map(|snippet| snippet.fragments.clone()).collect();
+        self.shown_hit(&hit.attributes, title, fragments)
+    }
+
+    fn shown_hit(&self, attributes: &[Value], title: String, fragments: Vec<Fragment>) -> ShownHit {
+        let topic = number_of(attributes, SHAPE_TOPIC);
         ShownHit {
-            target: self.target_of(text_of(&hit.attributes, URL)).to_owned(),
-            title: hit.fields.get(TITLE).cloned().unwrap_or_default(),
-            language: text_of(&hit.attributes, LANGUAGE).to_owned(),
-            changed: number_of(&hit.attributes, CHANGED),
-            fragments: snippets.flat_map(|snippet| snippet.fragments.clone()).collect(),
+            target: self.target_of(text_of(attributes, URL)).to_owned(),
+            title,
+            language: text_of(attributes, SHAPE_LANGUAGE).to_owned(),
+            section: text_of(attributes, SHAPE_SECTION).to_owned(),
+            changed: number_of(attributes, SHAPE_CHANGED),
+            topic: (topic != sum_of(attributes)).then_some(topic),
+            fragments,
         }
     }
 
     /// A page that has changed since it was put into the index, if it still fits: by what it says
     /// now.
-    fn show_anew(
-        &self,
-        index: &Index,
-        query: &Query,
-        hit: &Hit,
-        document: &Document,
-    ) -> Option<ShownHit> {
+    fn show_anew(&self, index: &Index, query: &Query, document: &Document) -> Option<ShownHit> {
         let field = |at: usize| document.fields.get(at).map_or("", String::as_str);
         let wish = Snippets::default();
-        let fragments = index.excerpt(field(TEXT), TEXT, query, &wish);
-        let title = index.excerpt(field(TITLE), TITLE, query, &wish);
+        let widened = query.clone().widened(&self.plan().synonyms);
+        let fragments = index.excerpt(field(TEXT), TEXT, &widened, &wish);
+        let title = index.excerpt(field(TITLE), TITLE, &widened, &wish);
         let is_marked = fragments.iter().chain(&title).any(|piece| !piece.marks.is_empty());
-        (is_marked || *query == Query::All).then(|| ShownHit {
-            target: self.target_of(text_of(&hit.attributes, URL)).to_owned(),
-            title: field(TITLE).to_owned(),
-            language: text_of(&document.attributes, LANGUAGE).to_owned(),
-            changed: number_of(&document.attributes, CHANGED),
-            fragments,
-        })
+        let is_shown = is_marked || *query == Query::All;
+        is_shown.then(|| self.shown_hit(&document.attributes, field(TITLE).to_owned(), fragments))
     }
 
     fn shown(
@@ -289,6 +353,8 @@ impl SiteSearch {
             has_next,
             relaxed,
             did_you_mean,
+            narrow: wish.narrow.clone(),
+            facets: Facets::default(),
             hub: None,
         }
     }

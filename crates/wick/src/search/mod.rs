@@ -16,6 +16,7 @@ mod asking;
 mod crawl;
 mod feeds;
 mod finding;
+mod popularity;
 mod renewing;
 mod rows;
 mod setting;
@@ -144,6 +145,8 @@ pub(crate) struct SiteSearch {
     rows: PublicRows,
     /// Whether the site has no sitemap of its own, as far as is known.
     lacks_sitemap: AtomicBool,
+    /// When a map may have pages read for it again; who has it is having that done.
+    map_rests_until: tokio::sync::Mutex<Option<tokio::time::Instant>>,
     blocks: Mutex<Blocks>,
     events: mpsc::Sender<Event>,
     doubts: mpsc::Sender<Doubt>,
@@ -378,6 +381,7 @@ impl Running {
             standings: Standings::default(),
             rows: PublicRows::default(),
             lacks_sitemap: AtomicBool::new(false),
+            map_rests_until: tokio::sync::Mutex::default(),
             blocks: Mutex::default(),
             events,
             doubts,
@@ -396,6 +400,7 @@ impl Running {
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
             tokio::spawn(crawl::crawl(Arc::downgrade(&search), linked)).abort_handle(),
             tokio::spawn(renewing::renew(Arc::downgrade(&search))).abort_handle(),
+            tokio::spawn(popularity::count(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(websub::tell(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(sitemap::look(Arc::downgrade(&search))).abort_handle(),
             opening.abort_handle(),
@@ -447,7 +452,7 @@ async fn open(search: Arc<SiteSearch>, dictionary: PathBuf) {
 }
 
 /// The Korean dictionary, if it is there.
-fn korean(folder: &Path) -> Option<Arc<dyn Morphemes>> {
+pub(crate) fn korean(folder: &Path) -> Option<Arc<dyn Morphemes>> {
     if !folder.is_dir() {
         return None;
     }

@@ -39,7 +39,7 @@ pub(super) async fn renew(search: Weak<SiteSearch>) {
             continue;
         }
         let (mut first, others) =
-            owned.standings.fallen(&server, AT_ONCE, begun.elapsed().as_secs() / 60);
+            owned.standings.fallen(&server, AT_ONCE, Some(begun.elapsed().as_secs() / 60));
         if first.is_empty() && others.is_empty() {
             continue;
         }
@@ -62,7 +62,7 @@ pub(super) async fn renew(search: Weak<SiteSearch>) {
 
 impl SiteSearch {
     /// Reads a page that was vouched for again, unless a visit has renewed it meanwhile.
-    async fn renew(self: &Arc<Self>, id: u64) {
+    pub(super) async fn renew(self: &Arc<Self>, id: u64) {
         let (Some(index), Some(server)) = (self.index(), self.server()) else { return };
         let Some(host) = self.standings.fallen_host(&server, id) else { return };
         let Some((scheme, _)) = unpoisoned(&self.base).clone() else { return };
@@ -75,8 +75,9 @@ impl SiteSearch {
             Ok(_) => {}
             // It is asked for before it is shown.
             Err(Unread::Status(..)) => {}
+            // Where it can't be read, nothing is known of it that is new.
             Err(_) => {
-                self.standings.remove(id);
+                self.standings.leave(id);
                 self.put(&self.doubts, Doubt { place, tries: 1 });
             }
         }

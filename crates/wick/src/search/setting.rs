@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ::search::Synonyms;
 use ::search::rows::{Place, RowSource};
 use ::search::site::show::Template;
 use changes::Source;
@@ -24,6 +25,8 @@ const ALL_EVERY: Duration = Duration::from_secs(3600);
 const EVERY_MIN: Duration = Duration::from_millis(100);
 /// Ids of a range.
 const STEP: u64 = 1000;
+/// Each word of a query is looked for among all of them.
+const SYNONYMS_MAX: usize = 1000;
 const TEMPLATE_BYTES_MAX: u64 = 1 << 20;
 
 /// How a site is searched.
@@ -37,6 +40,8 @@ pub(crate) struct SearchPlan {
     /// Whether there is a sitemap where the site has none.
     pub(crate) has_sitemap: bool,
     pub(crate) memory_bytes: usize,
+    /// Words that mean the same.
+    pub(crate) synonyms: Synonyms,
     /// The hub that is told of feeds that have changed.
     pub(crate) websub: Option<Hub>,
     /// Rows that are found beside pages.
@@ -77,6 +82,13 @@ pub(crate) enum SearchError {
     Source(usize, &'static str),
     #[error("search_memory is less than 15M: write that or more, or leave it out")]
     TooLittle,
+    #[error(
+        "search_synonyms has a list of one word, or an empty word: write lists of two words or more, \
+         such as [[\"tv\", \"television\"]]"
+    )]
+    Synonyms,
+    #[error("search_synonyms has more than {SYNONYMS_MAX} words: take some out")]
+    ManySynonyms,
 }
 
 /// The plan that follows; none: no search.
@@ -88,6 +100,7 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
             ("search_crawl", site.search_crawl.is_some()),
             ("websub", site.websub.is_some()),
             ("search_sitemap", site.search_sitemap.is_some()),
+            ("search_synonyms", site.search_synonyms.is_some()),
             ("search_memory", site.search_memory.is_some()),
             ("search_source", !site.search_source.is_empty()),
         ];
@@ -111,9 +124,23 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
         crawls: site.search_crawl.unwrap_or(true),
         has_sitemap: site.search_sitemap.unwrap_or(true),
         memory_bytes,
+        synonyms: synonyms(site.search_synonyms.as_deref().unwrap_or_default())?,
         websub: site.websub.clone(),
         rows: row_plans(&site.search_source)?,
     }))
+}
+
+fn synonyms(lists: &[Vec<String>]) -> Result<Synonyms, SearchError> {
+    let is_list = |list: &Vec<String>| {
+        list.len() > 1 && list.iter().all(|word| word.chars().any(char::is_alphanumeric))
+    };
+    if !lists.iter().all(is_list) {
+        return Err(SearchError::Synonyms);
+    }
+    match lists.iter().map(Vec::len).sum::<usize>() > SYNONYMS_MAX {
+        true => Err(SearchError::ManySynonyms),
+        false => Ok(lists.to_vec().into()),
+    }
 }
 
 fn row_plans(sources: &[SearchSourceSettings]) -> Result<Vec<RowPlan>, SearchError> {
@@ -220,6 +247,9 @@ mod tests {
             ("search = true\nsearch_path = \"/x/\"", "without a / at its end"),
             ("search = true\nsearch_path = \"/x?y\"", "is no path for the search"),
             ("search = true\ncache = false", "take one of them out"),
+            ("search_synonyms = []", "there is a search_synonyms, and no search"),
+            ("search = true\nsearch_synonyms = [[\"tv\"]]", "a list of one word"),
+            ("search = true\nsearch_synonyms = [[\"tv\", \"?\"]]", "or an empty word"),
             ("search = true\nsearch_memory = \"1M\"", "less than 15M"),
             ("websub = \"https://hub.test\"", "there is a websub, and no search"),
             ("search = true\nwebsub = \"hub.test\"", "this is no hub's address: write one such as"),

@@ -15,8 +15,10 @@ use ::search::rows::Row;
 use ::search::site::SHAPE_HOST;
 use ::search::site::show::{self, Listed};
 use ::search::{Filter, FilterKind, Hit, Index, Search, Sort, SortKey};
-use server::{CompanionAnswer, CompanionAsked, Unread};
-use tokio::time::sleep;
+use futures_util::StreamExt;
+use futures_util::stream;
+use server::{CompanionAnswer, CompanionAsked, Server, Unread};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::answering::{busy, plain, tagged_as};
 use super::finding::{URL, number_of, text_of};
@@ -29,6 +31,12 @@ pub(super) const PATH: &str = "/sitemap.xml";
 const LOOK_EVERY: Duration = Duration::from_secs(600);
 /// The same, as long as the origin doesn't answer.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
+/// What something was written to since is read again before it is named, for so long, and so many
+/// pages; of what is left the next takes its share, after a rest so many times as long.
+const RENEW_FOR: Duration = Duration::from_secs(1);
+const RENEWED_MAX: usize = 256;
+const RENEWED_AT_ONCE: usize = 2;
+const REST: u32 = 9;
 /// Behind so many pages nothing is told.
 const PAGES_MAX: usize = 500_000;
 const CHANGED: usize = 3;
@@ -84,6 +92,7 @@ impl SiteSearch {
             self.counters.searches_refused.bump();
             return busy("Many are searching at the moment.");
         };
+        self.renew_for_map().await;
         let origin = format!("{}://{}", asked.scheme, asked.host);
         let query = asked.target.split_once('?').map_or("", |(_, query)| query);
         let part = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "part");
@@ -104,6 +113,27 @@ impl SiteSearch {
             _ => show::sitemap(&origin, &pages),
         };
         tagged_as("application/xml; charset=utf-8", text)
+    }
+
+    /// Reads again what something was written to since, so far as there is time: what isn't public
+    /// any more isn't named then. Who comes meanwhile waits for that.
+    async fn renew_for_map(self: &Arc<Self>) {
+        let Some(server) = self.server() else { return };
+        let Ok(mut rests_until) = timeout(RENEW_FOR, self.map_rests_until.lock()).await else {
+            return;
+        };
+        let began = Instant::now();
+        if rests_until.is_some_and(|until| began < until) {
+            return;
+        }
+        let (first, others) = self.standings.fallen(&server, RENEWED_MAX, None);
+        let fallen: Vec<u64> = first.into_iter().chain(others).take(RENEWED_MAX).collect();
+        let is_all = fallen.len() < RENEWED_MAX;
+        let reads = stream::iter(fallen).map(|id| self.renew(id));
+        let read =
+            timeout(RENEW_FOR, reads.buffer_unordered(RENEWED_AT_ONCE).for_each(|()| async {}));
+        let is_done = read.await.is_ok() && is_all;
+        *rests_until = (!is_done).then(|| Instant::now() + began.elapsed() * REST);
     }
 
     /// The pages of a part, the first where none is named; and how many parts there are.
@@ -129,14 +159,15 @@ impl SiteSearch {
         };
         let found = index.search(&search).map_err(|error| error.to_string())?;
         let parts = found.total_found.min(PAGES_MAX).div_ceil(show::PART_MAX).max(1);
-        let known = found.hits.iter().filter(|hit| self.is_listed(hit));
+        let server = self.server();
+        let known = found.hits.iter().filter(|hit| self.is_listed(server.as_deref(), hit));
         Ok((known.map(|hit| self.listed(hit)).collect(), parts))
     }
 
-    fn is_listed(&self, hit: &Hit) -> bool {
+    fn is_listed(&self, server: Option<&Server>, hit: &Hit) -> bool {
         match Row::is_row(&hit.attributes) {
             true => self.rows.is_sure(hit.id, sum_of(&hit.attributes)),
-            false => self.standings.has(hit.id),
+            false => server.is_some_and(|server| self.standings.is_believed(server, hit.id)),
         }
     }
 

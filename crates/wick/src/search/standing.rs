@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use server::{PageMark, Server, Vouch};
 
@@ -22,7 +23,12 @@ const CALM_MAX: u8 = 6;
 /// Vouches that are looked at under one lock.
 const LOOKS_AT_ONCE: usize = 256;
 /// What an entry takes beside its vouch.
-const ENTRY_BYTES: usize = 64;
+const ENTRY_BYTES: usize = 96;
+/// What was asked for less often since it was written down isn't written down again.
+const VISITS_MIN: i64 = 8;
+/// What something was written to since, and what couldn't be read again for so long, isn't taken
+/// for what it was.
+const BELIEVED_FOR: Duration = Duration::from_secs(86_400);
 
 /// The pages that are vouched for, by the ids of their documents.
 #[derive(Default)]
@@ -42,6 +48,8 @@ struct Inner {
     /// The pages whose text changed last, or that somebody looked at who may have changed them;
     /// the latest at the end.
     first: VecDeque<u64>,
+    /// How often pages were asked for since that was written down.
+    visits: HashMap<u64, i64>,
     /// How often in a row pages were read again and had the same text.
     calm: HashMap<u64, u8>,
 }
@@ -52,6 +60,15 @@ struct Entry {
     sum: i64,
     /// By which host it was read: another may be shown another page.
     host: Box<str>,
+    /// By which it is known how often it was asked for.
+    mark: Option<PageMark>,
+    /// How much of that is in [`Inner::visits`].
+    counted: u32,
+    /// How often it was asked for, as the index has it.
+    hits: i64,
+    read: Instant,
+    /// Whether it couldn't be read again: that is somebody else's to try.
+    is_left: bool,
 }
 
 impl Entry {
@@ -62,8 +79,18 @@ impl Entry {
 
 impl Standings {
     /// A page of this text was read, by this host.
-    pub(super) fn put(&self, id: u64, vouch: Vouch, sum: i64, host: &str) {
-        let entry = Entry { vouch, sum, host: host.into() };
+    pub(super) fn put(
+        &self,
+        id: u64,
+        vouch: Vouch,
+        sum: i64,
+        host: &str,
+        (mark, hits): (Option<PageMark>, i64),
+    ) {
+        // What it was asked for before belongs to whoever read it then.
+        let counted = mark.as_ref().map_or(0, PageMark::asked);
+        let (read, is_left) = (Instant::now(), false);
+        let entry = Entry { vouch, sum, host: host.into(), mark, counted, hits, read, is_left };
         let mut inner = unpoisoned(&self.inner);
         inner.remove(id);
         inner.bytes += entry.bytes();
@@ -107,9 +134,45 @@ impl Standings {
         }
     }
 
-    /// Whether it was read, and nothing was told of it since.
-    pub(super) fn has(&self, id: u64) -> bool {
-        unpoisoned(&self.inner).entries.contains_key(&id)
+    /// Whether it was read, and nothing was told of it since; nor was anything written to the site
+    /// that may show on it, unless it was read not long ago.
+    pub(super) fn is_believed(&self, server: &Server, id: u64) -> bool {
+        let inner = unpoisoned(&self.inner);
+        inner.entries.get(&id).is_some_and(|entry| {
+            entry.read.elapsed() < BELIEVED_FOR || !server.is_touched(&entry.vouch)
+        })
+    }
+
+    /// It couldn't be read again, and is tried by whoever looks into doubts.
+    pub(super) fn leave(&self, id: u64) {
+        if let Some(entry) = unpoisoned(&self.inner).entries.get_mut(&id) {
+            entry.is_left = true;
+        }
+    }
+
+    /// The pages that were asked for most since it was written down how often, and how often that
+    /// was; at most so many. They are taken to be written down.
+    pub(super) fn take_visits(&self, max: usize) -> Vec<(u64, i64)> {
+        let all: Vec<u64> = unpoisoned(&self.inner).entries.keys().copied().collect();
+        let mut grown = Vec::new();
+        for some in all.chunks(LOOKS_AT_ONCE) {
+            let mut inner = unpoisoned(&self.inner);
+            grown.extend(some.iter().filter_map(|&id| inner.grown(id)));
+        }
+        grown.sort_unstable_by_key(|(_, visits)| std::cmp::Reverse(*visits));
+        grown.truncate(max);
+        let mut inner = unpoisoned(&self.inner);
+        for (id, _) in &grown {
+            inner.visits.remove(id);
+        }
+        grown
+    }
+
+    /// How often a page was asked for is written down.
+    pub(super) fn note_hits(&self, id: u64, hits: i64) {
+        if let Some(entry) = unpoisoned(&self.inner).entries.get_mut(&id) {
+            entry.hits = hits;
+        }
     }
 
     /// It may not be what it was.
@@ -154,8 +217,13 @@ impl Standings {
     /// of each kind: those that come first, the latest of them first, and others.
     ///
     /// Where there are many, a page that had the same text several times in a row has its turn in
-    /// one minute of two, of four, and so on; `minute` counts them.
-    pub(super) fn fallen(&self, server: &Server, max: usize, minute: u64) -> (Vec<u64>, Vec<u64>) {
+    /// one minute of two, of four, and so on; `minute` counts them. Without one, all have.
+    pub(super) fn fallen(
+        &self,
+        server: &Server,
+        max: usize,
+        minute: Option<u64>,
+    ) -> (Vec<u64>, Vec<u64>) {
         let (first, all): (Vec<u64>, Vec<u64>) = {
             let inner = unpoisoned(&self.inner);
             (inner.first.iter().rev().copied().collect(), inner.entries.keys().copied().collect())
@@ -164,7 +232,9 @@ impl Standings {
         // Whoever has something to tell waits for no more than some of them.
         for some in all.chunks(LOOKS_AT_ONCE) {
             let inner = unpoisoned(&self.inner);
-            let is_due = |id: &&u64| all.len() <= FEW || inner.is_due(**id, minute);
+            let is_due = |id: &&u64| {
+                all.len() <= FEW || minute.is_none_or(|minute| inner.is_due(**id, minute))
+            };
             let due = some.iter().filter(is_due).filter(|id| !first.contains(id));
             others.extend(due.filter(|id| inner.has_fallen(server, **id)));
             if others.len() >= max {
@@ -201,7 +271,30 @@ impl Inner {
     }
 
     fn has_fallen(&self, server: &Server, id: u64) -> bool {
-        self.entries.get(&id).is_some_and(|entry| server.is_touched(&entry.vouch))
+        let entry = self.entries.get(&id).filter(|entry| !entry.is_left);
+        entry.is_some_and(|entry| server.is_touched(&entry.vouch))
+    }
+
+    /// How often a page was asked for since that was written down, if that is worth writing.
+    fn grown(&mut self, id: u64) -> Option<(u64, i64)> {
+        self.count_visits(id);
+        let entry = self.entries.get(&id)?;
+        let visits = self.visits.get(&id).copied()?;
+        (visits >= VISITS_MIN.max(entry.hits / 2)).then_some((id, visits))
+    }
+
+    /// Adds what a page was asked for since that was last done.
+    fn count_visits(&mut self, id: u64) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let asked = entry.mark.as_ref().map_or(0, PageMark::asked);
+        let more = asked.saturating_sub(entry.counted);
+        if more > 0 {
+            entry.counted = asked;
+            if self.visits.len() >= NOTICES_MAX {
+                self.visits.clear();
+            }
+            *self.visits.entry(id).or_default() += i64::from(more);
+        }
     }
 
     fn is_due(&self, id: u64, minute: u64) -> bool {
@@ -210,6 +303,7 @@ impl Inner {
     }
 
     fn remove(&mut self, id: u64) {
+        self.count_visits(id);
         if let Some(entry) = self.entries.remove(&id) {
             self.bytes -= entry.bytes();
         }

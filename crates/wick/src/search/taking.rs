@@ -8,11 +8,14 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use ::crawl::{bears_secret, canonical, targets_within};
-use ::search::site::{PageText, SHAPE_SUM, decoded, says_nofollow, says_noindex};
+use ::search::site::{
+    PageText, SHAPE_HITS, SHAPE_SUM, SHAPE_TOPIC, decoded, says_nofollow, says_noindex,
+};
 use ::search::{Document, Index, Value};
 use server::{Given, PublicPage, Unread};
 use tokio::sync::mpsc;
 
+use super::finding::number_of;
 use super::{Event, Links, Place, SiteSearch, unix, unpoisoned};
 
 /// How long one page may take to come.
@@ -226,12 +229,17 @@ impl SiteSearch {
             }
         }
         blocks.note(id, text.hashes());
-        let document = text.document(&url, &self.host_of(&place.host), &blocks, unix());
+        let mut document = text.document(&url, &self.host_of(&place.host), &blocks, unix());
         let sum = sum_of(&document.attributes);
         let Some(index) = self.index() else { return Taken::Out(None) };
         let before = index.get(document.id);
-        let is_same = before.as_ref().is_some_and(|before| sum_of(&before.attributes) == sum);
-        match is_same {
+        let of_before = |at| before.as_ref().map_or(0, |before| number_of(&before.attributes, at));
+        let hits = of_before(SHAPE_HITS);
+        document.attributes[SHAPE_HITS] = Value::Int(hits);
+        let is_calm = before.is_some() && of_before(SHAPE_SUM) == sum;
+        let topic = number_of(&document.attributes, SHAPE_TOPIC);
+        let is_same = is_calm && of_before(SHAPE_TOPIC) == topic;
+        match is_calm {
             true => self.standings.note_calm(id),
             false if before.is_some() => self.standings.note_change(id),
             false => {}
@@ -242,7 +250,7 @@ impl SiteSearch {
             self.tell_links(&index, place, &text);
         }
         if let Some(vouch) = page.vouch {
-            self.standings.put(document.id, vouch, sum, &place.host);
+            self.standings.put(document.id, vouch, sum, &place.host, (page.mark, hits));
         }
         Taken::In(Box::new(document))
     }
@@ -299,8 +307,5 @@ pub(super) fn page_text(given: &Given) -> Option<PageText> {
 
 /// The hash of the text that a document is of.
 pub(super) fn sum_of(attributes: &[Value]) -> i64 {
-    match attributes.get(SHAPE_SUM) {
-        Some(Value::Int(sum)) => *sum,
-        _ => 0,
-    }
+    number_of(attributes, SHAPE_SUM)
 }

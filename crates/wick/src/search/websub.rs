@@ -132,6 +132,7 @@ async fn remember(search: &Arc<SiteSearch>, file: &Path) -> Vec<Written> {
             let only = (!search.hosts.is_empty()).then(|| (SHAPE_HOST, search.host_of(host)));
             let topic = Topic { address, query };
             let read = read_query(&topic.query, index.shape());
+            let read = read.widened(&search.plan().synonyms);
             let _ = index.keep_feed(&topic, &read, only);
             let kinds = [(rss, FeedKind::Rss), (atom, FeedKind::Atom)];
             for (_, kind) in kinds.into_iter().filter(|(is_wanted, _)| *is_wanted) {

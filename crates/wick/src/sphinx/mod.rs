@@ -106,8 +106,8 @@ impl Answering {
         let mut closed = std::fs::DirBuilder::new();
         closed.recursive(true).mode(0o700).create(&tables).map_err(failed)?;
         let wishes = plan.wishes(state);
-        let morphemes = wishes.morphemes.clone();
-        let catalogue = Arc::new(Catalogue::new(tables, Limits::default(), morphemes));
+        // Tables that clients make say nothing of Korean.
+        let catalogue = Arc::new(Catalogue::new(tables, Limits::default(), None));
         catalogue.reopen();
         let filling = Filling::begin(wishes, catalogue.clone()).map_err(SphinxError::System)?;
         let figures = Arc::<Figures>::default();

@@ -9,6 +9,7 @@ use search::sphinx::conf::{self, Conf, Listen};
 use search::sphinx::{Protocol, Wishes};
 
 use crate::own_user;
+use crate::search::korean;
 use crate::settings::{OneOrMany, SphinxSettings};
 
 /// Indexes are made anew so often.
@@ -68,7 +69,7 @@ impl SphinxPlan {
             conf: self.conf.clone(),
             every: self.every,
             limits: Limits::default(),
-            morphemes: None,
+            morphemes: korean(&state.join("dict/ko")),
         }
     }
 }

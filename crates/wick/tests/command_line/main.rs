@@ -32,6 +32,8 @@ mod profile;
 mod purge;
 mod reloading;
 mod search;
+mod search_leaks;
+mod search_narrowing;
 mod search_sources;
 mod service;
 mod serving;

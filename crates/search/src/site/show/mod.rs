@@ -5,6 +5,7 @@
 //! stands.
 
 mod feed;
+mod narrowing;
 mod page;
 mod sitemap;
 
@@ -14,6 +15,8 @@ pub use sitemap::{Listed, PART_MAX, sitemap, sitemap_index};
 
 use serde_json::json;
 
+use super::narrow::topic_name;
+use super::{Facets, Narrow};
 use crate::Fragment;
 
 /// The style sheet of the page.
@@ -38,6 +41,10 @@ pub struct Shown {
     pub total: usize,
     /// Whether there is a page after this one.
     pub has_next: bool,
+    /// What of the site was looked at.
+    pub narrow: Narrow,
+    /// By what the pages that fit can be told apart.
+    pub facets: Facets,
     /// What was done without, where nothing was found otherwise.
     pub relaxed: Option<String>,
     /// A query that finds more.
@@ -55,8 +62,12 @@ pub struct ShownHit {
     pub title: String,
     /// The language that it says it is in; empty: none.
     pub language: String,
+    /// The first part of its path; empty: it has one only.
+    pub section: String,
     /// When it was changed, in seconds since 1970.
     pub changed: i64,
+    /// Of which topic it is one of several pages, if it is.
+    pub topic: Option<i64>,
     /// Pieces of its text.
     pub fragments: Vec<Fragment>,
 }
@@ -106,6 +117,8 @@ pub fn json(shown: &Shown) -> String {
                 "url": format!("{}{}", shown.origin, hit.target),
                 "title": hit.name(),
                 "language": hit.language,
+                "section": hit.section,
+                "topic": hit.topic.map(topic_name),
                 "changed": hit.changed,
                 "excerpt": hit.excerpt(),
             })
@@ -118,9 +131,30 @@ pub fn json(shown: &Shown) -> String {
         "has_next": shown.has_next,
         "relaxed": shown.relaxed,
         "did_you_mean": shown.did_you_mean,
+        "narrowed": narrowed(&shown.narrow),
+        "facets": facets(&shown.facets),
         "hits": hits,
     })
     .to_string()
+}
+
+fn narrowed(narrow: &Narrow) -> serde_json::Value {
+    narrow
+        .pairs()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), serde_json::Value::from(value)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+fn facets(facets: &Facets) -> serde_json::Value {
+    let one = |(value, count): (&str, u64)| json!({ "value": value, "count": count });
+    let ages = facets.ages().into_iter().map(|(age, count)| one((age.name(), count)));
+    json!({
+        "lang": facets.languages().into_iter().map(one).collect::<Vec<_>>(),
+        "section": facets.sections().into_iter().map(one).collect::<Vec<_>>(),
+        "age": ages.collect::<Vec<_>>(),
+    })
 }
 
 /// Suggestions as browsers' search fields take them: the query, titles, and nothing, addresses.
@@ -164,13 +198,18 @@ pub fn encoded(query: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{SHAPE_LANGUAGE, SHAPE_SECTION};
     use super::*;
+    use crate::Value;
 
     fn hit() -> ShownHit {
         let text = "a <b> word and more".to_owned();
         ShownHit {
             target: "/x?a=1&b=\"2\"".into(),
             title: "<script>alert(1)</script>".into(),
+            language: "\"><s>".into(),
+            section: "<s>".into(),
+            topic: Some(-1),
             fragments: vec![Fragment {
                 text,
                 marks: vec![(6, 10)],
@@ -182,6 +221,13 @@ mod tests {
     }
 
     fn shown() -> Shown {
+        let mut facets = Facets::default();
+        for name in ["<s>\"2\"", "<img>"] {
+            let mut attributes = vec![Value::Int(0); 10];
+            attributes[SHAPE_LANGUAGE] = Value::Text(name.to_owned());
+            attributes[SHAPE_SECTION] = Value::Text(name.to_owned());
+            facets.count(&attributes, 0);
+        }
         Shown {
             query: "\"><img src=x>".into(),
             path: "/search".into(),
@@ -191,6 +237,8 @@ mod tests {
             total: 1,
             did_you_mean: Some("<i>".into()),
             relaxed: Some("<u>".into()),
+            narrow: Narrow { section: Some("\"><i>".into()), ..Narrow::default() },
+            facets,
             ..Shown::default()
         }
     }
@@ -201,10 +249,34 @@ mod tests {
         let feed = Feed::of(&shown(), 0);
         for text in [html(&Template::own(), &shown()), rss(&shown(), &feed), atom(&shown(), &feed)]
         {
-            for wrong in ["<script>alert", "<img", "<i>", "<u>", "\"2\""] {
+            for wrong in ["<script>alert", "<img", "<i>", "<u>", "<s>", "\"2\""] {
                 assert!(!text.contains(wrong), "{wrong} in {text}");
             }
         }
+    }
+
+    #[test]
+    fn what_can_be_chosen_is_linked_and_what_is_chosen_stays() {
+        let mut shown = shown();
+        shown.query = "a b".into();
+        shown.narrow = Narrow { is_newest: true, ..Narrow::default() };
+        let text = html(&Template::own(), &shown);
+        for expected in [
+            "<strong>Newest first</strong>",
+            "<a href=\"/search?q=a+b\">Best first</a>",
+            "href=\"/search?q=a+b&amp;section=%3Cimg%3E&amp;sort=newest\">&lt;img&gt;</a> (1)",
+            "href=\"/search?q=a+b&amp;topic=ffffffffffffffff&amp;sort=newest\">All pages of this",
+            "<input type=\"hidden\" name=\"sort\" value=\"newest\">",
+        ] {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+        shown.hits.clear();
+        shown.total = 0;
+        assert!(!html(&Template::own(), &shown).contains("wick-narrow"), "nothing to choose");
+        shown.narrow.section = Some("wiki".into());
+        let text = html(&Template::own(), &shown);
+        assert!(text.contains("among these pages"), "{text}");
+        assert!(text.contains("<a href=\"/search?q=a+b&amp;sort=newest\">Look at all"), "{text}");
     }
 
     #[test]
@@ -212,6 +284,12 @@ mod tests {
         let told: serde_json::Value = serde_json::from_str(&json(&shown())).unwrap();
         assert_eq!(told["hits"][0]["url"], "http://a.test/x?a=1&b=\"2\"");
         assert_eq!(told["query"], "\"><img src=x>");
+        assert_eq!(told["hits"][0]["topic"], "ffffffffffffffff");
+        assert_eq!(told["narrowed"]["section"], "\"><i>");
+        assert_eq!(
+            told["facets"]["section"][0],
+            serde_json::json!({ "value": "<img>", "count": 1 })
+        );
         let told: serde_json::Value = serde_json::from_str(&suggestions(&shown())).unwrap();
         assert_eq!(told[1][0], "<script>alert(1)</script>");
         assert_eq!(told[0], "\"><img src=x>");

@@ -4,10 +4,22 @@
 //! `{{query}}`, `{{title}}`, `{{path}}`, `{{head}}`, `{{form}}`, `{{results}}`. What is put there
 //! is never looked through again.
 
+use super::narrowing::narrowing;
 use super::{Shown, ShownHit, encoded, escaped};
+use crate::site::Narrow;
 
 /// The largest template.
 const TEMPLATE_BYTES_MAX: usize = 1 << 20;
+
+/// How one may ask.
+const HELP: &str = "<details class=\"wick-help\"><summary>How to ask</summary><ul>\
+<li><code>two words</code> finds pages with both, <code>one OR other</code> with either, \
+<code>word -other</code> without the other</li>\
+<li><code>\"two words\"</code> side by side, <code>\"two words\"~5</code> near each other</li>\
+<li><code>begin*</code>, <code>*end</code>, <code>w?rd</code> leave something open, \
+<code>wrod~</code> allows for a wrong letter, <code>=word</code> for no other form</li>\
+<li><code>title:word</code>, <code>headings:word</code>, <code>text:word</code>, \
+<code>address:word</code> look there only</li></ul></details>";
 
 const OWN: &str = include_str!("search.html");
 
@@ -120,6 +132,13 @@ fn head(shown: &Shown) -> String {
 
 fn form(shown: &Shown) -> String {
     let path = escaped(&shown.path);
+    // Another query isn't about the same topic.
+    let narrow = Narrow { topic: None, ..shown.narrow.clone() };
+    let narrow: String = (narrow.pairs().iter())
+        .map(|(name, value)| {
+            format!("<input type=\"hidden\" name=\"{name}\" value=\"{}\">", escaped(value))
+        })
+        .collect();
     format!(
         "<form class=\"wick-search\" role=\"search\" action=\"{path}\" method=\"get\">\
          <label for=\"wick-query\">Search this site</label>\
@@ -127,9 +146,15 @@ fn form(shown: &Shown) -> String {
          value=\"{}\" maxlength=\"500\" autocomplete=\"off\" list=\"wick-suggestions\" \
          data-suggest=\"{path}.suggest.json\">\
          <button type=\"submit\">Search</button></div>\
-         <datalist id=\"wick-suggestions\"></datalist></form>",
+         <datalist id=\"wick-suggestions\"></datalist>{narrow}{HELP}</form>",
         escaped(&shown.query)
     )
+}
+
+/// The address of other results, as it may stand in HTML.
+pub(super) fn address(shown: &Shown, query: &str, narrow: &Narrow, number: usize) -> String {
+    let page = if number > 1 { format!("&page={number}") } else { String::new() };
+    escaped(&format!("{}?q={}{}{page}", shown.path, encoded(query), narrow.behind()))
 }
 
 fn results(shown: &Shown) -> String {
@@ -139,16 +164,21 @@ fn results(shown: &Shown) -> String {
     }
     if let Some(meant) = &shown.did_you_mean {
         out.push_str(&format!(
-            "<p class=\"wick-meant\">Did you mean <a href=\"{}?q={}\">{}</a>?</p>",
-            escaped(&shown.path),
-            escaped(&encoded(meant)),
+            "<p class=\"wick-meant\">Did you mean <a href=\"{}\">{}</a>?</p>",
+            address(shown, meant, &shown.narrow, 1),
             escaped(meant)
         ));
     }
+    if shown.hits.is_empty() && !shown.query.is_empty() && shown.narrow.leaves_out() {
+        let all = Narrow { is_newest: shown.narrow.is_newest, ..Narrow::default() };
+        let to = address(shown, &shown.query, &all, 1);
+        out.push_str(&format!("<p><a href=\"{to}\">Look at all pages</a></p>"));
+    }
+    out.push_str(&narrowing(shown));
     if !shown.hits.is_empty() {
         let start = (shown.number.max(1) - 1) * super::super::PAGE_HITS + 1;
         out.push_str(&format!("<ol class=\"wick-hits\" start=\"{start}\">"));
-        shown.hits.iter().for_each(|hit| out.push_str(&item(hit)));
+        shown.hits.iter().for_each(|hit| out.push_str(&item(shown, hit)));
         out.push_str("</ol>");
     }
     out.push_str(&pager(shown));
@@ -166,6 +196,9 @@ fn results(shown: &Shown) -> String {
 fn summary(shown: &Shown) -> String {
     let query = escaped(&shown.query);
     let pages = match shown.total {
+        0 if shown.narrow.leaves_out() => {
+            return format!("Nothing was found for “{query}” among these pages.");
+        }
         0 => return format!("Nothing was found for “{query}”."),
         1 => "One page".to_owned(),
         many => format!("{many} pages"),
@@ -178,7 +211,7 @@ fn summary(shown: &Shown) -> String {
     }
 }
 
-fn item(hit: &ShownHit) -> String {
+fn item(shown: &Shown, hit: &ShownHit) -> String {
     let language = match hit.language.is_empty() {
         true => String::new(),
         false => format!(" lang=\"{}\"", escaped(&hit.language)),
@@ -188,9 +221,19 @@ fn item(hit: &ShownHit) -> String {
         true => String::new(),
         false => format!(" <time datetime=\"{date}\">{date}</time>"),
     };
+    let topic = match hit.topic.filter(|_| shown.narrow.topic.is_none()) {
+        Some(topic) => {
+            let narrow = Narrow { topic: Some(topic), ..shown.narrow.clone() };
+            let to = address(shown, &shown.query, &narrow, 1);
+            format!(
+                "<p class=\"wick-topic\"><a href=\"{to}\">All pages of this topic that fit</a></p>"
+            )
+        }
+        None => String::new(),
+    };
     format!(
         "<li{language}><a href=\"{}\">{}</a><p class=\"wick-address\"><span>{}</span>{date}</p>\
-         <p class=\"wick-excerpt\">{}</p></li>",
+         <p class=\"wick-excerpt\">{}</p>{topic}</li>",
         escaped(&hit.target),
         escaped(hit.name()),
         escaped(&hit.target),
@@ -213,11 +256,8 @@ fn pager(shown: &Shown) -> String {
         return String::new();
     }
     let link = |number: usize, rel: &str, text: &str| {
-        format!(
-            "<a rel=\"{rel}\" href=\"{}?q={}&amp;page={number}\">{text}</a>",
-            escaped(&shown.path),
-            escaped(&encoded(&shown.query))
-        )
+        let to = address(shown, &shown.query, &shown.narrow, number);
+        format!("<a rel=\"{rel}\" href=\"{to}\">{text}</a>")
     };
     let mut out = String::from("<nav class=\"wick-pages\" aria-label=\"Pages of results\">");
     if shown.number > 1 {

@@ -35,7 +35,9 @@
     if (asked) asked.abort();
     asked = new AbortController();
     const query = "?" + new URLSearchParams({ q: field.value });
-    const address = field.form.getAttribute("action") + query;
+    // With what was chosen before.
+    const chosen = "?" + new URLSearchParams(new FormData(field.form));
+    const address = field.form.getAttribute("action") + chosen;
     // What failed is found by a click on the button, which tells why.
     const leave = () => {};
     ask(address, "text/html")

@@ -43,6 +43,8 @@ pub struct IndexConf {
     pub word_characters: String,
     /// Letters that are as if they weren't there.
     pub ignored: String,
+    /// Korean words are found in their other forms, where there is a dictionary.
+    pub has_korean: bool,
 }
 
 const NOT_OBEYED: &[(&str, &str)] = &[
@@ -156,6 +158,8 @@ pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<Index
         }
     };
     let table = Letters::read(section.text("charset_table").unwrap_or_default());
+    let single = Letters::read(section.text("ngram_chars").unwrap_or_default());
+    let is_stemmed = section.text("morphology").is_some_and(|value| value != "none");
     let ignored = Letters::read(section.text("ignore_chars").unwrap_or_default());
     let mut attributes = Vec::new();
     for (key, kind) in REALTIME {
@@ -178,7 +182,7 @@ pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<Index
             .min()
             .and_then(|length| u8::try_from(length).ok()),
         strips_html: section.text("html_strip").is_some_and(|value| value != "0"),
-        has_stems: section.text("morphology").is_some_and(|value| value != "none"),
+        has_stems: is_stemmed,
         has_folding: table.folds,
         word_characters: match section.text("charset_table") {
             // Sphinx's own tables have it.
@@ -186,6 +190,7 @@ pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<Index
             Some(_) => table.signs,
         },
         ignored: ignored.signs,
+        has_korean: is_stemmed && table.has_hangul && !single.has_hangul,
     })
 }
 
@@ -194,6 +199,8 @@ pub(super) fn read(section: &Section, remarks: &mut Vec<Remark>) -> Result<Index
 struct Letters {
     /// Those that are neither letters nor digits.
     signs: String,
+    /// Syllables of Korean are letters.
+    has_hangul: bool,
     /// Some letter with an accent is the same as one without.
     folds: bool,
 }
@@ -210,6 +217,7 @@ impl Letters {
             let (Some(first), Some(last)) = (letter(first), letter(last)) else { continue };
             let target = to.and_then(|to| letter(to.split("..").next().unwrap_or(to)));
             let is_accent = !first.is_ascii() && first.is_alphabetic();
+            found.has_hangul |= first <= '가' && '힣' <= last;
             found.folds |= is_accent && target.is_some_and(|to| to.is_ascii_alphabetic());
             let range = u32::from(first)..=u32::from(last);
             let signs = range.take(SIGNS_MAX as usize).filter_map(char::from_u32);
@@ -227,4 +235,28 @@ fn letter(text: &str) -> Option<char> {
     }
     let mut letters = text.chars();
     letters.next().filter(|_| letters.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+
+    #[test]
+    fn korean_is_taken_apart_where_its_letters_make_words_and_forms_are_wanted() {
+        let table = "charset_table = 0..9, a..z, U+AC00..U+D7A3";
+        for (lines, expected) in [
+            (format!("{table}\nmorphology = stem_en"), true),
+            ("charset_table = a..z, U+3000..U+FFFF\nmorphology = stem_en".to_owned(), true),
+            (format!("{table}\nmorphology = stem_en\nngram_chars = U+3000..U+2FA1F"), false),
+            (format!("{table}\nmorphology = stem_en\nngram_chars = U+4E00..U+9FBB"), true),
+            (table.to_owned(), false),
+            (format!("{table}\nmorphology = none"), false),
+            ("charset_table = a..z\nmorphology = stem_en".to_owned(), false),
+            ("morphology = stem_en".to_owned(), false),
+        ] {
+            let text = format!("index a {{\ntype = rt\nrt_field = text\n{lines}\n}}");
+            let conf = read(&text).expect("it is right");
+            assert_eq!(conf.indexes[0].has_korean, expected, "{lines}");
+        }
+    }
 }

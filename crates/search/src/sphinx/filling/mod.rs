@@ -50,7 +50,7 @@ pub struct Wishes {
     pub every: Duration,
     /// Of each index.
     pub limits: Limits,
-    /// Of their texts.
+    /// Of the Korean in their texts, for those whose settings let it through.
     pub morphemes: Option<Arc<dyn Morphemes>>,
 }
 

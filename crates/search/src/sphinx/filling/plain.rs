@@ -294,7 +294,8 @@ pub(super) fn open(
     let begun = Instant::now();
     loop {
         let shape = shape_of(conf, &layout.fields, &layout.attributes);
-        let opened = Index::open(folder, shape, wishes.limits.clone(), wishes.morphemes.clone());
+        let morphemes = wishes.morphemes.clone().filter(|_| conf.has_korean);
+        let opened = Index::open(folder, shape, wishes.limits.clone(), morphemes);
         match opened {
             // A process that gives its place to this one is about to let go.
             Err(IndexError::InUse(_)) if begun.elapsed() < IN_USE_MAX => {
