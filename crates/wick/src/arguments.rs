@@ -357,8 +357,9 @@ pub(crate) struct TrackerImport {
 /// `wick search`.
 #[derive(Debug, Args)]
 pub(crate) struct SearchAsked {
-    /// What to look for; or `status`, for what is in each site's index and what was done for it
-    /// (`'"status"'` looks for that word).
+    /// What to look for; or `status`, for what is in each site's index and what was done for it,
+    /// or `queries`, for what visitors look for most and what nothing fitted (`'"status"'` looks
+    /// for that word).
     #[arg(required = true)]
     pub(crate) query: Vec<String>,
     /// Of several sites that are searched, the one with this in its name.

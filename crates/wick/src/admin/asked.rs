@@ -19,6 +19,7 @@ use crate::doctor;
 use crate::observing::asking::{self, LINES_MAX, LogQuestion, Question};
 use crate::observing::{Observing, unix};
 use crate::run::single_threaded;
+use crate::search::SiteSearch;
 use crate::tracker::{self, TrackerQuestion};
 
 /// How many are answered at once.
@@ -44,6 +45,7 @@ pub(crate) enum Matter {
     Learned,
     Profile,
     Tracker,
+    Search,
     Doctor,
 }
 
@@ -58,6 +60,7 @@ impl Matter {
             "/api/learned" => Self::Learned,
             "/api/profile" => Self::Profile,
             "/api/tracker" => Self::Tracker,
+            "/api/search" => Self::Search,
             "/api/doctor" => Self::Doctor,
             _ => return None,
         })
@@ -115,6 +118,7 @@ impl Knowing {
             Matter::Profile => Question::Profile {},
             Matter::Recent => return self.recent(wanted),
             Matter::Tracker => return self.tracker(wanted),
+            Matter::Search => return Ok(self.search()),
             Matter::Doctor => return self.doctor(),
             Matter::Url => {
                 let question = server::Question {
@@ -130,6 +134,20 @@ impl Knowing {
             }
         };
         asking::tell(&self.observing, told(question)?)
+    }
+
+    /// How each site's search stands; what is looked for only to who shows a token, for visitors
+    /// wrote it.
+    fn search(&self) -> Value {
+        let site = |search: &Arc<SiteSearch>| {
+            let mut told = json!(search.now());
+            if self.is_closed {
+                told["queries"] = json!(search.queries());
+            }
+            told
+        };
+        let searches: Vec<Value> = self.observing.searches().iter().map(site).collect();
+        json!({ "sites": searches, "tells_queries": self.is_closed })
     }
 
     /// How the tracker stands; of one user or torrent only to who shows a token.

@@ -47,6 +47,7 @@ pub(crate) const FILES: &[PageFile] = &[
     file!(SCRIPT, "now.js"),
     file!(SCRIPT, "recent.js"),
     file!(SCRIPT, "routes.js"),
+    file!(SCRIPT, "search.js"),
     file!(SCRIPT, "sites.js"),
     file!(SCRIPT, "url.js"),
 ];

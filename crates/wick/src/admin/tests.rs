@@ -521,6 +521,8 @@ async fn what_is_asked_of_everything_passes_the_guard_first() {
         ("POST /api/routes\nAuthorization: Bearer a-token-of-many-letters", 405),
         ("GET /api/history?from=x\nAuthorization: Bearer a-token-of-many-letters", 400),
         ("GET /api/learned\nAuthorization: Bearer a-token-of-many-letters", 200),
+        ("GET /api/search", 401),
+        ("GET /api/search\nAuthorization: Bearer a-token-of-many-letters", 200),
         ("GET /api/url?url=x\nAuthorization: Bearer a-token-of-many-letters", 200),
     ] {
         let answer = admin.respond(&head(request)).await;

@@ -127,7 +127,10 @@ impl SiteSearch {
             false => self.find(&index, &asker, &wish).await.map(|found| found.shown),
         };
         let shown = match found {
-            Ok(shown) => Shown { query: wish.query, ..shown },
+            Ok(shown) => {
+                self.note_query(&wish, &shown);
+                Shown { query: wish.query, ..shown }
+            }
             Err(why) => return self.failed(&why),
         };
         let text = match wanted {
@@ -140,6 +143,17 @@ impl SiteSearch {
             answer.fields.push("Content-Security-Policy", POLICY);
         }
         answer
+    }
+
+    /// Counts what was looked for, and whether all of it was found.
+    fn note_query(&self, wish: &Wish, shown: &Shown) {
+        if wish.is_meant && !wish.query.is_empty() && !wish.narrow.leaves_out() {
+            let is_missed = shown.hits.is_empty() || shown.relaxed.is_some();
+            self.queries.note(&wish.query, is_missed);
+            if is_missed {
+                self.counters.searches_missed.bump();
+            }
+        }
     }
 
     /// What is told where a search couldn't be answered.
@@ -176,6 +190,9 @@ fn wish(wanted: Wanted, query: &str) -> Wish {
         // Suggestions come with each letter: no page is asked for because of them.
         may_ask: !is_suggestion,
         is_prefix: is_suggestion,
+        is_meant: matches!(wanted, Wanted::Page | Wanted::Json)
+            && page == 1
+            && value("typing").is_none(),
         proposes: matches!(wanted, Wanted::Page | Wanted::Json),
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::finding::text_of;
-use super::{SiteSearch, unpoisoned};
+use super::{QueriesTold, SiteSearch, unpoisoned};
 use crate::announce::say;
 use crate::arguments::SearchAsked;
 use crate::control::{self, ControlError};
@@ -26,6 +26,7 @@ const HITS: usize = 10;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SearchQuestion {
     Status {},
+    Queries {},
     Find { query: String, site: String },
 }
 
@@ -41,6 +42,7 @@ pub(crate) fn ask(arguments: &SearchAsked) -> Result<(), ControlError> {
     let state = arguments.state.clone().unwrap_or_else(plan::default_state);
     let question = match arguments.query.as_slice() {
         [only] if only == "status" => SearchQuestion::Status {},
+        [only] if only == "queries" => SearchQuestion::Queries {},
         words => SearchQuestion::Find {
             query: words.join(" "),
             site: arguments.site.clone().unwrap_or_default(),
@@ -70,6 +72,7 @@ pub(crate) fn tell(
     }
     match question {
         SearchQuestion::Status {} => Ok(status(searches)),
+        SearchQuestion::Queries {} => Ok(queries(searches)),
         SearchQuestion::Find { query, site } => {
             let mut fitting =
                 searches.iter().filter(|one| site.is_empty() || one.name.contains(site.as_str()));
@@ -115,6 +118,11 @@ fn by_name<S: Serializer>(counts: &[Count], serializer: S) -> Result<S::Ok, S::E
 }
 
 impl SiteSearch {
+    /// What is looked for here; for the owner alone.
+    pub(crate) fn queries(&self) -> QueriesTold {
+        self.queries.told()
+    }
+
     /// How it is.
     pub(crate) fn now(&self) -> SearchNow {
         let (vouched, vouched_bytes) = self.standings.count();
@@ -161,6 +169,23 @@ fn status(searches: &[Arc<SiteSearch>]) -> SearchAnswer {
         lines.extend(now.counters.iter().map(|count| line(count.name, count.number)));
     }
     SearchAnswer { lines, told: json!(each) }
+}
+
+fn queries(searches: &[Arc<SiteSearch>]) -> SearchAnswer {
+    let (mut lines, mut told) = (Vec::new(), Vec::new());
+    for search in searches {
+        let queries = search.queries();
+        lines.push(line("site", &search.name));
+        let asked = |count| show_count(count, "time", "times");
+        for one in &queries.top {
+            lines.push(line(&asked(one.asked), &one.query));
+        }
+        for one in &queries.missed {
+            lines.push(line(&format!("missed {}", asked(one.missed)), &one.query));
+        }
+        told.push(json!({ "site": search.name, "top": queries.top, "missed": queries.missed }));
+    }
+    SearchAnswer { lines, told: told.into() }
 }
 
 fn find(search: &SiteSearch, query: &str) -> Result<SearchAnswer, String> {

@@ -60,6 +60,8 @@ pub(super) struct Wish {
     pub(super) may_ask: bool,
     /// The query's last word may be the beginning of one.
     pub(super) is_prefix: bool,
+    /// Somebody looks for it, and is not in the middle of writing it.
+    pub(super) is_meant: bool,
     /// Whether another query may be proposed, and fewer pages.
     pub(super) proposes: bool,
 }

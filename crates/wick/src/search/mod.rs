@@ -17,6 +17,7 @@ mod crawl;
 mod feeds;
 mod finding;
 mod popularity;
+mod queries;
 mod renewing;
 mod rows;
 mod setting;
@@ -42,6 +43,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinHandle};
 
 pub(crate) use asking::{SearchNow, SearchQuestion, ask, tell};
+use queries::Queries;
+use queries::QueriesTold;
 use rows::PublicRows;
 pub(crate) use rows::RowPlan;
 pub(crate) use setting::{SearchError, SearchPath, SearchPlan, rules};
@@ -84,6 +87,8 @@ base::counters! {
         pub(crate) searches: Counter,
         /// Feeds that were told to be as they were, without a search.
         pub(crate) feeds_unchanged: Counter,
+        /// Searches that nothing fitted all of.
+        pub(crate) searches_missed: Counter,
         /// Searches that were told to come again.
         pub(crate) searches_refused: Counter,
         /// Pages that were asked for as a stranger before they were shown.
@@ -159,6 +164,7 @@ pub(crate) struct SiteSearch {
     searches: Semaphore,
     reads: Semaphore,
     pub(crate) counters: Counters,
+    queries: Queries,
     /// What the crawl does, in a few words.
     crawl: Mutex<String>,
     began: i64,
@@ -391,6 +397,7 @@ impl Running {
             searches: Semaphore::new(SEARCHES_MAX),
             reads: Semaphore::new(READS_MAX),
             counters: Counters::default(),
+            queries: Queries::default(),
             crawl: Mutex::new("has not begun".to_owned()),
             began: unix(),
         });

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::origin::Origin;
 use crate::search::{Page, Pages, Serving, field, found, paths, serve, set, site, visit};
-use crate::wick::{ask, body, until};
+use crate::wick::{Wick, ask, body, until};
 
 /// An origin with these pages, as they stand.
 fn shelf(pages: &[(&'static str, &'static str)]) -> Origin {
@@ -74,7 +74,7 @@ fn sorted(mut all: Vec<String>) -> Vec<String> {
 #[test]
 fn what_fits_is_narrowed_sorted_and_one_hit_a_topic() {
     let origin = shelf(SHELF);
-    let Serving { wick, address, .. } = serve(&origin, "search_crawl = false\n");
+    let Serving { wick, address, state, .. } = serve(&origin, "search_crawl = false\n");
     for (path, _) in SHELF {
         visit(address, path, "");
     }
@@ -123,6 +123,16 @@ fn what_fits_is_narrowed_sorted_and_one_hit_a_topic() {
     // A feed has each page by itself, whatever else is asked.
     let feed = visit(address, "/search.rss?q=harbours&section=wiki&sort=none", "");
     assert_eq!(feed.matches("<item>").count(), 5, "{feed}");
+    // The owner learns what was missed, and not what somebody was about to write.
+    (0..3).for_each(|_| drop(told(address, "q=lighthouse+keepers")));
+    told(address, "q=lighth&typing=1");
+    let kept = state.path().display().to_string();
+    let queries = Wick::run(&["search", "--state", &kept, "--json", "queries"]).end().output;
+    let queries: Value = serde_json::from_str(&queries).expect("JSON");
+    let missed = serde_json::json!({ "query": "lighthouse keepers", "asked": 3, "missed": 3 });
+    let all_missed = queries[0]["missed"].as_array().expect("a list");
+    assert!(all_missed.contains(&missed), "{queries}");
+    assert!(!queries.to_string().contains("\"lighth\""), "{queries}");
     // After a writing nothing is counted that wasn't asked for again.
     ask(address, "POST /elsewhere\nContent-Length: 0");
     until("it is counted again", || told(address, "q=harbours")["facets"] == all["facets"]);

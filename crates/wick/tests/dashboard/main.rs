@@ -29,7 +29,7 @@ use look::Looker;
 use wick::{ask, until};
 
 /// Every view, and something that it shows once it has its numbers.
-const VIEWS: [(&str, &str); 9] = [
+const VIEWS: [(&str, &str); 10] = [
     ("now", "[data-verdict=hit]"),
     ("history", ".charts figure svg path"),
     ("routes", "tbody tr"),
@@ -37,6 +37,7 @@ const VIEWS: [(&str, &str); 9] = [
     ("recent", "tbody tr"),
     ("url", "form button"),
     ("learned", "section table"),
+    ("search", "code"),
     ("sites", "section dl"),
     ("machine", "details"),
 ];

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use crate::browser::{self, Browser, Outcome};
+use crate::load::TOKEN;
 use crate::look::Looker;
 use crate::origin::Origin;
 use crate::wick::{Wick, ask, open_folder, until};
@@ -15,8 +16,9 @@ fn site() -> Origin {
     Origin::new(|head, stream| {
         let path = head.split(' ').nth(1).unwrap_or("/");
         let html = format!(
-            "<!doctype html><html lang=en><title>Page {path}</title>\
-             <p>About fruit and the number {path} of it"
+            "<!doctype html><html lang={}><title>Page {path}</title>\
+             <p>About fruit and the number {path} of it",
+            if path.starts_with("/garden/") { "de" } else { "en" }
         );
         let length = html.len();
         // A visitor who went away is the test's affair.
@@ -38,13 +40,21 @@ fn results_come_as_one_types_and_everybody_can_use_them() {
     let file = folder.path().join("wick.toml");
     let lines = "search = true\nsearch_crawl = false\n";
     fs::write(&file, format!("[[site]]\norigin = {:?}\n{lines}", origin.url())).expect("ours");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let admin = free.local_addr().expect("an address");
+    drop(free);
+    let text = fs::read_to_string(&file).expect("ours");
+    let opened = format!("admin = \"{admin}\"\nadmin_token = \"{TOKEN}\"\n");
+    fs::write(&file, opened + &text).expect("ours");
     let (wick, address) = Wick::serve(&["--config", &file.display().to_string()]);
     for number in 0..12 {
-        ask(address, &format!("GET /{number}"));
+        let section = ["market", "garden"][number % 2];
+        ask(address, &format!("GET /{section}/{number}"));
     }
     until("all are found", || ask(address, "GET /search.json?q=fruit").contains("\"total\":12"));
     let browser = Arc::new(Browser::start().expect("Chromium starts"));
-    let outcome = search(&browser, &address.to_string());
+    let outcome = search(&browser, &address.to_string())
+        .and_then(|()| missed(&browser, &admin.to_string(), &address.to_string()));
     browser.end().expect("Chromium ends");
     wick.stop();
     if let Err(fault) = outcome {
@@ -73,5 +83,58 @@ fn search(browser: &Arc<Browser>, address: &str) -> Outcome<()> {
     looker.tab.click(".wick-pages a[rel=next]")?;
     looker.tab.wait_for("[aria-current=page]")?;
     looker.tab.wait_for_text("Page 2")?;
+    narrowed(&looker, address)?;
+    looker.complains_of_nothing()
+}
+
+/// By links; and what was chosen stays while one types.
+fn narrowed(looker: &Looker, address: &str) -> Outcome<()> {
+    looker.tab.click(".wick-narrow a[href*='section=garden']")?;
+    looker.tab.wait_for_text("6 pages found")?;
+    looker.tab.click(".wick-narrow a[href*='sort=newest']")?;
+    looker.tab.wait_for("input[name=sort][value=newest]")?;
+    looker.tab.ask(
+        "const other = document.querySelector('#wick-query'); other.value = 'number';
+         other.dispatchEvent(new Event('input', {bubbles: true})); 'typed'",
+    )?;
+    looker.tab.wait_for_text("6 pages found for “number”")?;
+    looker.tab.wait_until(
+        "location.search === '?q=number&section=garden&sort=newest'",
+        "what was chosen stays",
+    )?;
+    let again = format!("http://{address}/search?q=number&section=garden&sort=newest");
+    looker.open_at(&again, ".wick-hits li mark")?;
+    looker.tab.click(".wick-help summary")?;
+    looker.open_at(&again, ".wick-hits li mark")?;
+    for scheme in ["light", "dark"] {
+        looker.scheme(scheme)?;
+        looker.find_no_barrier(&format!("the narrowed search, {scheme}"))?;
+    }
+    looker.fits_a_phone("narrowed search")
+}
+
+/// What nothing fitted is told to the owner.
+fn missed(browser: &Arc<Browser>, admin: &str, address: &str) -> Outcome<()> {
+    let address = address.parse().map_err(|error| format!("{address}: {error}"))?;
+    for query in ["unheardof", "unheardof", "%3Cimg+src=x%3E", "fruit"] {
+        ask(address, &format!("GET /search?q={query}"));
+    }
+    ask(address, "GET /search?q=unh&typing=1");
+    let looker = Looker::new(browser, admin)?;
+    looker.open()?;
+    looker.view("search", "section table")?;
+    looker.is("section table:last-of-type caption", "Asked most")?;
+    looker.tab.wait_for_text("Nothing fitted all of it")?;
+    looker.tab.wait_for_text("<img src=x>")?;
+    looker.tab.wait_until(
+        "[...[...document.querySelectorAll('table')].at(-1).querySelectorAll('tbody tr')]
+           .some(row => row.innerText.replace(/\\s+/g, ' ').trim() === 'unheardof 2 2')",
+        "how often something was missed",
+    )?;
+    looker.tab.wait_until(
+        "![...document.querySelectorAll('tbody th')].some(one => one.innerText === 'unh')",
+        "what was in the middle of being written isn't counted",
+    )?;
+    looker.looks_well("search")?;
     looker.complains_of_nothing()
 }

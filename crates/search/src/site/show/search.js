@@ -5,7 +5,9 @@
   const list = document.getElementById("wick-suggestions");
   if (!field || !field.form) return;
   const PAUSE_MS = 150;
+  const MEANT_MS = 3000;
   let timer = 0;
+  let meant = 0;
   let asked = null;
 
   const ask = (address, kind) =>
@@ -38,9 +40,12 @@
     // With what was chosen before.
     const chosen = "?" + new URLSearchParams(new FormData(field.form));
     const address = field.form.getAttribute("action") + chosen;
+    clearTimeout(meant);
+    // What stands for a while is what is looked for, and is counted.
+    meant = setTimeout(() => ask(address, "text/html").catch(() => {}), MEANT_MS);
     // What failed is found by a click on the button, which tells why.
     const leave = () => {};
-    ask(address, "text/html")
+    ask(address + "&typing=1", "text/html")
       .then((text) => {
         show(text);
         history.replaceState(null, "", address);

@@ -11,10 +11,11 @@ import { misses } from "./misses.js";
 import { now } from "./now.js";
 import { recent } from "./recent.js";
 import { routes } from "./routes.js";
+import { search } from "./search.js";
 import { sites } from "./sites.js";
 import { url } from "./url.js";
 
-const VIEWS = { now, history, routes, misses, recent, url, learned, sites, machine };
+const VIEWS = { now, history, routes, misses, recent, url, learned, search, sites, machine };
 const LOOKS_MAX = 180;
 /** News come once a second; after so long without any something is broken. */
 const SILENCE_MS = 4000;
