@@ -15,7 +15,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::origin::Origin;
-use crate::search::{paths, serve, visit};
+use crate::search::{Page as Words, Pages, found, paths, serve, set, site, visit};
 use crate::wick::{ask, until};
 
 const PAGES: usize = 48;
@@ -341,6 +341,23 @@ fn a_leak_is_seen() {
     assert_eq!(may.leaks(&closed, &format!("nothing of {closed}")), [""; 0]);
     assert_eq!(may.leaks("x", &secret(0, 2)), [secret(0, 2)], "an older text");
     assert_eq!(may.leaks("x", &path(1)), [path(1).trim_matches('/')]);
+}
+
+#[test]
+fn a_word_of_a_private_page_is_not_proposed_where_a_public_one_is_like_it() {
+    let pages = Pages::default();
+    set(&pages, "/open", Words::Public("Open harbourlane of boats".into()));
+    set(&pages, "/closed", Words::Public("Closed harbourline of boats".into()));
+    let origin = site(&pages);
+    let serving = serve(&origin, "search_crawl = false\n");
+    let proposed = || found(serving.address, "harbourlinne")["did_you_mean"].clone();
+    visit(serving.address, "/open", "");
+    visit(serving.address, "/closed", "");
+    until("it is proposed", || proposed() == "harbourline");
+    set(&pages, "/closed", Words::Gone);
+    ask(serving.address, "PURGE /closed");
+    assert_ne!(proposed(), "harbourline");
+    serving.wick.stop();
 }
 
 #[test]
