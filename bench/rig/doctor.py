@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rig import fastcgi, machine, process, report, scope, servers
+from rig.database import Database
 from rig.scope import Void
 
 DOKUWIKI = Path("/usr/share/dokuwiki/doku.php")
@@ -195,48 +196,12 @@ def _private_mib(family):
     return total / 1024
 
 
-class Database:
-    """A MariaDB of its own, asked by its own client."""
-
-    def __init__(self, here, name, settings, tmpdir=None):
-        self.folder = here.folder / name
-        self.folder.mkdir()
-        shutil.chown(self.folder, "mysql", "mysql")
-        self.socket = self.folder / "s"
-        data = self.folder / "data"
-        install = [machine.program("mariadb-install-db"), "--no-defaults", f"--datadir={data}"]
-        scope.run([*install, "--user=mysql", "--auth-root-authentication-method=normal"])
-        command = [machine.program("mariadbd"), "--no-defaults", f"--datadir={data}", "--user=mysql"]
-        command += [f"--socket={self.socket}", "--skip-networking", f"--tmpdir={tmpdir or self.folder}"]
-        self.process = here.start(name, [*command, *settings])
-        scope.wait_until(lambda: self._answers(), self.process, "an answer")
-
-    def _client(self):
-        return [machine.program("mariadb"), "--no-defaults", f"--socket={self.socket}", "--user=root"]
-
-    def _answers(self):
-        asked = [*self._client(), "--execute=SELECT 1"]
-        return subprocess.run(asked, capture_output=True, check=False).returncode == 0
-
-    def ask(self, statements):
-        done = subprocess.run(
-            [*self._client(), "--batch", "--skip-column-names", "bench"],
-            input=statements, capture_output=True, text=True, check=False,
-        )
-        if done.returncode != 0:
-            raise Void(f"MariaDB: {done.stderr.strip()[:300]}")
-        return done.stdout
-
-    def fill(self, rows):
-        subprocess.run([*self._client(), "--execute=CREATE DATABASE bench"], check=True)
-        self.ask(
-            "CREATE TABLE posts (id INT PRIMARY KEY, topic INT, body VARCHAR(800)) ENGINE=InnoDB;"
-            f"INSERT INTO posts SELECT seq, seq % 5000, REPEAT(MD5(seq), 24) FROM seq_1_to_{rows};"
-            "COMMIT;"
-        )
-
-    def status(self, name):
-        return int(self.ask(f"SHOW GLOBAL STATUS LIKE '{name}'").split()[-1])
+def fill(database, rows):
+    database.ask(
+        "CREATE TABLE posts (id INT PRIMARY KEY, topic INT, body VARCHAR(800)) ENGINE=InnoDB;"
+        f"INSERT INTO posts SELECT seq, seq % 5000, REPEAT(MD5(seq), 24) FROM seq_1_to_{rows};"
+        "COMMIT;"
+    )
 
 
 def buffer_pool(here, rounds, quick):
@@ -248,7 +213,7 @@ def buffer_pool(here, rounds, quick):
     for at, (name, size) in enumerate(settings.items()):
         options = [f"--innodb-buffer-pool-size={size}", "--innodb-flush-method=O_DIRECT"]
         databases[name] = Database(here, f"pool{at}", options)
-        databases[name].fill(rows)
+        fill(databases[name], rows)
 
     def work(name):
         statements = "".join(
@@ -280,7 +245,7 @@ def tmpfs(here, rounds, quick):
         for at, (name, tmpdir) in enumerate((("tmpdir on the disk", None), ("tmpdir in tmpfs", folder))):
             options = ["--innodb-buffer-pool-size=512M", "--tmp-table-size=1M", "--max-heap-table-size=1M"]
             databases[name] = Database(here, f"sort{at}", options, tmpdir)
-            databases[name].fill(rows)
+            fill(databases[name], rows)
 
         def work(name):
             start = time.monotonic()

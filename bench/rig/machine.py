@@ -14,6 +14,9 @@ PACKAGES = {
     "php-fpm": "php-fpm",
     "wrk": "wrk",
     "ab": "apache2-utils",
+    "searchd": "sphinxsearch",
+    "indexer": "sphinxsearch",
+    "mariadbd": "mariadb-server",
     "cargo": "cargo (rustup's will do)",
 }
 

@@ -42,6 +42,11 @@ def resident_bytes_peak(pid):
     return _sum_status(pid, "VmHWM:")
 
 
+def anonymous_bytes(pid):
+    """Memory of the tree that is no file's (RssAnon)."""
+    return _sum_status(pid, "RssAnon:")
+
+
 def _sum_status(pid, key):
     total = 0
     for member in tree(pid):

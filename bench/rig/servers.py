@@ -133,7 +133,7 @@ http {{
     )
     command = [machine.program("nginx"), "-p", folder, "-e", folder / "error.log"]
     child = into.start(name, [*command, "-c", folder / "nginx.conf"], cores)
-    return _ready(Server(name, port, child))
+    return ready(Server(name, port, child))
 
 
 def nginx_php(into, cores, site, cached, name="nginx", http2_port=None, over=None):
@@ -228,7 +228,7 @@ hosts:
 """
     )
     command = [machine.program("h2o"), "-m", "worker", "-c", configuration]
-    return _ready(Server("h2o", port, into.start("h2o", command, cores)))
+    return ready(Server("h2o", port, into.start("h2o", command, cores)))
 
 
 def caddy(into, cores, folder, over):
@@ -251,7 +251,7 @@ https://127.0.0.1:{over.port} {{
     command = [machine.program("caddy"), "run", "--adapter", "caddyfile"]
     home = {"HOME": str(into.folder), "XDG_DATA_HOME": str(into.folder), "GOMAXPROCS": "1"}
     child = into.start("caddy", [*command, "--config", configuration], cores, home)
-    return _ready(Server("Caddy", over.port, child, "https"))
+    return ready(Server("Caddy", over.port, child, "https"))
 
 
 def varnish(into, cores, origin, memory="256m", more_rules=""):
@@ -271,14 +271,14 @@ def varnish(into, cores, origin, memory="256m", more_rules=""):
     # longer queue lets ten thousand visitors wait instead of being turned away.
     command += ["-p", "thread_pools=1", "-p", "thread_pool_min=50"]
     command += ["-p", "thread_queue_limit=20000", "-p", "listen_depth=16384"]
-    return _ready(Server("Varnish", port, into.start("varnish", command, cores)))
+    return ready(Server("Varnish", port, into.start("varnish", command, cores)))
 
 
 def bare(into, cores, body_bytes, threads=1):
     """The bare epoll loop: the least that sockets allow."""
     port = scope.free_port()
     command = [epoll_program(), "page", f"127.0.0.1:{port}", body_bytes, threads]
-    return _ready(Server("bare loop", port, into.start(f"bare-{port}", command, cores)))
+    return ready(Server("bare loop", port, into.start(f"bare-{port}", command, cores)))
 
 
 def origin(into, cores, is_tagged=False):
@@ -286,7 +286,7 @@ def origin(into, cores, is_tagged=False):
     port = scope.free_port()
     command = [epoll_program(), "origin", f"127.0.0.1:{port}"] + ["tagged"] * is_tagged
     child = into.start(f"origin-{port}", command, cores)
-    return _ready(Server("origin", port, child))
+    return ready(Server("origin", port, child))
 
 
 def wick(into, cores, program, site, memory, threads=1, php_socket=None, over=None, more=()):
@@ -308,7 +308,7 @@ def wick(into, cores, program, site, memory, threads=1, php_socket=None, over=No
     command = [program, "serve", "--config", settings, "--listen", f"127.0.0.1:{port}"]
     command += ["--memory", memory, "--threads", threads]
     command += ["--state", into.folder / f"wick-state-{port}"]
-    return _ready(Server("Wick", port, into.start(f"wick-{port}", command, cores)))
+    return ready(Server("Wick", port, into.start(f"wick-{port}", command, cores)))
 
 
 def epoll_program():
@@ -326,6 +326,11 @@ def announce_program():
     return _built("announce")
 
 
+def ask_program():
+    """The client that searches, likewise."""
+    return _built("ask")
+
+
 def _built(name):
     manifest = BENCH / name / "Cargo.toml"
     command = [machine.program("cargo"), "build", "--release", "--locked", "--quiet"]
@@ -335,7 +340,7 @@ def _built(name):
     return BENCH / name / "target" / "release" / f"bench-{name}"
 
 
-def _ready(server):
+def ready(server):
     scope.wait_until(lambda: _opens(("127.0.0.1", server.port)), server.process, "open port")
     return server
 
