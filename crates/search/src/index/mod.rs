@@ -2,9 +2,9 @@
 //! its files are damaged.
 //!
 //! Whoever puts waits for nothing but a queue; a thread commits what was put.
-//! Invariants: 1. what is put is seen after [`Limits::commit_after`] at most. 2. Between
-//! two commits no more than [`BURST_BYTES_MAX`] of text is taken: whoever puts more
-//! commits. 3. A folder of another format, or one that can't be read, is begun anew.
+//! Invariants: 1. what is put is seen after [`Limits::commit_after`] at most, but while the index
+//! is filled ([`Index::gather`]). 2. Between two commits no more than [`BURST_BYTES_MAX`] of
+//! text is taken, or [`GATHERED_BYTES_MAX`]: whoever puts more commits. 3. A folder of another format, or one that can't be read, is begun anew.
 
 mod files;
 mod kept;
@@ -39,6 +39,9 @@ use pending::Pending;
 
 /// How much text may be put before it must be committed.
 const BURST_BYTES_MAX: usize = 6 << 20;
+/// The same while it is filled and nobody looks: each commit ends a part of the index, and parts
+/// are joined at a cost.
+const GATHERED_BYTES_MAX: usize = 64 << 20;
 /// How much of it may wait for the writer: its own queue counts documents and not bytes.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
 /// For so long whoever puts waits for the queue; then it is committed, which waits as well.
@@ -67,6 +70,7 @@ pub(crate) struct Inner {
     pending: Mutex<Pending>,
     burst_bytes: AtomicUsize,
     is_dirty: AtomicBool,
+    is_gathering: AtomicBool,
     wants_sources: AtomicBool,
     /// How often.
     begun_anew: AtomicU64,
@@ -101,6 +105,7 @@ impl Index {
             pending: Mutex::default(),
             burst_bytes: AtomicUsize::new(0),
             is_dirty: AtomicBool::new(false),
+            is_gathering: AtomicBool::new(false),
             wants_sources: AtomicBool::new(opened != Opened::AsItWas),
             begun_anew: AtomicU64::new(0),
             cut_fields: AtomicU64::new(0),
@@ -128,7 +133,10 @@ impl Index {
     /// Puts a document, in the place of one of the same id.
     pub fn put(&self, mut document: Document) {
         self.inner.fit(&mut document);
-        if self.inner.burst_bytes.load(Ordering::Relaxed) > BURST_BYTES_MAX {
+        let is_gathering = self.inner.is_gathering.load(Ordering::Relaxed);
+        let most = if is_gathering { GATHERED_BYTES_MAX } else { BURST_BYTES_MAX };
+        let is_crowded = self.inner.pending.lock().is_crowded();
+        if is_crowded || self.inner.burst_bytes.load(Ordering::Relaxed) > most {
             self.commit();
         }
         self.inner.wait_for_writer();
@@ -140,10 +148,19 @@ impl Index {
         let files = self.inner.files.read();
         let number = self.inner.stored.number();
         self.inner.stored.put(number, &document, language, &self.inner.analyzer);
-        self.inner.pending.lock().put(document);
-        let delete = UserOperation::Delete(Term::from_field_u64(files.parts.id, id));
+        let (searcher, parts) = self.inner.seen();
+        // With the lock, so that of two with one id the second is the one that replaces.
+        let mut pending = self.inner.pending.lock();
+        let mut operations = Vec::with_capacity(2);
+        if !pending.is_first(id) || parts.place(&searcher, id).is_some() {
+            let old = Term::from_field_u64(parts.id, id);
+            operations.push(UserOperation::Delete(old));
+        }
+        operations.push(UserOperation::Add(made));
+        pending.put(document);
         // A writer that failed is replaced by the commit, which has what was put.
-        let _ = files.writer().and_then(|writer| writer.run([delete, UserOperation::Add(made)]));
+        let _ = files.writer().and_then(|writer| writer.run(operations));
+        drop(pending);
         drop(files);
         self.inner.changed();
     }
@@ -217,6 +234,15 @@ impl Index {
     /// Makes what was put be seen now.
     pub fn commit(&self) {
         self.inner.commit();
+    }
+
+    /// Whether what is put may wait for a commit that somebody asks for: while an index is filled
+    /// that nobody looks into.
+    pub(crate) fn gather(&self, is_gathering: bool) {
+        self.inner.is_gathering.store(is_gathering, Ordering::Relaxed);
+        if !is_gathering {
+            self.commit();
+        }
     }
 
     /// A document as it was put, also where it isn't committed yet.
@@ -425,6 +451,9 @@ impl Inner {
     /// Something is to be committed.
     fn changed(&self) {
         self.is_dirty.store(true, Ordering::Release);
+        if self.is_gathering.load(Ordering::Relaxed) {
+            return;
+        }
         // Where it is full the thread is on its way.
         if let Err(TrySendError::Disconnected(())) = self.wake.try_send(()) {
             self.commit();
@@ -474,6 +503,7 @@ impl Inner {
         let forgot = pending.has_forgotten();
         let mut is_put = !forgot;
         for (id, document) in pending.into_documents() {
+            self.pending.lock().is_first(id);
             let term = Term::from_field_u64(files.parts.id, id);
             let mut all = vec![UserOperation::Delete(term)];
             all.extend(

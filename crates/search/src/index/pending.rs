@@ -1,22 +1,35 @@
 //! What was put and can't be seen yet, for whoever asks for a document by its id.
 //!
-//! Invariant: it holds [`PENDING_BYTES_MAX`] at most; then it forgets everything, and says
-//! so until the next commit.
+//! Invariant: it holds [`PENDING_BYTES_MAX`] at most; then it forgets all documents, and says
+//! so until the next commit. It never forgets which ids were put.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::Document;
 
 const PENDING_BYTES_MAX: usize = 1 << 20;
+/// When there are so many it is to be committed.
+const IDS_MAX: usize = 100_000;
 
 #[derive(Default)]
 pub(super) struct Pending {
     documents: HashMap<u64, Option<Document>>,
+    /// Those that the writer was given.
+    ids: HashSet<u64>,
     bytes: usize,
     has_forgotten: bool,
 }
 
 impl Pending {
+    /// Notes that the writer is given a document of this id; says whether it is the first.
+    pub(super) fn is_first(&mut self, id: u64) -> bool {
+        self.ids.insert(id)
+    }
+
+    pub(super) fn is_crowded(&self) -> bool {
+        self.ids.len() >= IDS_MAX
+    }
+
     pub(super) fn put(&mut self, document: Document) {
         let size = document.size() + 64;
         self.note(document.id, Some(document), size);

@@ -62,7 +62,7 @@ pub(super) fn fill(
     };
     filled.killed.sort_unstable();
     filled.killed.dedup();
-    held.index.commit();
+    held.index.gather(false);
     if held.index.takes_wish_for_sources() {
         return Err(Trouble::Refused("what was read could not be written to the disk".to_owned()));
     }
@@ -137,6 +137,7 @@ impl Reading<'_> {
                     let places = Places::of(&layout, self.source, &columns)?;
                     if self.opened.is_none() {
                         let held = (self.open)(&layout)?;
+                        held.index.gather(true);
                         self.opened = Some((layout.clone(), held));
                     }
                     let placed = brought
