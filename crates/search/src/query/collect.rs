@@ -1,6 +1,8 @@
 //! What fits is gone through once: filtered, counted, grouped, and the best of it kept.
 //!
-//! Invariants: 1. at most `max_matches` candidates, [`GROUPS_MAX`] groups and
+//! Where the best are wanted and enough are known, the others are only counted: neither their ids
+//! nor, above all, the places of their words are read.
+//! Invariants: 1. at most twice as many candidates as are shown, [`GROUPS_MAX`] groups and
 //! [`FACETS_MAX`] values are held for each part of the index. 2. The order doesn't depend
 //! on which part a document lies in.
 
@@ -13,6 +15,7 @@ use tantivy::{DocId, DocSet, Searcher, SegmentReader, TERMINATED};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::columns::{Test, Values, fraction_key, group_number, whole_key};
+use super::spans::{Spans, SpansScorer, SpansWeight};
 use crate::{Group, GroupBy, Ranking, Search, Shape, Sort, SortKey, Value};
 
 /// So many keys an order may have.
@@ -60,6 +63,7 @@ pub(super) fn collect(
     shape: &Shape,
     search: &Search,
     query: &dyn Looking,
+    near: &[(Spans, f32)],
 ) -> tantivy::Result<Collected> {
     let order = order_of(&search.sort);
     let within = search.group.as_ref().map_or(order, |group| order_of(&group.within));
@@ -70,13 +74,54 @@ pub(super) fn collect(
         EnableScoring::disabled_from_searcher(searcher)
     };
     let weight = query.weight(scoring)?;
-    let mut parts = Vec::new();
+    let near = if needs_score { near } else { &[] };
+    let near = (near.iter())
+        .map(|(spans, boost)| Ok((spans.weigh(scoring)?, *boost)))
+        .collect::<tantivy::Result<Vec<_>>>()?;
+    let mut parts: Vec<Part> = Vec::new();
     for (ord, segment) in (0..).zip(searcher.segment_readers()) {
         let mut part = Part::open(ord, segment, shape, search)?;
-        part.go_through(segment, weight.as_ref(), search)?;
+        part.least = parts.last().map_or(f32::NEG_INFINITY, |before| before.least);
+        let mut bonus = Bonus::open(segment, &near)?;
+        part.go_through(segment, weight.as_ref(), &mut bonus, search)?;
         parts.push(part);
     }
     Ok(merge(parts, search))
+}
+
+/// What is added to the score of a document whose words stand together.
+struct Bonus {
+    scorers: Vec<SpansScorer>,
+    most: f32,
+}
+
+impl Bonus {
+    fn open(segment: &SegmentReader, near: &[(SpansWeight, f32)]) -> tantivy::Result<Self> {
+        let mut bonus = Self { scorers: Vec::new(), most: 0.0 };
+        for (weight, boost) in near {
+            if let Some(scorer) = weight.open(segment, *boost)? {
+                bonus.scorers.push(scorer);
+                bonus.most += (weight.score_max() * boost).max(0.0);
+            }
+        }
+        Ok(bonus)
+    }
+
+    fn of(&mut self, doc: DocId) -> f32 {
+        self.scorers.iter_mut().map(|scorer| scorer.score_at(doc)).sum()
+    }
+}
+
+/// How many of the best are wanted, of each part.
+fn kept(search: &Search) -> usize {
+    search.offset.saturating_add(search.limit).min(search.max_matches)
+}
+
+/// Whether the best are those of the highest score, so that it tells who isn't among them.
+fn is_by_score(search: &Search) -> bool {
+    let first = order_of(&search.sort).first();
+    search.group.is_none()
+        && first.is_some_and(|sort| sort.key == SortKey::Relevance && sort.is_descending)
 }
 
 fn order_of(sort: &[Sort]) -> &[Sort] {
@@ -93,6 +138,8 @@ struct Part {
     grouping: Option<(GroupBy, Values)>,
     groups: HashMap<u64, Candidate>,
     best: Vec<Candidate>,
+    /// What scores less is not among the best, where scores decide.
+    least: f32,
     found: usize,
     facets: Vec<(Values, HashMap<i64, u64>)>,
     boosts: Boosts,
@@ -132,6 +179,7 @@ impl Part {
             grouping,
             groups: HashMap::new(),
             best: Vec::new(),
+            least: f32::NEG_INFINITY,
             found: 0,
             facets,
             boosts: Boosts::of(segment, shape, &search.ranking)?,
@@ -144,21 +192,23 @@ impl Part {
         &mut self,
         segment: &SegmentReader,
         weight: &dyn Weight,
+        bonus: &mut Bonus,
         search: &Search,
     ) -> tantivy::Result<()> {
         let mut scorer = weight.scorer(segment, 1.0)?;
         let alive = segment.alive_bitset();
-        let room = search.max_matches.saturating_mul(2).max(64);
+        let (kept, is_by_score) = (kept(search), is_by_score(search));
+        let room = kept.saturating_mul(2).max(64);
         let mut seen = 0_u32;
         let mut doc = scorer.doc();
         while doc != TERMINATED {
             if alive.is_none_or(|alive| alive.is_alive(doc))
                 && self.tests.iter().all(|test| test.passes(doc))
             {
-                let score = self.boosts.apply(doc, scorer.score());
+                let score = self.score(doc, scorer.score(), bonus);
                 self.take(doc, score);
                 if self.best.len() >= room {
-                    self.cut(search.max_matches);
+                    self.cut(kept, is_by_score);
                 }
             }
             seen += 1;
@@ -170,8 +220,16 @@ impl Part {
             }
             doc = scorer.advance();
         }
-        self.cut(search.max_matches);
+        self.cut(kept, is_by_score);
         Ok(())
+    }
+
+    fn score(&self, doc: DocId, plain: f32, bonus: &mut Bonus) -> f32 {
+        if bonus.scorers.is_empty() {
+            return self.boosts.apply(doc, plain);
+        }
+        let most = self.boosts.apply(doc, plain + bonus.most);
+        if most < self.least { most } else { self.boosts.apply(doc, plain + bonus.of(doc)) }
     }
 
     fn take(&mut self, doc: DocId, score: f32) {
@@ -181,6 +239,10 @@ impl Part {
                     *counts.entry(raw).or_default() += 1;
                 }
             });
+        }
+        if score < self.least {
+            self.found += 1;
+            return;
         }
         let keys = self.within.as_ref().unwrap_or(&self.order).keys(doc, score);
         let candidate = Candidate {
@@ -228,13 +290,16 @@ impl Part {
         self.is_partial |= is_full;
     }
 
-    fn cut(&mut self, length: usize) {
-        if self.best.len() > length {
-            if length > 0 {
-                self.best.select_nth_unstable_by(length - 1, earlier);
-            }
-            self.best.truncate(length);
+    fn cut(&mut self, length: usize, is_by_score: bool) {
+        if self.best.len() <= length {
+            return;
         }
+        let Some(last) = length.checked_sub(1) else { return self.best.clear() };
+        let (_, worst, _) = self.best.select_nth_unstable_by(last, earlier);
+        if is_by_score {
+            self.least = self.least.max(worst.score);
+        }
+        self.best.truncate(length);
     }
 }
 

@@ -64,6 +64,17 @@ impl<'a> Compiler<'a> {
         self.looking(self.planner().plan(query))
     }
 
+    /// What looks for words near each other, in each field with its weight.
+    pub(super) fn near(&self, query: &Query) -> Vec<(Spans, f32)> {
+        let Plan::Words(in_fields) = self.planner().plan(query) else { return Vec::new() };
+        (in_fields.into_iter())
+            .filter_map(|wanted| {
+                let (weight, field, groups) = self.place(&wanted)?;
+                Some((Spans::new(field, groups, wanted.manner?), weight))
+            })
+            .collect()
+    }
+
     /// Each time that a query is gone through it may open as many words.
     pub(super) fn refill(&self) {
         self.expansions_left.set(EXPANSIONS_OF_QUERY_MAX);
@@ -94,21 +105,26 @@ impl<'a> Compiler<'a> {
                 Box::new(BooleanQuery::union_with_minimum_required_clauses(each(parts), count))
             }
             Plan::Words(in_fields) => {
-                let parts: Vec<_> =
-                    in_fields.into_iter().filter_map(|one| self.in_field(one)).collect();
+                let parts: Vec<_> = in_fields.iter().filter_map(|one| self.in_field(one)).collect();
                 if parts.is_empty() { Box::new(EmptyQuery) } else { union(parts) }
             }
         }
     }
 
-    fn in_field(&self, wanted: InField) -> Option<Box<dyn Looking>> {
-        let InField { field: at, boost, groups, manner } = wanted;
-        let weight = self.weights.get(at).copied().unwrap_or(1.0) * boost;
+    /// The weight of what is wanted of a field, the field, and its slots.
+    fn place(&self, wanted: &InField) -> Option<(f32, Field, Vec<Vec<Slot>>)> {
+        let at = wanted.field;
+        let weight = self.weights.get(at).copied().unwrap_or(1.0) * wanted.boost;
         let field = *self.parts.fields.get(at)?;
-        let groups: Vec<Vec<Slot>> = (groups.into_iter())
-            .map(|group| group.into_iter().map(|slot| self.opened(slot, at)).collect())
+        let groups = (wanted.groups.iter())
+            .map(|group| group.iter().map(|slot| self.opened(slot.clone(), at)).collect())
             .collect();
-        let looking = match manner {
+        Some((weight, field, groups))
+    }
+
+    fn in_field(&self, wanted: &InField) -> Option<Box<dyn Looking>> {
+        let (weight, field, groups) = self.place(wanted)?;
+        let looking = match wanted.manner {
             None => terms(field, &groups.first()?.first()?.terms)?,
             Some(manner) => Box::new(Spans::new(field, groups, manner)) as Box<dyn Looking>,
         };

@@ -84,13 +84,12 @@ fn collect_query(
 ) -> tantivy::Result<Collected> {
     let is_ranked =
         search.sort.is_empty() || search.sort.iter().any(|sort| sort.key == SortKey::Relevance);
-    let near = together(query).filter(|_| is_ranked && search.ranking.has_proximity);
-    let widened = query.clone().widened(&search.synonyms);
-    let looking = match near {
-        Some(near) => compiler.compile(&Query::Maybe(Box::new(widened), Box::new(near))),
-        None => compiler.compile(&widened),
+    let near = match together(query).filter(|_| is_ranked && search.ranking.has_proximity) {
+        Some(near) => compiler.near(&near),
+        None => Vec::new(),
     };
-    collect(compiler.searcher, &compiler.index.shape, search, looking.as_ref())
+    let looking = compiler.compile(&query.clone().widened(&search.synonyms));
+    collect(compiler.searcher, &compiler.index.shape, search, looking.as_ref(), &near)
 }
 
 /// A query's words near each other, which are better.

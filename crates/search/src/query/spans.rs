@@ -50,6 +50,12 @@ impl Spans {
 
 impl Query for Spans {
     fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
+        Ok(Box::new(self.weigh(scoring)?))
+    }
+}
+
+impl Spans {
+    pub(super) fn weigh(&self, scoring: EnableScoring<'_>) -> tantivy::Result<SpansWeight> {
         let first = |slot: &Slot| slot.terms.first().map(|term| self.term(&term.text));
         let terms: Vec<Term> = self.groups.iter().flatten().filter_map(first).collect();
         let bm25 = match scoring {
@@ -58,23 +64,32 @@ impl Query for Spans {
             }
             _ => None,
         };
-        Ok(Box::new(SpansWeight { spans: self.clone(), bm25 }))
+        Ok(SpansWeight { spans: self.clone(), bm25 })
     }
-}
 
-impl Spans {
     fn term(&self, text: &str) -> Term {
         Term::from_field_text(self.field, text)
     }
 }
 
-struct SpansWeight {
+pub(super) struct SpansWeight {
     spans: Spans,
     bm25: Option<Bm25Weight>,
 }
 
-impl Weight for SpansWeight {
-    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+impl SpansWeight {
+    /// No document is given more.
+    pub(super) fn score_max(&self) -> Score {
+        self.bm25.as_ref().map_or(1.0, Bm25Weight::max_score)
+    }
+
+    /// What looks through one part of the index and stands nowhere yet; none, where not all words
+    /// are there.
+    pub(super) fn open(
+        &self,
+        reader: &SegmentReader,
+        boost: Score,
+    ) -> tantivy::Result<Option<SpansScorer>> {
         let terms = reader.inverted_index(self.spans.field)?;
         let mut slots = Vec::new();
         for slot in self.spans.groups.iter().flatten() {
@@ -85,12 +100,12 @@ impl Weight for SpansWeight {
                     .extend(terms.read_postings(&term, IndexRecordOption::WithFreqsAndPositions)?);
             }
             if postings.is_empty() {
-                return Ok(Box::new(EmptyScorer));
+                return Ok(None);
             }
             slots.push(Union { postings, positions: Vec::new() });
         }
         if slots.is_empty() {
-            return Ok(Box::new(EmptyScorer));
+            return Ok(None);
         }
         let norms = match &self.bm25 {
             Some(_) => Some(reader.get_fieldnorms_reader(self.spans.field)?),
@@ -98,7 +113,15 @@ impl Weight for SpansWeight {
         };
         let bm25 = self.bm25.as_ref().map(|bm25| bm25.boost_by(boost));
         let spans = self.spans.clone();
-        let mut scorer = SpansScorer { spans, slots, bm25, norms, doc: 0, count: 0 };
+        Ok(Some(SpansScorer { spans, slots, bm25, norms, doc: 0, count: 0 }))
+    }
+}
+
+impl Weight for SpansWeight {
+    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        let Some(mut scorer) = self.open(reader, boost)? else {
+            return Ok(Box::new(EmptyScorer));
+        };
         let first = scorer.slots.iter().map(Union::doc).max().unwrap_or(TERMINATED);
         scorer.go_to(first);
         Ok(Box::new(scorer))
@@ -144,7 +167,7 @@ impl Union {
     }
 }
 
-struct SpansScorer {
+pub(super) struct SpansScorer {
     spans: Spans,
     /// Of all groups, one behind the other.
     slots: Vec<Union>,
@@ -182,6 +205,16 @@ impl SpansScorer {
             }
             target += 1;
         }
+    }
+
+    /// What a document is given, and no other is looked at. They are asked for in order.
+    pub(super) fn score_at(&mut self, doc: DocId) -> Score {
+        if !self.slots.iter_mut().all(|slot| slot.seek(doc) == doc) {
+            return 0.0;
+        }
+        self.slots.iter_mut().for_each(|slot| slot.read(doc));
+        (self.doc, self.count) = (doc, self.fits());
+        if self.count > 0 { self.score() } else { 0.0 }
     }
 
     /// How often it fits here.
