@@ -42,7 +42,7 @@ def measure(options):
         started += [_wick(here, options, source)] if options.wick else []
         started.append(servers.Server(MARIADB, source.port, source.process))
         _contest(found, here, options, program, started, wishes)
-        _agreement(found, here, program, started, wishes)
+        _agreement(found, here, program, started, wishes, all_pages)
     if options.wick:
         _memory(found, options, program, all_pages, wishes)
         fresh.measure(found, options, all_pages)
@@ -284,16 +284,18 @@ def _contest(found, here, options, program, started, wishes):
     found.tables.append(report.Table(f"{len(wishes):,} queries, one at a time", heads, lines))
 
 
-def _agreement(found, here, program, started, wishes):
-    """Whether Wick finds the pages that Sphinx finds, where both mean the same by a word."""
+def _agreement(found, here, program, started, wishes, all_pages):
+    """Whether Wick finds the pages that Sphinx finds, where both mean the same by a word: to Sphinx
+    what a Korean particle follows without a space is another one."""
     if WICK not in {server.name for server in started}:
         return
     same = [wish for wish in wishes if wish.language in pages.SPACED]
+    meant = {str(page.id) for page in all_pages if page.language in pages.SPACED}
     sets = {}
     for server in started[:2]:
         file = _written(here, server, same, ALL)
         told = scope.run([program, "sets", server.port, "bench", file]).splitlines()
-        sets[server.name] = [set(line.split()) for line in told]
+        sets[server.name] = [set(line.split()) & meant for line in told]
     pairs = list(zip(same, sets[WICK], sets[SPHINX], strict=True))
     others = [(wish, ours, theirs) for wish, ours, theirs in pairs if ours != theirs]
     for wish, ours, theirs in others[:10]:
