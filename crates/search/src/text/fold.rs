@@ -10,14 +10,18 @@ pub(crate) fn lower_into(text: &str, out: &mut String) {
         out.make_ascii_lowercase();
         return;
     }
-    if text.chars().all(is_composed) {
-        out.extend(text.chars().flat_map(char::to_lowercase));
-        return;
+    for one in text.chars() {
+        match one {
+            // These have no case.
+            _ if is_composed(one) && one >= '\u{3041}' => out.push(one),
+            _ if is_composed(one) => out.extend(one.to_lowercase()),
+            _ => return lower_any_into(text, out),
+        }
     }
-    lower_any_into(text, out);
 }
 
 fn lower_any_into(text: &str, out: &mut String) {
+    out.clear();
     let lower = text.chars().flat_map(char::to_lowercase);
     out.extend(lower.nfkc().filter(|one| !matches!(one, '\u{AD}' | '\u{200C}' | '\u{200D}')));
 }
