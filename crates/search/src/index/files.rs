@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use tantivy::directory::error::{LockError, OpenReadError};
-use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy};
 use tantivy::schema::{
     BytesOptions, FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema,
     TextFieldIndexing, TextOptions, Value as _,
@@ -27,6 +27,12 @@ use crate::{AttributeKind, Document, Limits, Shape, Value};
 /// Rises with every change of what is written or of how text becomes terms.
 const FORMAT: u32 = 1;
 const ANALYSIS: &str = "wick";
+/// Parts are joined early, for each is looked into by every search.
+const PARTS_JOINED: usize = 4;
+const PARTS_JOINED_SELDOM: usize = 8;
+/// Parts of up to so many documents are of one size: to join a larger one with what came within the
+/// last seconds would be to write all of it every few seconds.
+const SMALL_PART: u32 = 1000;
 /// How many blocks of kept documents each part of the index keeps unpacked.
 const KEPT_BLOCKS: usize = 8;
 
@@ -187,11 +193,7 @@ impl Files {
             .memory_budget_per_thread(limits.writer_bytes.max(15_000_000))
             .build();
         let writer = index.writer_with_options(options)?;
-        let mut merges = LogMergePolicy::default();
-        // Parts are joined early, for each is looked into by every search.
-        merges.set_min_num_segments(4);
-        merges.set_del_docs_ratio_before_merge(0.3);
-        writer.set_merge_policy(Box::new(merges));
+        writer.set_merge_policy(joining(PARTS_JOINED));
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
@@ -202,6 +204,14 @@ impl Files {
 
     pub(super) fn writer(&self) -> tantivy::Result<&IndexWriter> {
         self.writer.as_ref().ok_or_else(no_writer)
+    }
+
+    /// Joins fewer parts from now on: what is filled at once has few, and each joining reads and
+    /// writes all of it again.
+    pub(super) fn join_seldom(&self) {
+        if let Some(writer) = &self.writer {
+            writer.set_merge_policy(joining(PARTS_JOINED_SELDOM));
+        }
     }
 
     pub(super) fn commit(&mut self) -> tantivy::Result<()> {
@@ -356,6 +366,15 @@ pub(crate) fn attribute_name(at: usize) -> String {
 
 fn field_name(at: usize) -> String {
     format!("f{at}")
+}
+
+/// Joins so many parts of about one size.
+fn joining(parts: usize) -> Box<dyn MergePolicy> {
+    let mut merges = LogMergePolicy::default();
+    merges.set_min_num_segments(parts);
+    merges.set_min_layer_size(SMALL_PART);
+    merges.set_del_docs_ratio_before_merge(0.3);
+    Box::new(merges)
 }
 
 fn stamp(shape: &Shape, analyzer: &Analyzer) -> String {

@@ -240,7 +240,9 @@ impl Index {
     /// that nobody looks into.
     pub(crate) fn gather(&self, is_gathering: bool) {
         self.inner.is_gathering.store(is_gathering, Ordering::Relaxed);
-        if !is_gathering {
+        if is_gathering {
+            self.inner.files.read().join_seldom();
+        } else {
             self.commit();
         }
     }
