@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::columns::{Test, Values, fraction_key, group_number, whole_key};
 use super::spans::{Spans, SpansScorer, SpansWeight};
+use super::statistics::Statistics;
 use crate::{Group, GroupBy, Ranking, Search, Shape, Sort, SortKey, Value};
 
 /// So many keys an order may have.
@@ -68,8 +69,9 @@ pub(super) fn collect(
     let order = order_of(&search.sort);
     let within = search.group.as_ref().map_or(order, |group| order_of(&group.within));
     let needs_score = order.iter().chain(within).any(|sort| sort.key == SortKey::Relevance);
+    let statistics = Statistics::of(searcher);
     let scoring = if needs_score {
-        EnableScoring::enabled_from_searcher(searcher)
+        EnableScoring::enabled_from_statistics_provider(&statistics, searcher)
     } else {
         EnableScoring::disabled_from_searcher(searcher)
     };

@@ -17,6 +17,7 @@ mod site;
 mod snippet;
 mod spans;
 mod sphinx;
+mod statistics;
 mod suggest;
 mod tree;
 mod words;
