@@ -29,6 +29,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "blocks", body: targets::blocks::run },
     Target { name: "cache_control", body: targets::cache_control::run },
     Target { name: "coding", body: targets::coding::run },
+    Target { name: "code_script", body: targets::code::run_script },
+    Target { name: "code_style", body: targets::code::run_style },
     Target { name: "conformance", body: targets::conformance::run },
     Target { name: "date", body: targets::date::run },
     Target { name: "disk_segment", body: targets::disk::run },

@@ -5,6 +5,8 @@
 //! bytes declare. A declaration that stands later is an error of its own and is not followed.
 //! Law: HTML §13.2.3.1 and 2; labels are those of the Encoding Standard.
 
+use std::borrow::Cow;
+
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
 /// So far into a page its encoding has to be declared (§4.2.5.4).
@@ -32,6 +34,30 @@ pub(crate) fn determine(html: &[u8], http: Option<&'static Encoding>) -> Determi
             Determined { encoding, from: 0, is_declared: false }
         }
     }
+}
+
+/// A page's text, by the encoding that browsers take it for.
+///
+/// `charset` is what the HTTP head's `Content-Type` names. What has no meaning in the encoding
+/// is a U+FFFD, as browsers show it.
+#[must_use]
+pub fn page_text<'a>(html: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
+    let http = charset.and_then(|label| Encoding::for_label(label.as_bytes()));
+    let determined = determine(html, http);
+    determined.encoding.decode_without_bom_handling(&html[determined.from..]).0
+}
+
+/// The text of a style sheet or script, by its mark, the HTTP head, or its `@charset`.
+#[must_use]
+pub fn file_text<'a>(bytes: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
+    let http = charset.and_then(|label| Encoding::for_label(label.as_bytes()));
+    // CSS Syntax §3.2: exactly these bytes; it is as dead a letter in a script as it was.
+    let own = || {
+        let rest = bytes.strip_prefix(b"@charset \"")?;
+        let label = &rest[..rest.iter().take(PRESCAN_BYTES).position(|&byte| byte == b'"')?];
+        Encoding::for_label(label).map(readable)
+    };
+    http.or_else(own).unwrap_or(UTF_8).decode(bytes).0
 }
 
 /// What the first `meta` element that declares an encoding says (§13.2.3.2).

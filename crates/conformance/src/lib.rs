@@ -8,16 +8,23 @@
 //! Invariants: 1. any bytes are read to their end, without a panic. 2. Findings lie within
 //! the page, in its order. 3. The work is linear in the page but for nesting, which is
 //! bounded.
-//! Start at [`check`]; why it is written so: docs/decisions/conformance.md.
+//! Style sheets (`style/`) and scripts (`script.rs`) are judged apart, as they are files of their
+//! own or stand in a page whose reader hands them on.
+//! Start at [`check`], [`check_style`] and [`Scripts`]; why it is written so: docs/decisions/conformance.md.
 
 mod encoding;
 mod findings;
 mod read;
 mod rules;
+mod script;
 mod source;
+mod style;
 mod values;
 
+pub use encoding::{file_text, page_text};
 pub use findings::{FINDINGS_MAX, Finding, Severity};
+pub use script::{Script, ScriptFault, Scripts};
+pub use style::{Style, check_style};
 
 use findings::Findings;
 use source::Source;

@@ -56,7 +56,8 @@ impl<'a> Page<'a> {
     #[must_use]
     pub(crate) fn of(url: &'a Url, answer: &'a Answer) -> Self {
         let is_page = answer.status == 200 && is_html(answer);
-        let tree = is_page.then(|| Tree::of(&String::from_utf8_lossy(&answer.body)));
+        let text = || conformance::page_text(&answer.body, charset(answer));
+        let tree = is_page.then(|| Tree::of(&text()));
         Self { url, answer, tree }
     }
 
@@ -123,9 +124,23 @@ fn says_noindex(tree: &Tree) -> bool {
 /// Whether an answer says that it is a page.
 #[must_use]
 pub(crate) fn is_html(answer: &Answer) -> bool {
-    let said = answer.fields.text(Name::ContentType).unwrap_or("").to_ascii_lowercase();
-    let kind = said.split(';').next().unwrap_or("").trim();
-    matches!(kind, "text/html" | "application/xhtml+xml")
+    matches!(kind(answer).as_str(), "text/html" | "application/xhtml+xml")
+}
+
+/// What an answer says that it is, in lower case, without parameters.
+#[must_use]
+pub(crate) fn kind(answer: &Answer) -> String {
+    let said = answer.fields.text(Name::ContentType).unwrap_or("");
+    said.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
+}
+
+/// The charset that an answer's head names.
+#[must_use]
+pub(crate) fn charset(answer: &Answer) -> Option<&str> {
+    let said = answer.fields.text(Name::ContentType)?;
+    let at = said.to_ascii_lowercase().find("charset=")? + "charset=".len();
+    let name = said[at..].split(';').next()?.trim_matches(['"', '\'', ' ']);
+    Some(name).filter(|name| !name.is_empty())
 }
 
 /// An address without its fragment, as it is known by.
@@ -134,4 +149,27 @@ pub(crate) fn plain(url: &Url) -> String {
     let mut url = url.clone();
     url.set_fragment(None);
     url.into()
+}
+
+#[cfg(test)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn a_page_is_read_in_the_encoding_that_it_declares() {
+        let url = Url::parse("http://a.test/").unwrap();
+        let russian = b"<title>\xcf\xf0\xe8\xe2\xe5\xf2</title><a id=\xff>";
+        let declared = [&b"<meta charset=windows-1251>"[..], russian].concat();
+        for (kind, body) in [
+            ("text/html; charset=windows-1251", &russian[..]),
+            ("text/html; Charset=\"cp1251\"; x=y", russian),
+            ("text/html", &declared),
+        ] {
+            let mut answer = Answer::page(200, &format!("content-type: {kind}"), "");
+            answer.body = body.to_vec();
+            let facts = Page::of(&url, &answer).facts(String::new());
+            assert_eq!(facts.title.as_deref(), Some("Привет"), "{kind}");
+            assert_eq!(facts.anchors, ["я"], "{kind}");
+        }
+    }
 }

@@ -80,6 +80,13 @@ impl Tree {
         self.elements().find(|element| element.name() == name)
     }
 
+    fn text_of(&self, id: Id) -> Option<&str> {
+        match &self.nodes[id].kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     pub(crate) fn element(&self, id: Id) -> Option<Element<'_>> {
         match &self.nodes[id].kind {
             Kind::Element(name, attributes) => Some(Element { tree: self, id, name, attributes }),
@@ -110,6 +117,11 @@ impl<'a> Element<'a> {
         self.attributes.iter().find(|one| &*one.name.local == name).map(|one| &*one.value)
     }
 
+    /// Its attributes' names and values.
+    pub(crate) fn attributes(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.attributes.iter().map(|one| (&*one.name.local, &*one.value))
+    }
+
     /// An attribute that says something.
     pub(crate) fn said(self, name: &str) -> Option<&'a str> {
         self.attribute(name).map(str::trim).filter(|value| !value.is_empty())
@@ -131,13 +143,17 @@ impl<'a> Element<'a> {
         .filter_map(move |id| self.tree.element(id))
     }
 
+    /// All text in it, as it stands there.
+    pub(crate) fn raw_text(self) -> String {
+        let nodes = self.tree.below(self.id);
+        nodes.filter_map(|id| self.tree.text_of(id)).collect()
+    }
+
     /// All text in it, with spaces as a browser shows them.
     pub(crate) fn text(self) -> String {
         let mut words = Vec::new();
         for id in self.tree.below(self.id) {
-            if let Kind::Text(text) = &self.tree.nodes[id].kind {
-                words.extend(text.split_whitespace());
-            }
+            words.extend(self.tree.text_of(id).unwrap_or("").split_whitespace());
         }
         words.join(" ")
     }

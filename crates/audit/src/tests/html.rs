@@ -5,11 +5,10 @@
 //! our own table says, it doesn't say a second time.
 
 use conformance::Severity as Weight;
-use wire::Name;
 
 use super::Notes;
 use crate::finding::{Place, Severity};
-use crate::page::is_html;
+use crate::page::{charset, is_html};
 use crate::rules::HTML as PREFIX;
 
 /// Rules of which one of our own table speaks.
@@ -30,10 +29,7 @@ pub(crate) fn run(notes: &mut Notes<'_>) {
     if answer.status != 200 || !is_html(answer) || answer.is_cut {
         return;
     }
-    let said = answer.fields.text(Name::ContentType).unwrap_or("").to_ascii_lowercase();
-    let charset = said.split("charset=").nth(1).and_then(|rest| rest.split(';').next());
-    let charset = charset.map(|name| name.trim_matches(['"', '\'', ' ']));
-    for found in conformance::check(&answer.body, charset) {
+    for found in conformance::check(&answer.body, charset(answer)) {
         let is_title = found.rule == "child-missing" && found.message.contains("“title”");
         if is_title || SPOKEN_OF.contains(&found.rule) {
             continue;

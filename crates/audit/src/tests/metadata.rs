@@ -1,6 +1,7 @@
 //! What a page says of itself, as far as one page shows it.
 
 use super::Notes;
+use super::code::kind_of;
 use crate::page::title;
 
 pub(crate) fn run(notes: &mut Notes<'_>) {
@@ -30,13 +31,5 @@ pub(crate) fn run(notes: &mut Notes<'_>) {
             let message = format!("the data is no JSON: {}", kind_of(&error));
             notes.note("json-ld", script.line(), message);
         }
-    }
-}
-
-/// What is wrong, without its place: the text was put together from pieces.
-fn kind_of(error: &serde_json::Error) -> &'static str {
-    match error.classify() {
-        serde_json::error::Category::Eof => "it breaks off",
-        _ => "there is a mistake in it",
     }
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod access;
 pub(crate) mod caching;
+pub(crate) mod code;
 pub(crate) mod html;
 pub(crate) mod http;
 pub(crate) mod metadata;
@@ -67,7 +68,7 @@ pub(crate) fn finding(
 
 /// Every test of a page.
 const PAGE_TESTS: &[fn(&mut Notes<'_>)] =
-    &[http::run, metadata::run, access::run, weight::run, caching::run, html::run];
+    &[http::run, metadata::run, access::run, weight::run, caching::run, code::run, html::run];
 
 /// All that the tests of a page say of it.
 #[must_use]

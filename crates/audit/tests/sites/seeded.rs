@@ -29,6 +29,8 @@ fn told(site: Site) -> BTreeSet<String> {
     site.findings.iter().map(told).collect()
 }
 
+const CSS: &str = "content-type: text/css\ncache-control: max-age=60";
+
 #[track_caller]
 fn check(rule: &str, change: impl FnOnce(&mut Site)) {
     let mut site = clean();
@@ -118,6 +120,14 @@ const FAULTS: &[(&str, Fault)] = &[
         with_body(site, "</head>", "<link rel=alternate hreflang=de href=/two></head>");
     }),
     ("json-ld", |site| with_more(site, "<script type='application/ld+json'>{\"a\":}</script>")),
+    ("css-syntax", |site| {
+        put(site, "/s.css", reply(200, CSS, "a { color red }"));
+        with_body(site, "</head>", "<link rel=stylesheet href=/s.css></head>");
+    }),
+    ("css-property", |site| with_body(site, "</head>", "<style>a { colr: red }</style></head>")),
+    ("css-value", |site| with_more(site, "<p style='color: #12'>text</p>")),
+    ("js-syntax", |site| with_more(site, "<script>\nif (a) {</script>")),
+    ("script-data", |site| with_more(site, "<script type=importmap>{\"imports\"}</script>")),
     ("lang-missing", |site| with_body(site, " lang=\"en\"", "")),
     ("image-size", |site| with_more(site, "<img src=/i.png alt=A>")),
     ("image-alt", |site| with_more(site, "<img src=/i.png width=8 height=8>")),
