@@ -321,6 +321,52 @@ fn links_to_other_sites_are_tried_once_and_only_when_wanted() {
 }
 
 #[test]
+fn other_hosts_are_asked_side_by_side_and_each_by_one_request_at_a_time() {
+    let held = || {
+        let mut site = Site { holds_after: Some(0), ..Site::default() };
+        for path in ["/a", "/b"] {
+            site.pages.insert(path.to_owned(), reply(200, "", ""));
+        }
+        Served::begin(site)
+    };
+    let (one, other, mut site) = (held(), held(), clean());
+    let links = [&one, &other]
+        .map(|served| format!("<a href=\"{0}a\">A</a><a href=\"{0}b\">B</a>", served.url()));
+    put(&mut site, "/", page("Home", &format!("{}<a href=/one>One</a>", links.concat())));
+    let (served, state) = (Served::begin(site), folder());
+    let report = std::thread::scope(|scope| {
+        // Neither answers before both were asked.
+        scope.spawn(|| {
+            one.wait_for(1, || {});
+            other.wait_for(1, || {});
+            assert_eq!(
+                (one.asked(), other.asked()),
+                (vec!["/a".to_owned()], vec!["/a".to_owned()])
+            );
+            one.release();
+            other.release();
+        });
+        audit(&served, state.path(), |plan| plan.external = 9)
+    });
+    assert_eq!(rules(&report), [""; 0]);
+    assert_eq!((one.asked(), other.asked().len()), (vec!["/a".to_owned(), "/b".to_owned()], 2));
+}
+
+#[test]
+fn who_wants_rest_is_left_alone() {
+    let mut other = Site::default();
+    let busy = reply(429, "retry-after: 3600", "");
+    other.pages.insert("/a".to_owned(), busy);
+    let (other, mut site) = (Served::begin(other), clean());
+    let links = format!("<a href=\"{0}a\">A</a><a href=\"{0}b\">B</a>", other.url());
+    put(&mut site, "/", page("Home", &format!("{links}<a href=/one>One</a>")));
+    let (served, state) = (Served::begin(site), folder());
+    let report = audit(&served, state.path(), |plan| plan.external = 9);
+    assert_eq!((rules(&report), other.asked()), (vec![], vec!["/a".to_owned()]));
+    assert!(report.sites[0].notes.iter().any(|note| note.contains("wants rest: 1 link")));
+}
+
+#[test]
 fn several_sites_are_visited_at_once_and_pages_of_each_are_bounded() {
     let many = || {
         let mut site = Site::default();
