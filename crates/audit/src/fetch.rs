@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Method, Request};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -74,7 +75,7 @@ impl Answer {
 }
 
 /// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum FetchError {
     /// Its name is unknown, or nobody listens.
     #[error("can't connect: {0}")]
@@ -88,6 +89,9 @@ pub enum FetchError {
     /// Nobody waits for it any more.
     #[error("the audit was stopped")]
     Stopped,
+    /// The worker that asked for it is gone, or too slow. That says nothing of the site.
+    #[error("the worker that asked for it was lost")]
+    Lost,
     /// It took too long.
     #[error("no answer within {} s", PATIENCE.as_secs())]
     Late,
@@ -127,6 +131,18 @@ impl Client {
         if addresses.is_empty() {
             return Err(FetchError::Connect(format!("{name} has no address")));
         }
+        self.host_at(url, addresses)
+    }
+
+    /// A host whose addresses somebody has found.
+    pub(crate) fn host_at(
+        &self,
+        url: &Url,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<Host, FetchError> {
+        let missing = || FetchError::Connect("the address names no host".to_owned());
+        let written = url.host_str().ok_or_else(missing)?;
+        let name = written.trim_matches(['[', ']']).to_owned();
         let authority =
             url.port().map_or_else(|| written.to_owned(), |port| format!("{written}:{port}"));
         let tls = match url.scheme() == "https" {
@@ -146,7 +162,7 @@ pub(crate) struct Host {
     pub(crate) addresses: Vec<SocketAddr>,
     authority: String,
     tls: Option<(TlsConnector, ServerName<'static>)>,
-    idle: Mutex<Vec<SendRequest<Empty<Bytes>>>>,
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
 }
 
 impl Host {
@@ -200,7 +216,8 @@ impl Host {
         }
     }
 
-    async fn dial(&self) -> Result<SendRequest<Empty<Bytes>>, FetchError> {
+    /// A connection.
+    pub(crate) async fn dial(&self) -> Result<SendRequest<Full<Bytes>>, FetchError> {
         let refused = |error: std::io::Error| FetchError::Connect(error.to_string());
         let stream = TcpStream::connect(&self.addresses[..]).await.map_err(refused)?;
         stream.set_nodelay(true).map_err(refused)?;
@@ -215,7 +232,7 @@ impl Host {
 
     async fn receive(
         &self,
-        sender: SendRequest<Empty<Bytes>>,
+        sender: SendRequest<Full<Bytes>>,
         response: http::Response<hyper::body::Incoming>,
     ) -> Result<Answer, FetchError> {
         let broken = |error: hyper::Error| FetchError::Broken(error.to_string());
@@ -248,7 +265,7 @@ impl Host {
     }
 }
 
-async fn begin<S>(stream: S) -> Result<SendRequest<Empty<Bytes>>, FetchError>
+async fn begin<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, FetchError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -264,7 +281,7 @@ fn request(
     url: &Url,
     authority: &str,
     fields: &[(&'static str, String)],
-) -> Result<Request<Empty<Bytes>>, FetchError> {
+) -> Result<Request<Full<Bytes>>, FetchError> {
     let mut request = Request::builder()
         .method(method)
         .uri(target(url))
@@ -278,7 +295,7 @@ fn request(
     if !names("user-agent") {
         request = request.header("user-agent", AGENT);
     }
-    request.body(Empty::new()).map_err(|error| FetchError::Broken(error.to_string()))
+    request.body(Full::default()).map_err(|error| FetchError::Broken(error.to_string()))
 }
 
 /// The path and query of an address.

@@ -46,7 +46,7 @@ impl Severity {
 }
 
 /// One thing that one test found at one address.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,

@@ -9,6 +9,7 @@
 //! Start at [`run()`]; one site's visit is `visit.rs`, the tests are `tests/`.
 
 mod book;
+mod errand;
 mod fetch;
 mod finding;
 mod live;
@@ -23,6 +24,7 @@ mod run;
 mod scope;
 mod tests;
 mod visit;
+mod workers;
 
 pub use book::BookError;
 pub use fetch::FetchError;
@@ -31,3 +33,4 @@ pub use live::Live;
 pub use plan::{AuditError, Plan};
 pub use report::Report;
 pub use run::run;
+pub use workers::{Crew, Door, DoorError, JoinError, TokenError, Worker, WorkersToken};

@@ -4,6 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use url::Url;
+
+use crate::errand::{self, Outcome};
+use crate::fetch::Host;
+use crate::workers::{Crew, Slot};
 
 /// Requests at once, to all sites. Who waits longest comes first, so no site waits for another's
 /// end.
@@ -17,6 +22,7 @@ pub struct Live {
     done: AtomicUsize,
     found: AtomicUsize,
     places: Arc<Semaphore>,
+    crew: Option<Arc<Crew>>,
 }
 
 impl Default for Live {
@@ -27,11 +33,39 @@ impl Default for Live {
             done: AtomicUsize::new(0),
             found: AtomicUsize::new(0),
             places: Arc::new(Semaphore::new(PLACES)),
+            crew: None,
         }
     }
 }
 
 impl Live {
+    /// An audit whose pages are fetched and tested by these workers, and not here.
+    #[must_use]
+    pub fn with(crew: Arc<Crew>) -> Self {
+        Self { crew: Some(crew), ..Self::default() }
+    }
+
+    /// How many workers there are beside this process; none if it works itself.
+    #[must_use]
+    pub fn workers(&self) -> Option<usize> {
+        self.crew.as_ref().map(|crew| crew.workers())
+    }
+
+    /// A site is on this machine.
+    pub(crate) fn stay_here(&self) {
+        if let Some(crew) = &self.crew {
+            crew.stay_here();
+        }
+    }
+
+    /// Waits for somebody who asks for a page now.
+    pub(crate) async fn hand(&self) -> Hand {
+        match &self.crew {
+            Some(crew) => Hand(Some(crew.slot().await)),
+            None => Hand(None),
+        }
+    }
+
     /// Ends the audit at once: what is under way is left, and asked for again by the next run.
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::SeqCst);
@@ -77,5 +111,23 @@ impl Live {
     pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         // It is never closed; without a permit a request would merely be one too many.
         Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+}
+
+/// Who asks for one page and tests it: a worker, or this process.
+pub(crate) struct Hand(Option<Slot>);
+
+impl Hand {
+    /// Does it; the place is given back as soon as the site has answered.
+    pub(crate) async fn run(
+        self,
+        host: Arc<Host>,
+        url: Url,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Outcome {
+        let Some(slot) = self.0 else { return errand::run(host, url, place).await };
+        let outcome = slot.run(url.into(), host.addresses.clone()).await;
+        drop(place);
+        outcome
     }
 }

@@ -12,19 +12,16 @@ use crawl::sitemap::Sitemap;
 use http::Method;
 use tokio::task::JoinSet;
 use url::Url;
-use wire::Name;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::book::{self, Book, Found, Known, State};
+use crate::errand::{Outcome, Taken};
 use crate::fetch::{Answer, Client, FetchError, Host, target};
-use crate::finding::Finding;
-use crate::live::Live;
+use crate::live::{Hand, Live};
 use crate::pace::Pace;
-use crate::page::{Facts, Link, LinkKind, Page, plain};
+use crate::page::{Link, LinkKind, plain};
 use crate::plan::{AuditError, Plan};
 use crate::scope::{NAME, Scope, origin};
-use crate::tests;
-use crate::tests::caching;
 
 const MAPS_MAX: usize = 50;
 const TRIES_MAX: u32 = 3;
@@ -54,17 +51,7 @@ pub(crate) struct Visit<'a> {
 /// An address that was asked for.
 struct Asked {
     known: Known,
-    what: std::result::Result<Taken, FetchError>,
-}
-
-/// What a page comes to, when its tests are done.
-struct Taken {
-    answer: Answer,
-    facts: Facts,
-    links: Vec<Link>,
-    feed: Vec<String>,
-    findings: Vec<Finding>,
-    is_broken: bool,
+    what: Outcome,
 }
 
 impl<'a> Visit<'a> {
@@ -81,6 +68,9 @@ impl<'a> Visit<'a> {
         let book = Book::open(&plan.state, &book_name(seed))?;
         let is_here = host.is_here();
         let scope = Scope::new(seed.clone(), plan.also.clone(), plan.pages, plan.depth);
+        if is_here {
+            live.stay_here();
+        }
         let mut visit = Self {
             plan,
             live,
@@ -238,7 +228,12 @@ impl<'a> Visit<'a> {
             Err(error) => Err(AuditError::Unreachable(origin.clone(), error)),
         };
         let host = match permitted {
-            Ok(host) => Some(Arc::new(host)),
+            Ok(host) => {
+                if host.is_here() {
+                    self.live.stay_here();
+                }
+                Some(Arc::new(host))
+            }
             Err(error) => {
                 self.notes.push(error.to_string());
                 None
@@ -299,47 +294,58 @@ impl<'a> Visit<'a> {
 
     /// Asks for all that waits.
     async fn pages(&mut self) -> Result<(), AuditError> {
+        let live = self.live;
         let mut flying: JoinSet<Asked> = JoinSet::new();
         let mut under_way: HashSet<i64> = HashSet::new();
         loop {
-            while flying.len() < self.pace.window() && !self.is_over() {
-                if flying.is_empty() {
-                    self.wait().await;
-                } else if self.pace.next() > self.began.elapsed() {
-                    break;
-                }
-                let waiting = self.book.waiting(under_way.len() + 1)?;
-                let Some(next) = waiting.into_iter().find(|one| !under_way.contains(&one.id))
-                else {
-                    break;
-                };
-                let id = next.id;
-                if self.send(&mut flying, next).await? {
-                    under_way.insert(id);
-                }
+            let next = self.next(&flying, &under_way)?;
+            if next.is_none() && flying.is_empty() {
+                return Ok(());
             }
-            let next = tokio::select! {
-                next = flying.join_next() => next,
+            let rest = self.pace.next().saturating_sub(self.began.elapsed());
+            tokio::select! {
+                biased;
                 // What is under way waits in the book for the next run.
-                () = self.live.stopped() => return Ok(()),
-            };
-            let Some(asked) = next else {
-                if self.is_over() || self.book.waiting(1)?.is_empty() {
-                    return Ok(());
+                () = live.stopped() => return Ok(()),
+                Some(asked) = flying.join_next() => {
+                    let asked = asked.map_err(|error| AuditError::Broken(error.to_string()))?;
+                    under_way.remove(&asked.known.id);
+                    self.take(asked)?;
+                    self.give_up();
                 }
-                continue;
-            };
-            let asked = asked.map_err(|error| AuditError::Broken(error.to_string()))?;
-            under_way.remove(&asked.known.id);
-            self.take(asked)?;
-            if self.pace.failures() >= FAILURES_MAX {
-                let name = origin(&self.seed);
-                self.notes.push(format!(
-                    "{name} failed {FAILURES_MAX} times in a row, and was left alone; the next \
-                     run goes on."
-                ));
-                self.has_given_up = true;
+                hand = rested(live, rest), if next.is_some() => {
+                    let Some(next) = next else { continue };
+                    let id = next.id;
+                    if self.send(&mut flying, next, hand).await? {
+                        under_way.insert(id);
+                    }
+                }
             }
+        }
+    }
+
+    /// The next address that may be under way beside these.
+    fn next(
+        &self,
+        flying: &JoinSet<Asked>,
+        under_way: &HashSet<i64>,
+    ) -> Result<Option<Known>, AuditError> {
+        if flying.len() >= self.pace.window() || self.is_over() {
+            return Ok(None);
+        }
+        let waiting = self.book.waiting(under_way.len() + 1)?;
+        Ok(waiting.into_iter().find(|one| !under_way.contains(&one.id)))
+    }
+
+    /// Leaves a site alone that doesn't get well.
+    fn give_up(&mut self) {
+        if self.pace.failures() >= FAILURES_MAX && !self.has_given_up {
+            let name = origin(&self.seed);
+            self.notes.push(format!(
+                "{name} failed {FAILURES_MAX} times in a row, and was left alone; the next run \
+                 goes on."
+            ));
+            self.has_given_up = true;
         }
     }
 
@@ -348,6 +354,7 @@ impl<'a> Visit<'a> {
         &mut self,
         flying: &mut JoinSet<Asked>,
         known: Known,
+        hand: Hand,
     ) -> Result<bool, AuditError> {
         let Ok(url) = Url::parse(&known.url) else {
             self.book.failed(known.id, "it is no address", false)?;
@@ -365,15 +372,7 @@ impl<'a> Visit<'a> {
         };
         self.pace.begin(self.began.elapsed());
         let place = self.live.place().await;
-        flying.spawn(async move {
-            let what = host.ask(Method::GET, &url, &[]).await;
-            drop(place);
-            let what = match what {
-                Ok(answer) => Ok(examined(url, answer).await),
-                Err(error) => Err(error),
-            };
-            Asked { known, what }
-        });
+        flying.spawn(async move { Asked { known, what: hand.run(host, url, place).await } });
         Ok(true)
     }
 
@@ -384,22 +383,24 @@ impl<'a> Visit<'a> {
         let again = known.tries + 1 < TRIES_MAX && !self.is_over();
         let taken = match what {
             Ok(taken) => taken,
+            Err(error @ FetchError::Lost) => {
+                self.book.failed(known.id, &error.to_string(), again)?;
+                return Ok(());
+            }
             Err(error) => {
                 let again = self.pace.rest(now, None) && again;
                 self.book.failed(known.id, &error.to_string(), again)?;
                 return Ok(());
             }
         };
-        let answer = &taken.answer;
-        if matches!(answer.status, 429 | 503) {
-            let wanted = answer.retry_after(SystemTime::now());
-            let may = self.pace.rest(now, wanted);
+        if matches!(taken.status, 429 | 503) {
+            let may = self.pace.rest(now, taken.retry_after);
             if may && again {
-                self.book.failed(known.id, &format!("answers {}", answer.status), true)?;
+                self.book.failed(known.id, &format!("answers {}", taken.status), true)?;
                 return Ok(());
             }
         } else {
-            self.pace.answered(answer.took);
+            self.pace.answered(taken.took);
         }
         self.live.done(1);
         if taken.is_broken {
@@ -412,10 +413,9 @@ impl<'a> Visit<'a> {
     }
 
     fn write(&mut self, known: &Known, taken: &Taken) -> Result<(), AuditError> {
-        let answer = &taken.answer;
         let base = Url::parse(&known.url);
-        let location = answer.fields.text(Name::Location).filter(|_| is_redirect(answer.status));
-        let to = location.and_then(|to| base.as_ref().ok()?.join(to.trim()).ok());
+        let location = taken.location.as_ref().filter(|_| is_redirect(taken.status));
+        let to = location.and_then(|to| base.as_ref().ok()?.join(to).ok());
         let location = to.as_ref().map_or_else(String::new, plain);
         let mut links = Vec::new();
         for link in &taken.links {
@@ -424,10 +424,10 @@ impl<'a> Visit<'a> {
             links.push((link, state, why));
         }
         let result = book::Result {
-            status: answer.status,
+            status: taken.status,
             location,
             facts: taken.facts.clone(),
-            took_ms: u64::try_from(answer.took.as_millis()).unwrap_or(u64::MAX),
+            took_ms: u64::try_from(taken.took.as_millis()).unwrap_or(u64::MAX),
             links,
             findings: &taken.findings,
         };
@@ -460,38 +460,12 @@ fn is_redirect(status: u16) -> bool {
     matches!(status, 301..=303 | 307 | 308)
 }
 
-/// A page with all that its tests say, made where it holds nobody up.
-async fn examined(url: Url, answer: Answer) -> Taken {
-    let spare = Answer {
-        body: Vec::new(),
-        fields: answer.fields.clone(),
-        status: answer.status,
-        sent_bytes: answer.sent_bytes,
-        is_cut: answer.is_cut,
-        took: answer.took,
-    };
-    let made = tokio::task::spawn_blocking(move || {
-        let page = Page::of(&url, &answer);
-        let facts = page.facts(caching::verdict(&url, &answer).to_owned());
-        let links = page.links();
-        let findings = tests::examine(&page);
-        let kind = answer.fields.text(Name::ContentType).unwrap_or("");
-        let feed = match kind.contains("xml") && answer.status == 200 {
-            true => crawl::feed::links(&String::from_utf8_lossy(&answer.body)),
-            false => Vec::new(),
-        };
-        let answer = Answer { body: Vec::new(), ..answer };
-        Taken { answer, facts, links, feed, findings, is_broken: false }
-    });
-    // A test that broke is no reason to lose the answer, but is told as what it is.
-    made.await.unwrap_or_else(|_| Taken {
-        answer: spare,
-        facts: Facts::default(),
-        links: Vec::new(),
-        feed: Vec::new(),
-        findings: Vec::new(),
-        is_broken: true,
-    })
+/// Waits until a site may be asked, and somebody asks for work.
+async fn rested(live: &Live, rest: Duration) -> Hand {
+    if !rest.is_zero() {
+        tokio::time::sleep(rest).await;
+    }
+    live.hand().await
 }
 
 /// Whether a host may be asked: this machine's, and whom their owners named.

@@ -4,18 +4,21 @@
 //! there is, 2 a site could not be audited (to its end), 130 stopped by Ctrl-C. Invariant: standard output
 //! has the report alone.
 
+mod worker;
+
 use std::collections::HashSet;
 use std::error::Error;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::audit::{Live, Plan, Report, Severity, report};
+use ::audit::{Crew, Live, Plan, Report, Severity, report};
 use base::complaint::complain;
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use tokio::time::{Instant, interval};
 use url::Url;
 
@@ -35,7 +38,11 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// `wick audit`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Audit {
+    /// What else than to audit.
+    #[command(subcommand)]
+    pub(crate) other: Option<Other>,
     /// Where each site begins; only pages on its host are asked for.
     #[arg(required = true, value_name = "URL", value_parser = read_url)]
     pub(crate) urls: Vec<Url>,
@@ -85,6 +92,21 @@ pub(crate) struct Audit {
     /// the user's state folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// Have the pages fetched and tested by workers, which join here; on this machine alone
+    /// unless an address is given.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = worker::read_address)]
+    pub(crate) workers: Option<SocketAddr>,
+    /// A file with the token that workers show, made if it isn't there; WICK_AUDIT_TOKEN goes
+    /// before it [default: workers.token in the folder "audit"].
+    #[arg(long, value_name = "FILE", requires = "workers")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// What else `wick audit` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Other {
+    /// Fetch and test pages for an audit that runs elsewhere, until it is over.
+    Worker(worker::WorkerTyped),
 }
 
 /// What makes an audit fail.
@@ -125,18 +147,32 @@ pub(crate) fn run(typed: &Audit) -> ExitCode {
 }
 
 fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
+    if let Some(Other::Worker(typed)) = &typed.other {
+        return worker::run(typed);
+    }
     let mut plan = plan(typed);
     let interrupted = listen()?;
     let runtime = single_threaded()?;
-    let (mut report, mut is_stopped) = runtime.block_on(visit(&plan, &interrupted))?;
+    let door = match typed.workers {
+        None => None,
+        Some(address) => {
+            let token = worker::token_file(typed.token_file.as_deref(), typed.state.as_deref());
+            Some(worker::open(&runtime, address, &token)?)
+        }
+    };
+    let crew = door.as_ref().map(::audit::Door::crew);
+    let (mut report, mut is_stopped) = runtime.block_on(visit(&plan, crew, &interrupted))?;
     show(typed, &report)?;
     if let Some(pause) = typed.watch {
         plan.anew = false;
         while runtime.block_on(rested(pause, &interrupted)) {
-            (report, is_stopped) = runtime.block_on(visit(&plan, &interrupted))?;
+            (report, is_stopped) = runtime.block_on(visit(&plan, crew, &interrupted))?;
             std::io::stdout().write_all(report::news(&report).as_bytes())?;
             keep(typed, &report)?;
         }
+    }
+    if let Some(door) = door {
+        runtime.block_on(door.close());
     }
     Ok(ExitCode::from(status(&report, typed.fail_on, is_stopped)))
 }
@@ -161,9 +197,10 @@ fn plan(typed: &Audit) -> Plan {
 /// Audits once; what was found, and whether somebody had enough.
 async fn visit(
     plan: &Plan,
+    crew: Option<&Arc<Crew>>,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<(Report, bool), Box<dyn Error>> {
-    let live = Live::default();
+    let live = crew.map_or_else(Live::default, |crew| Live::with(Arc::clone(crew)));
     let report = tokio::select! {
         report = ::audit::run(plan, &live) => report?,
         never = watch(&live, interrupted) => match never {},
@@ -217,7 +254,12 @@ async fn watch(live: &Live, interrupted: &Arc<AtomicBool>) -> std::convert::Infa
             let (answered, seconds) = (live.answered(), begin.elapsed().as_secs());
             let (found, rate) = (live.found().max(answered), answered.saturating_sub(before));
             before = answered;
-            line.write(&format!("{seconds} s  {answered} of {found} addresses  {rate}/s"));
+            let workers = live.workers().map_or_else(String::new, |workers| match workers {
+                1 => "  1 worker".to_owned(),
+                workers => format!("  {workers} workers"),
+            });
+            let told = format!("{seconds} s  {answered} of {found} addresses  {rate}/s{workers}");
+            line.write(&told);
         }
     }
 }

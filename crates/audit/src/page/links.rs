@@ -1,5 +1,6 @@
 //! Where a page leads to, and what it loads.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
 use super::{Page, plain};
@@ -10,7 +11,7 @@ const LINKS_MAX: usize = 5_000;
 const ADDRESS_BYTES_MAX: usize = 2_048;
 
 /// What a link is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum LinkKind {
     /// A person follows it.
     Page,
@@ -30,9 +31,10 @@ impl LinkKind {
 }
 
 /// A link.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Link {
     /// Where it leads to, without its fragment.
+    #[serde(serialize_with = "write_address", deserialize_with = "read_address")]
     pub to: Url,
     /// Its fragment, decoded.
     pub fragment: Option<String>,
@@ -40,6 +42,15 @@ pub(crate) struct Link {
     pub kind: LinkKind,
     /// The line on which it stands.
     pub line: u64,
+}
+
+fn write_address<S: Serializer>(url: &Url, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(url.as_str())
+}
+
+fn read_address<'de, D: Deserializer<'de>>(text: D) -> Result<Url, D::Error> {
+    let text = String::deserialize(text)?;
+    Url::parse(&text).map_err(serde::de::Error::custom)
 }
 
 impl Page<'_> {

@@ -14,7 +14,7 @@ const UNDER_WAY_MAX: usize = 8;
 const PAGES: usize = 30;
 
 /// A site with something to be found on its pages, between them, and by probes.
-fn site(holds_after: Option<usize>) -> Site {
+pub(crate) fn site(holds_after: Option<usize>) -> Site {
     let mut site = clean();
     let links: String = (0..PAGES).map(|at| format!("<a href=/p/{at}>{at}</a>")).collect();
     site.pages.insert("/".to_owned(), page("Home", &format!("{links}<a href=/feed.xml>f</a>")));
@@ -28,7 +28,7 @@ fn site(holds_after: Option<usize>) -> Site {
 }
 
 /// What an audit came to, without what tells that it was interrupted.
-fn told(report: &Report) -> serde_json::Value {
+pub(crate) fn told(report: &Report) -> serde_json::Value {
     let mut site = serde_json::to_value(&report.sites[0]).expect("it is JSON");
     site["notes"] = serde_json::Value::Null;
     site
