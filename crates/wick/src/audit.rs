@@ -22,6 +22,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use tokio::time::{Instant, interval};
 use url::Url;
 
+use crate::auditing::{self, StatusTyped};
 use crate::bench::{listen, read_duration};
 use crate::live_line::LiveLine;
 use crate::plan::default_state;
@@ -107,6 +108,9 @@ pub(crate) struct Audit {
 pub(crate) enum Other {
     /// Fetch and test pages for an audit that runs elsewhere, until it is over.
     Worker(worker::WorkerTyped),
+    /// Tell what stands against the pages that the running Wick has stored, of sites with
+    /// `audit = true`.
+    Status(StatusTyped),
 }
 
 /// What makes an audit fail.
@@ -147,8 +151,13 @@ pub(crate) fn run(typed: &Audit) -> ExitCode {
 }
 
 fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
-    if let Some(Other::Worker(typed)) = &typed.other {
-        return worker::run(typed);
+    match &typed.other {
+        Some(Other::Worker(typed)) => return worker::run(typed),
+        Some(Other::Status(typed)) => {
+            write(typed.format, &auditing::show(typed)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        None => {}
     }
     let mut plan = plan(typed);
     let interrupted = listen()?;
@@ -222,15 +231,19 @@ async fn rested(pause: Duration, interrupted: &Arc<AtomicBool>) -> bool {
 }
 
 fn show(typed: &Audit, report: &Report) -> Result<(), Box<dyn Error>> {
-    let shown = match typed.format {
+    write(typed.format, report)?;
+    keep(typed, report)
+}
+
+fn write(format: Format, report: &Report) -> std::io::Result<()> {
+    let shown = match format {
         Format::Text => report::text(report),
         Format::Json => report::json(report),
         Format::Junit => report::junit(report),
         Format::Sarif => report::sarif(report),
         Format::Github => report::github(report),
     };
-    std::io::stdout().write_all(shown.as_bytes())?;
-    keep(typed, report)
+    std::io::stdout().write_all(shown.as_bytes())
 }
 
 fn keep(typed: &Audit, report: &Report) -> Result<(), Box<dyn Error>> {

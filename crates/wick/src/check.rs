@@ -179,6 +179,9 @@ async fn say_site(site: &SitePlan, wrong: &mut Vec<String>) -> Result<(), RunErr
     if !site.caches {
         say("  cache     off\n");
     }
+    if site.audits {
+        say("  audit     of what is stored; wick audit status\n");
+    }
     if let Some(search) = &site.search {
         say(&format!("  search    on {}\n", search.path));
         for rows in &search.rows {

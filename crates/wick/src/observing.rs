@@ -29,6 +29,7 @@ use server::{Observed, Observer, Server};
 pub(crate) use self::latest::Latest;
 use self::latest::Window;
 use self::profile::Profile;
+use crate::auditing::SiteAudit;
 use crate::memory::Meter;
 use crate::search::SiteSearch;
 use crate::sphinx::Answering;
@@ -61,6 +62,8 @@ pub(crate) struct Observing {
     pub(crate) sphinx: OnceLock<Arc<Answering>>,
     /// The sites' searches.
     searches: Mutex<Vec<Arc<SiteSearch>>>,
+    /// The sites' audits.
+    audits: Mutex<Vec<Arc<SiteAudit>>>,
 }
 
 impl Observing {
@@ -76,6 +79,7 @@ impl Observing {
             tracker: OnceLock::new(),
             sphinx: OnceLock::new(),
             searches: Mutex::default(),
+            audits: Mutex::default(),
             began: Instant::now(),
             server: OnceLock::new(),
         })
@@ -84,6 +88,15 @@ impl Observing {
     /// Names the server, so that how busy it is can be told too. Only the first one counts.
     fn attach(&self, server: &Arc<Server>, memory_bytes: u64) {
         let _ = self.server.set((Arc::downgrade(server), memory_bytes));
+    }
+
+    /// Names the sites' audits, so that they can be asked.
+    pub(crate) fn set_audits(&self, audits: Vec<Arc<SiteAudit>>) {
+        *self.audits.lock().unwrap_or_else(PoisonError::into_inner) = audits;
+    }
+
+    pub(crate) fn audits(&self) -> Vec<Arc<SiteAudit>> {
+        self.audits.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Names the sites' searches, so that they can be asked.

@@ -115,6 +115,8 @@ pub(crate) struct SitePlan {
     pub(crate) views: Option<ViewsRules>,
     /// How it is searched; none: it isn't.
     pub(crate) search: Option<SearchPlan>,
+    /// Whether what is stored of it is audited.
+    pub(crate) audits: bool,
     /// Hosts beside its own that parts of its pages come from.
     pub(crate) esi_hosts: Vec<String>,
     pub(crate) timeouts: origin::Timeouts,
@@ -451,6 +453,7 @@ impl SitePlan {
             purge_token: site.purge_token.as_ref().and_then(|token| PurgeToken::new(&token.0)),
             views: None,
             search: None,
+            audits: site.audit.unwrap_or(false),
             esi_hosts: site.esi_hosts.iter().map(|host| host.0.clone()).collect(),
             timeouts,
             http: HttpPlan {

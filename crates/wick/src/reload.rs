@@ -56,8 +56,8 @@ impl Running {
             lines.push(Line { topic: "site", text });
             self.started.push(started);
         }
-        self.searching.settle(&plan.sites, &mut self.started, &self.plan.state);
-        self.searching.tell(&self.observing, &self.server);
+        self.companions.settle(&plan.sites, &mut self.started, &self.plan.state);
+        self.companions.tell(&self.observing, &self.server);
         self.server.replace_sites(self.started.iter().map(|one| one.config.clone()).collect());
         if let (Some(now), Some(prepared)) = (&mut self.certificates, certificates) {
             now.succeed(prepared);

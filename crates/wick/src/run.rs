@@ -23,6 +23,7 @@ use tracker::serve::Sockets as TrackerSockets;
 
 use crate::arguments::Serve;
 use crate::certificates::{CertificateError, Certificates, Prepared};
+use crate::companions::Companions;
 use crate::control::{ControlError, ControlSocket};
 use crate::listening::{self, Listening, Sockets, explain_listen};
 use crate::log::AccessLog;
@@ -30,7 +31,6 @@ use crate::notebook::Notebook;
 use crate::observing::{Keeping, Observing};
 use crate::own_user::{self, OwnUserError};
 use crate::plan::{Plan, PlanError};
-use crate::search::Searching;
 use crate::service::{self, Doing, Inherited};
 use crate::signals::{Heard, Signals};
 use crate::sites::{SiteError, Started};
@@ -163,8 +163,8 @@ pub(crate) struct Running {
     pub(crate) addresses_http3: Vec<SocketAddr>,
     pub(crate) certificates: Option<Certificates>,
     pub(crate) found: Vec<String>,
-    /// The sites' searches.
-    pub(crate) searching: Searching,
+    /// The sites' searches and audits.
+    pub(crate) companions: Companions,
     /// The tracker beside the sites.
     pub(crate) tracker: Option<Arc<Tracking>>,
     /// Clients of Sphinx's beside the sites.
@@ -213,7 +213,7 @@ impl Running {
         let (log, lost) = open_first_log(&plan)?;
         // First, as what lies there decides how everything is hashed.
         let disk = disk::begin(&plan);
-        let (started, searching) = start_sites(&plan, number, caches).await?;
+        let (started, companions) = start_sites(&plan, number, caches).await?;
         let mut found = found(&plan, &started, caches, prepared.as_ref()).await;
         let notebook = open_notebook(&plan);
         let (observing, exporting) = observe(&plan);
@@ -243,7 +243,7 @@ impl Running {
         Ok(Self {
             keeping: Some(Keeping::begin(&observing, &server, plan.memory_bytes)),
             plan,
-            searching: searching.told_to(&observing, &server),
+            companions: companions.told_to(&observing, &server),
             server,
             addresses,
             addresses_tls,
@@ -337,7 +337,7 @@ impl Running {
                         // It opens the stores that this one has.
                         self.end_tracker().await;
                         self.end_sphinx().await;
-                        self.end_searches().await;
+                        self.end_companions().await;
                         self.succession.complete();
                         let _ = answer.send(Ok(Done::default()));
                         return End::Leave;
@@ -376,10 +376,9 @@ impl Running {
         }
     }
 
-    /// Ends the searches; what was put into their indexes is written.
-    async fn end_searches(&mut self) {
-        self.observing.set_searches(Vec::new());
-        self.searching.end().await;
+    /// Ends searches and audits; what was put into their files is written.
+    async fn end_companions(&mut self) {
+        self.companions.end(&self.observing).await;
     }
 
     /// Ends the tracker; what it knows is written.
@@ -404,7 +403,7 @@ impl Running {
         self.control = None;
         self.end_tracker().await;
         self.end_sphinx().await;
-        self.end_searches().await;
+        self.end_companions().await;
         self.sockets = Sockets::default();
         self.certificates = None;
         if let Some(admin) = self.admin.take() {
@@ -587,18 +586,18 @@ fn opened(plan: &Plan, takes_over: bool) -> Result<(Option<Predecessor>, Inherit
     Ok((None, taken))
 }
 
-/// Starts every site, or none, and the searches of those that have one.
+/// Starts every site, or none, and what stands beside them.
 async fn start_sites(
     plan: &Plan,
     number: u64,
     caches: bool,
-) -> Result<(Vec<Started>, Searching), RunError> {
+) -> Result<(Vec<Started>, Companions), RunError> {
     let mut started = start_all(plan, number, caches).await?;
-    let mut searching = Searching::default();
+    let mut companions = Companions::default();
     if caches {
-        searching.settle(&plan.sites, &mut started, &plan.state);
+        companions.settle(&plan.sites, &mut started, &plan.state);
     }
-    Ok((started, searching))
+    Ok((started, companions))
 }
 
 /// Starts every site, or none.

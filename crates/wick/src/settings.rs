@@ -404,6 +404,10 @@ pub(crate) struct SiteSettings {
     /// The file (TOML) of the site's own dialect of BBCode, which its code calls `site`. Default:
     /// none; those that are built in have names of their own.
     pub(crate) markup: Option<PathBuf>,
+    /// Whether pages are audited as they are stored for everybody, with at most 2 % of one core's
+    /// time: `wick audit status` and the dashboard tell what is wrong, new and fixed. Default:
+    /// `false`.
+    pub(crate) audit: Option<bool>,
     /// Whether the site is searched: its public pages, as Wick reads them passing and asks for
     /// them by the site's sitemaps and links. The index is in the state folder. Default: `false`.
     pub(crate) search: Option<bool>,

@@ -134,7 +134,8 @@ fn one(site: &SiteReport, out: &mut String) -> std::fmt::Result {
 fn kept(site: &SiteReport, out: &mut String) -> std::fmt::Result {
     let kept: usize =
         site.cacheability.iter().filter(|one| may_keep(&one.1)).map(|one| one.2).sum();
-    if site.pages > 0 {
+    // Of what a server keeps itself it isn't asked.
+    if !site.cacheability.is_empty() {
         writeln!(out, "\n  Caches may keep {kept} of {}.", counted(site.pages, "page"))?;
     }
     let mut not: Vec<_> = site.cacheability.iter().filter(|one| !may_keep(&one.1)).collect();

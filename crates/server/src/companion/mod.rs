@@ -96,6 +96,7 @@ pub struct Notice<'a> {
 }
 
 /// What became of a page.
+#[derive(Clone)]
 pub enum Noticed {
     /// It was stored just now, and may be public.
     Stored(PageHandle),

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use server::Server;
 use tokio::sync::Semaphore;
 
+use crate::auditing;
 use crate::doctor;
 use crate::observing::asking::{self, LINES_MAX, LogQuestion, Question};
 use crate::observing::{Observing, unix};
@@ -47,6 +48,7 @@ pub(crate) enum Matter {
     Tracker,
     Search,
     Doctor,
+    Audit,
 }
 
 impl Matter {
@@ -62,6 +64,7 @@ impl Matter {
             "/api/tracker" => Self::Tracker,
             "/api/search" => Self::Search,
             "/api/doctor" => Self::Doctor,
+            "/api/audit" => Self::Audit,
             _ => return None,
         })
     }
@@ -120,6 +123,7 @@ impl Knowing {
             Matter::Tracker => return self.tracker(wanted),
             Matter::Search => return Ok(self.search()),
             Matter::Doctor => return self.doctor(),
+            Matter::Audit => return auditing::told(&self.observing.audits(), self.is_closed),
             Matter::Url => {
                 let question = server::Question {
                     url: wanted.text("url"),

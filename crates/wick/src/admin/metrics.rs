@@ -65,6 +65,10 @@ pub(crate) fn page(now: &Now) -> Page {
         page.gauge("wick_search_disk_bytes", help, &labels, search.disk_bytes);
         counts(&mut page, "wick_search", &labels, &search.counters);
     }
+    for audit in &now.audits {
+        let labels = [("site", audit.site.as_str())];
+        counts(&mut page, "wick_audit", &labels, &audit.counters);
+    }
     for kind in Kind::ALL {
         let raised = now.alerts.iter().filter(|alert| alert.kind == kind).count() as u64;
         let help = "Alerts of a kind that have begun and are not over.";

@@ -8,6 +8,8 @@ use base::Count;
 use serde::{Serialize, Serializer};
 use server::Server;
 
+use crate::auditing::AuditNow;
+
 use super::now::{CodingNow, Now, SiteNow};
 
 /// How a module is.
@@ -58,6 +60,7 @@ const TABLE: &[(&str, Teller)] = &[
     ("Parts of pages (ESI)", parts),
     ("Help for apps", apps),
     ("Search", search),
+    ("Audit", audit),
 ];
 
 /// How every module is.
@@ -198,6 +201,30 @@ fn search(sight: &Sight<'_>) -> Told {
     match searches.iter().all(|one| one.pages.is_some()) {
         true => (State::On, String::new(), figures.to_vec()),
         false => (State::Trouble, "an index isn't open yet".to_owned(), figures.to_vec()),
+    }
+}
+
+fn audit(sight: &Sight<'_>) -> Told {
+    let audits = &sight.now.audits;
+    if audits.is_empty() {
+        return off("no site's pages are audited; audit = true for one judges what is stored");
+    }
+    let sum = |name| audits.iter().map(|one| number(&one.counters, name)).sum();
+    let stands = |of: fn(&AuditNow) -> i64| {
+        u64::try_from(audits.iter().map(of).sum::<i64>()).unwrap_or_default()
+    };
+    let figures = vec![
+        ("sites", audits.len() as u64),
+        ("pages", stands(|one| one.pages)),
+        ("errors", stands(|one| one.errors)),
+        ("warnings", stands(|one| one.warnings)),
+        ("notices", stands(|one| one.notices)),
+        ("judged", sum("pages_judged")),
+        ("shed", sum("pages_shed")),
+    ];
+    match sum("writes_failed") {
+        0 => (State::On, "wick audit status tells which".to_owned(), figures),
+        _ => (State::Trouble, "findings can't be written, which was told".to_owned(), figures),
     }
 }
 

@@ -13,6 +13,7 @@ use wire::Coding;
 
 use super::modules::Module;
 use super::subjects::{DatabaseState, PhpState};
+use crate::auditing::AuditNow;
 use crate::observing::Latest;
 use crate::search::SearchNow;
 use crate::tracker::TrackerNow;
@@ -56,6 +57,8 @@ pub(crate) struct Now {
     pub(crate) tracker: Option<TrackerNow>,
     /// The sites' searches.
     pub(crate) searches: Vec<SearchNow>,
+    /// The sites' audits of what is stored.
+    pub(crate) audits: Vec<AuditNow>,
     pub(crate) machine: Machine,
     /// What may be on or off, and how that is.
     pub(crate) modules: Vec<Module>,

@@ -616,6 +616,7 @@ async fn each_module_tells_its_state_and_its_figures() {
             "Parts of pages (ESI) \"on\"",
             "Help for apps \"on\"",
             "Search \"off\"",
+            "Audit \"off\"",
         ]
     );
     assert_eq!(modules[0]["figures"]["sites"], 1);

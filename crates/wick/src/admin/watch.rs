@@ -145,6 +145,7 @@ impl Watch {
             sites: sites.collect(),
             certificates: certificates.collect(),
             tracker: self.watched.observing.tracker.get().and_then(|it| TrackerNow::of(it)),
+            audits: observing.audits().iter().map(|it| it.now()).collect(),
             searches: observing.searches().iter().map(|it| it.now()).collect(),
             machine: self.meter.look(),
             modules: Vec::new(),

@@ -345,12 +345,6 @@ impl Searching {
         observing.set_searches(all);
     }
 
-    /// The same.
-    pub(crate) fn told_to(self, observing: &Observing, server: &Arc<Server>) -> Self {
-        self.tell(observing, server);
-        self
-    }
-
     /// Ends all of them; what was put is written.
     pub(crate) async fn end(&mut self) {
         for (_, mut running) in std::mem::take(&mut self.sites) {

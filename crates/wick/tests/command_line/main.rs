@@ -5,6 +5,7 @@
 
 mod admin;
 mod app;
+mod auditing;
 mod bench;
 mod changes;
 mod compression;

@@ -1,0 +1,127 @@
+//! `audit = true`: what is stored is judged, what is mended is known to be; and an audit whose
+//! work is done by `wick audit worker`.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+
+use serde_json::Value;
+
+use crate::admin::free_port;
+use crate::origin::Origin;
+use crate::search::{Page, Pages, set, site, visit};
+use crate::wick::{Wick, ask, body, open_folder, until};
+
+const ALT: &str = "image-alt";
+
+/// What stands against the site, and what was mended, by rule and path.
+fn told(state: &str) -> (Vec<String>, Vec<String>) {
+    let ended = Wick::run(&["audit", "status", "--format", "json", "--state", state]).end();
+    // Nothing is written before the first page is judged.
+    let told: Value = serde_json::from_str(&ended.output).unwrap_or(Value::Null);
+    let lines = |name: &str| {
+        let all = told["sites"][0][name].as_array().cloned().unwrap_or_default();
+        let line = |one: &Value| {
+            let url = one["url"].as_str().expect("an address");
+            let path = url.splitn(4, '/').nth(3).expect("a path");
+            let is_new = if one["is_new"] == true { " new" } else { "" };
+            format!("{} /{path}{is_new}", one["rule"].as_str().expect("a rule"))
+        };
+        all.iter().map(line).filter(|line| line.starts_with(ALT)).collect()
+    };
+    (lines("findings"), lines("fixed"))
+}
+
+#[test]
+fn what_is_stored_for_everybody_is_judged_and_what_is_mended_is_known_to_be() {
+    let pages = Pages::default();
+    set(&pages, "/one", Page::Public("One <img src=/a.png width=1 height=1>".into()));
+    set(&pages, "/two", Page::Public("Two".into()));
+    set(&pages, "/own", Page::Members("Own <img src=/a.png>".into()));
+    let origin = site(&pages);
+    let (folder, state) = (open_folder(), open_folder());
+    let state = state.path().display().to_string();
+    let admin: SocketAddr = ([127, 0, 0, 1], free_port()).into();
+    let file = folder.path().join("wick.toml");
+    let text = format!(
+        "admin = \"{admin}\"\n[[site]]\norigin = {:?}\naudit = true\nsearch = true\n\
+         search_crawl = false\n",
+        origin.url()
+    );
+    fs::write(&file, text).expect("the folder takes files");
+    let file = file.display().to_string();
+    let (wick, address) = Wick::serve(&["--config", &file, "--state", &state]);
+    let none = Wick::run(&["audit", "status", "--state", &state]).end();
+    assert_eq!(none.status.code(), Some(2), "{}", none.output);
+    assert!(none.errors.contains("audit = true"), "{}", none.errors);
+
+    visit(address, "/own", "Cookie: member=1\n");
+    visit(address, "/two", "");
+    visit(address, "/one", "");
+    until("the fault is known", || told(&state).0 == ["image-alt /one new"]);
+    let api = || -> Value {
+        let answer = ask(admin, "GET /api/audit");
+        serde_json::from_str(body(&answer)).expect("JSON")
+    };
+    let found = api();
+    assert_eq!(found["sites"][0]["now"]["pages"], 2, "{found}");
+    let rules = found["sites"][0]["rules"].as_array().expect("rules").clone();
+    let alt = rules.iter().find(|one| one["rule"] == ALT).expect("it is told");
+    assert_eq!((&alt["count"], &alt["new"]), (&1.into(), &1.into()), "{found}");
+    assert!(alt["example"].is_null(), "addresses are told to who shows a token: {found}");
+    assert!(visit(address, "/search", "").contains("<form"), "the search is there beside it");
+
+    set(&pages, "/one", Page::Public("One, mended".into()));
+    let purge = ["purge", &format!("http://{address}/one"), "--state", &state];
+    assert!(Wick::run(&purge).end().status.success());
+    visit(address, "/one", "");
+    until("it is known to be mended", || told(&state).1 == ["image-alt /one"]);
+    assert_eq!(told(&state).0, [""; 0]);
+    let mut module = Value::Null;
+    until("a look after that", || {
+        let now: Value = serde_json::from_str(body(&ask(admin, "GET /api/now"))).expect("JSON");
+        let modules = now["modules"].as_array().cloned().unwrap_or_default();
+        module = modules.into_iter().find(|one| one["name"] == "Audit").expect("it is there");
+        module["figures"]["judged"].as_u64().expect("a number") >= 3
+    });
+    assert_eq!(
+        (&module["state"], &module["figures"]["pages"]),
+        (&"on".into(), &2.into()),
+        "{module}"
+    );
+    wick.stop();
+    // It is known when nobody runs, too.
+    assert_eq!(told(&state).1, ["image-alt /one"]);
+}
+
+#[test]
+fn a_worker_that_joins_does_an_audits_work_and_ends_with_it() {
+    let pages = Pages::default();
+    set(&pages, "/", Page::Public("Home <a href=/one>One</a>".into()));
+    set(&pages, "/one", Page::Public("One <img src=/a.png>".into()));
+    let origin: Origin = site(&pages);
+    let state = open_folder();
+    let kept = state.path().display().to_string();
+    let token = state.path().join("audit/workers.token").display().to_string();
+    let port = free_port().to_string();
+    let url = format!("{}/", origin.url());
+    let audit = ["audit", &url, "--state", &kept, "--workers", &port, "--probes", "0"];
+    let audit = Wick::run(&audit);
+    until("it listens", || TcpStream::connect(format!("127.0.0.1:{port}")).is_ok());
+    let join = format!("http://127.0.0.1:{port}/");
+    let worker =
+        |token: &str| Wick::run(&["audit", "worker", "--join", &join, "--token-file", token]).end();
+    let other = state.path().join("other");
+    fs::write(&other, "another-token-than-that\n").expect("the folder takes files");
+    let refused = worker(&other.display().to_string());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.errors.contains("token is not the coordinator's"), "{}", refused.errors);
+    let worked = worker(&token);
+    assert_eq!(worked.status.code(), Some(0), "{}", worked.errors);
+    assert!(worked.errors.contains("addresses of it were asked for here"), "{}", worked.errors);
+    let ended = audit.end();
+    assert_eq!(ended.status.code(), Some(1), "{}", ended.errors);
+    assert!(ended.output.contains("[image-alt]: 1 page"), "{}", ended.output);
+    assert!(ended.errors.contains(&format!("wick audit worker --join {join}")), "{}", ended.errors);
+    let shown = fs::read_to_string(&token).expect("it was made");
+    assert!(!ended.errors.contains(shown.trim()) && !worked.errors.contains(shown.trim()));
+}
