@@ -23,6 +23,7 @@ class Options:
     visitor_cores: set
     shared_cores: set
     only: tuple = ()
+    comparisons: int = 0
 
 
 def main(title, measurements):
@@ -41,9 +42,15 @@ def main_page(title, measurements, page, parts):
     sys.exit(_main(title, measurements, page, [part.__name__ for part in parts]))
 
 
-def _main(title, measurements, page, parts=()):
+def main_alarms(title, measurements, alarms):
+    """The same, with other measurements where `--aa` says how many comparisons they hold."""
+    sys.exit(_main(title, measurements, None, alarms=alarms))
+
+
+def _main(title, measurements, page, parts=(), alarms=()):
     try:
-        options = _options(title, parts)
+        options = _options(title, parts, bool(alarms))
+        measurements = alarms if options.comparisons else measurements
         found = _measure(measurements, options)
         facts = [_conditions(options), *machine.facts(), *_wick_version(options)]
         text = found.markdown(facts)
@@ -75,7 +82,7 @@ def _measure(measurements, options):
     return found
 
 
-def _options(title, parts):
+def _options(title, parts, has_alarms):
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--quick", action="store_true", help="shows that it works; measures nothing")
     parser.add_argument("--rounds", type=int, help="rounds of each server (default 5, quick 1)")
@@ -85,6 +92,8 @@ def _options(title, parts):
     parser.add_argument("--perf", action="store_true", help="hits: where Wick's CPU time goes")
     if parts:
         parser.add_argument("--only", nargs="+", choices=parts, default=(), help="these alone")
+    if has_alarms:
+        parser.add_argument("--aa", type=int, default=0, metavar="N", help="N comparisons of --vs")
     given = parser.parse_args()
     server, visitors, shared = machine.cores()
     return Options(
@@ -98,6 +107,7 @@ def _options(title, parts):
         visitor_cores=visitors,
         shared_cores=shared,
         only=tuple(getattr(given, "only", ())),
+        comparisons=getattr(given, "aa", 0),
     )
 
 

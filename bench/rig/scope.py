@@ -141,6 +141,11 @@ def open_files_max():
     return 65536 if hard == resource.RLIM_INFINITY else min(hard, 65536)
 
 
+def settle(cores):
+    """What each child does before its program begins."""
+    _prepare(cores)
+
+
 def _prepare(cores):
     """In the child, before the program: its cores, its open files, its end with ours."""
     if cores is not None:

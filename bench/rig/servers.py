@@ -274,10 +274,10 @@ def varnish(into, cores, origin, memory="256m", more_rules=""):
     return ready(Server("Varnish", port, into.start("varnish", command, cores)))
 
 
-def bare(into, cores, body_bytes, threads=1):
-    """The bare epoll loop: the least that sockets allow."""
+def bare(into, cores, body_bytes, threads=1, work_us=0):
+    """The bare epoll loop: the least that sockets allow, and `work_us` of work an answer."""
     port = scope.free_port()
-    command = [epoll_program(), "page", f"127.0.0.1:{port}", body_bytes, threads]
+    command = [epoll_program(), "page", f"127.0.0.1:{port}", body_bytes, threads, work_us]
     return ready(Server("bare loop", port, into.start(f"bare-{port}", command, cores)))
 
 

@@ -15,9 +15,10 @@ mod walk;
 
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 const USAGE: &str = "\
-usage: bench-epoll page ADDRESS BODY_BYTES [THREADS]
+usage: bench-epoll page ADDRESS BODY_BYTES [THREADS [WORK_US]]
        bench-epoll origin ADDRESS [tagged]
        bench-epoll crowd ADDRESS PATH BODY_BYTES VISITORS
        bench-epoll walk ADDRESS FIRST LAST BODY_BYTES|mixed CONNECTIONS";
@@ -37,9 +38,13 @@ fn main() -> ExitCode {
 /// One program a first word; each ends when it is done or killed.
 fn run(words: &[&str]) -> io::Result<()> {
     match *words {
-        ["page", address, bytes] => page::serve(parse(address)?, parse(bytes)?, 1),
+        ["page", address, bytes] => page::serve(parse(address)?, parse(bytes)?, 1, Duration::ZERO),
         ["page", address, bytes, threads] => {
-            page::serve(parse(address)?, parse(bytes)?, parse(threads)?)
+            page::serve(parse(address)?, parse(bytes)?, parse(threads)?, Duration::ZERO)
+        }
+        ["page", address, bytes, threads, work] => {
+            let work = Duration::from_micros(parse(work)?);
+            page::serve(parse(address)?, parse(bytes)?, parse(threads)?, work)
         }
         ["origin", address] => origin::serve(parse(address)?, false),
         ["origin", address, "tagged"] => origin::serve(parse(address)?, true),

@@ -3,9 +3,12 @@
 //! For a request: one read, one search for the blank line, one write of an answer
 //! that was made beforehand. No parsing beyond "does the client close?", no
 //! pipelining. A thread has its own loop and its own listener on the shared port.
+//! It may be told to work for a while before each answer, as an app does: then how much slower
+//! one is than another is known beforehand.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 
@@ -31,11 +34,16 @@ enum Step {
 }
 
 /// Serves a body of `body_bytes` on every path until killed.
-pub(crate) fn serve(address: SocketAddr, body_bytes: usize, threads: usize) -> io::Result<()> {
+pub(crate) fn serve(
+    address: SocketAddr,
+    body_bytes: usize,
+    threads: usize,
+    work: Duration,
+) -> io::Result<()> {
     let answer = answer(body_bytes);
     std::thread::scope(|scope| {
         let loops: Vec<_> = (0..threads.max(1))
-            .map(|_| scope.spawn(|| serve_thread(&listen::listener(address)?, &answer)))
+            .map(|_| scope.spawn(|| serve_thread(&listen::listener(address)?, &answer, work)))
             .collect();
         loops.into_iter().try_for_each(|one| {
             one.join().unwrap_or_else(|_| Err(io::Error::other("a loop panicked")))
@@ -55,7 +63,7 @@ fn answer(body_bytes: usize) -> Vec<u8> {
     answer
 }
 
-fn serve_thread(listener: &OwnedFd, answer: &[u8]) -> io::Result<()> {
+fn serve_thread(listener: &OwnedFd, answer: &[u8], work: Duration) -> io::Result<()> {
     let mut readiness = Readiness::new()?;
     readiness.add(listener, LISTENER)?;
     let mut connections: Vec<Option<Connection>> = Vec::new();
@@ -80,7 +88,7 @@ fn serve_thread(listener: &OwnedFd, answer: &[u8]) -> io::Result<()> {
             let slot = number as usize;
             let Some(connection) = connections[slot].as_mut() else { continue };
             let lagged = connection.unsent > 0;
-            match connection.turn(answer) {
+            match connection.turn(answer, work) {
                 Step::Keep if lagged => readiness.want_write(&connection.stream, number, false)?,
                 Step::Keep => {}
                 Step::Full => readiness.want_write(&connection.stream, number, true)?,
@@ -95,7 +103,7 @@ fn serve_thread(listener: &OwnedFd, answer: &[u8]) -> io::Result<()> {
 }
 
 impl Connection {
-    fn turn(&mut self, answer: &[u8]) -> Step {
+    fn turn(&mut self, answer: &[u8], work: Duration) -> Step {
         if self.unsent > 0 {
             return self.send(answer);
         }
@@ -122,6 +130,12 @@ impl Connection {
         self.closing = closes(head);
         self.partial.clear();
         self.unsent = answer.len();
+        if !work.is_zero() {
+            let until = Instant::now() + work;
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        }
         self.send(answer)
     }
 

@@ -1,7 +1,8 @@
 //! One request on one connection: written, answered, and its moments noted.
 
-use std::pin::Pin;
-use std::task::Poll;
+use std::cell::RefCell;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
@@ -15,10 +16,17 @@ use crate::tally::FailureKind;
 /// What is read at a time.
 const READ_BYTES: usize = 16 << 10;
 
+thread_local! {
+    /// What the connections of a thread read into, one after the other: a thousand buffers would
+    /// be most of what a run needs, and none of them in the processor's cache.
+    static BUFFER: RefCell<BytesMut> = RefCell::default();
+}
+
 /// An open connection.
 pub(crate) struct Line {
     stream: Box<dyn Stream>,
-    buffer: BytesMut,
+    /// What was read and can't be understood yet, such as half a head.
+    rest: BytesMut,
     /// Answers that it has carried.
     pub(crate) answers: u64,
 }
@@ -56,9 +64,12 @@ impl From<ResponseError> for Failure {
     }
 }
 
+/// When it was read, and what was understood; nothing at the connection's end.
+type Received = (Instant, Option<Result<Step, ResponseError>>);
+
 impl Line {
     pub(crate) fn new(stream: Box<dyn Stream>) -> Self {
-        Self { stream, buffer: BytesMut::with_capacity(READ_BYTES), answers: 0 }
+        Self { stream, rest: BytesMut::new(), answers: 0 }
     }
 
     /// Sends a request and reads its answer to the end.
@@ -79,28 +90,68 @@ impl Line {
         let mut reader = ResponseReader::new(is_head);
         let mut first_byte = None;
         loop {
-            self.buffer.reserve(READ_BYTES);
-            let read = match self.stream.read_buf(&mut self.buffer).await {
-                Ok(read) => read,
+            let (now, step) = match self.receive(&mut reader, witness).await {
+                Ok(received) => received,
                 Err(error) => {
                     let is_unanswered = first_byte.is_none();
                     let failure = Failure::new(FailureKind::Receive, error);
                     return Err(Failure { is_unanswered, ..failure });
                 }
             };
-            let now = Instant::now();
             let first_byte = *first_byte.get_or_insert(now);
-            if read == 0 {
-                let answer = reader.end(&self.buffer)?;
+            let Some(step) = step else {
+                let answer = reader.end(&self.rest)?;
                 return Ok(Exchanged { answer, first_byte, end: now });
-            }
-            if let Step::Whole(mut answer) = reader.read(&mut self.buffer, witness)? {
+            };
+            if let Step::Whole(mut answer) = step? {
                 // Nobody has asked for what follows: such a connection can't be trusted.
-                answer.keeps &= self.buffer.is_empty();
+                answer.keeps &= self.rest.is_empty();
                 self.answers += 1;
                 return Ok(Exchanged { answer, first_byte, end: now });
             }
         }
+    }
+}
+
+impl Line {
+    /// Reads once, and has that understood.
+    async fn receive(
+        &mut self,
+        reader: &mut ResponseReader,
+        witness: &mut impl Witness,
+    ) -> std::io::Result<Received> {
+        std::future::poll_fn(|context| {
+            BUFFER.with_borrow_mut(|buffer| self.poll_receive(context, buffer, reader, witness))
+        })
+        .await
+    }
+
+    fn poll_receive(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut BytesMut,
+        reader: &mut ResponseReader,
+        witness: &mut impl Witness,
+    ) -> Poll<std::io::Result<Received>> {
+        buffer.clear();
+        buffer.reserve(READ_BYTES);
+        // What it didn't read is still there the next time.
+        let read = ready!(pin!(self.stream.read_buf(buffer)).poll(context))?;
+        let now = Instant::now();
+        if read == 0 {
+            return Poll::Ready(Ok((now, None)));
+        }
+        if self.rest.is_empty() {
+            let step = reader.read(buffer, witness);
+            self.rest.extend_from_slice(buffer);
+            return Poll::Ready(Ok((now, Some(step))));
+        }
+        self.rest.extend_from_slice(buffer);
+        let step = reader.read(&mut self.rest, witness);
+        if self.rest.is_empty() {
+            self.rest = BytesMut::new();
+        }
+        Poll::Ready(Ok((now, Some(step))))
     }
 }
 

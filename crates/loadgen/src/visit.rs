@@ -80,7 +80,11 @@ impl Visit {
                 let asked = self.ask(floor, &mix.all()[place], begun, &mut eyes).await;
                 note(floor, job.intended, begun, asked)
             }
-            Work::Stories(mix) => self.play(floor, job, &mix.all()[mix.pick(job.number)]).await,
+            // A slot's task has room for the largest of its ways; those that most don't go, or
+            // once a connection, have theirs elsewhere (so below).
+            Work::Stories(mix) => {
+                Box::pin(self.play(floor, job, &mix.all()[mix.pick(job.number)])).await
+            }
         };
         if !was_good {
             tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
@@ -148,7 +152,8 @@ impl Visit {
         let asked = match &floor.lines {
             None => timer.hold(deadline, ask(floor, request, begun, line, eyes, buffer)).await,
             Some(lines) => {
-                timer.hold(deadline, ask_over(lines, *place, floor, request, eyes)).await
+                let asking = Box::pin(ask_over(lines, *place, floor, request, eyes));
+                timer.hold(deadline, asking).await
             }
         };
         let asked = asked.unwrap_or_else(|| {
@@ -220,7 +225,7 @@ async fn ask(
             Some(open) => (open, Duration::ZERO, begun),
             None => {
                 let dialled = Instant::now();
-                let stream = floor.dialer.dial().await?;
+                let stream = Box::pin(floor.dialer.dial()).await?;
                 let sent = Instant::now();
                 let mut tally = floor.tally.borrow_mut();
                 tally.connections += 1;

@@ -47,6 +47,9 @@ pub enum JoinError {
     Tls(#[from] rustls::Error),
 }
 
+/// An origin, and where it is.
+type HostKey = (String, Vec<SocketAddr>);
+
 /// A worker.
 pub struct Worker {
     coordinator: Url,
@@ -54,7 +57,7 @@ pub struct Worker {
     client: Client,
     name: String,
     machine: String,
-    hosts: Mutex<HashMap<(String, Vec<SocketAddr>), Arc<Host>>>,
+    hosts: Mutex<HashMap<HostKey, Arc<Host>>>,
     heard: Mutex<Option<Instant>>,
     is_over: AtomicBool,
     done: AtomicUsize,
