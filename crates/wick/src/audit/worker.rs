@@ -57,7 +57,9 @@ pub(super) fn run(typed: &WorkerTyped) -> Result<ExitCode, Box<dyn Error>> {
     let pages = worker.done();
     match ended {
         Some(Ok(())) => {
-            complain(&format!("the audit is over; {pages} addresses of it were asked for here"));
+            complain(format_args!(
+                "the audit is over; {pages} addresses of it were asked for here"
+            ));
             Ok(ExitCode::SUCCESS)
         }
         Some(Err(error)) => {
@@ -88,7 +90,7 @@ pub(super) fn open(
     let token = WorkersToken::read_or_make(token_file)?;
     let door = runtime.block_on(Door::open(address, token))?;
     let at = door.address();
-    complain(&format!(
+    complain(format_args!(
         "workers do the work: wick audit worker --join http://{at}/ --token-file {}",
         token_file.display()
     ));
