@@ -1,0 +1,226 @@
+//! What a node has heard, and whether that is all. Pure: no clock, no I/O.
+//!
+//! Moments are those of this node's own clock, which it reads when it speaks, and places in the
+//! stream. What others say of time is never asked: that one thing came before another is told
+//! by the stream's order alone.
+//! Invariants: 1. until [`Hearing::heard_until`] there is nothing older than a lag limit that
+//! this node hasn't heard: neither of what the stream had taken when this node spoke, nor of
+//! what a node that is away without goodbye may have to tell. 2. a message that isn't the next
+//! one of the stream, or of a run whose end nobody heard, means that something may have been
+//! missed.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::said::Said;
+use crate::status::Member;
+
+/// Own messages that are remembered; the oldest are forgotten first.
+const OWN_MAX: usize = 4096;
+
+/// What came out of the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its place in the stream.
+    pub sequence: u64,
+    /// What was said; none where it can't be read.
+    pub said: Option<Said>,
+}
+
+/// What follows from it, in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Something may have been missed, or will never be told: anything may have changed.
+    pub missed: bool,
+    /// What others told, to be obeyed.
+    pub news: Vec<String>,
+}
+
+/// The state.
+#[derive(Debug)]
+pub struct Hearing {
+    node: String,
+    instance: u64,
+    lag_ms: u64,
+    /// The last message that was heard.
+    sequence: Option<u64>,
+    /// Own messages on their way: number, and when it was said.
+    sent: VecDeque<(u64, u64)>,
+    /// Those that came back: place, and when it was said.
+    own: VecDeque<(u64, u64)>,
+    others: BTreeMap<String, Other>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Other {
+    /// The run that was heard; none if it is only known by name.
+    instance: Option<u64>,
+    /// All that it had to tell when the stream was here is told.
+    told_until: u64,
+}
+
+impl Hearing {
+    /// Of a node that has heard nothing yet.
+    #[must_use]
+    pub fn new(node: &str, instance: u64, lag_ms: u64) -> Self {
+        Self {
+            node: node.to_owned(),
+            instance,
+            lag_ms,
+            sequence: None,
+            sent: VecDeque::new(),
+            own: VecDeque::new(),
+            others: BTreeMap::new(),
+        }
+    }
+
+    /// The message to go on behind; none: nothing was heard yet.
+    #[must_use]
+    pub fn sequence(&self) -> Option<u64> {
+        self.sequence
+    }
+
+    /// This node is about to say this for the first time.
+    pub fn note_sent(&mut self, number: u64, ticks_ms: u64) {
+        push(&mut self.sent, (number, ticks_ms));
+    }
+
+    /// Another node is said to be there, though it hasn't been heard.
+    pub fn note_known(&mut self, node: &str) {
+        if node != self.node {
+            let unheard = Other { instance: None, told_until: self.own_sequence() };
+            self.others.entry(node.to_owned()).or_insert(unheard);
+        }
+    }
+
+    /// From here on the stream goes on behind this message, whatever was heard before: it is
+    /// another one, or what came between is gone from it.
+    pub fn begin_anew(&mut self, behind: u64) {
+        self.sequence = Some(behind);
+        // Places of another stream mean nothing. Who is there has a lag limit to be heard in.
+        self.own.clear();
+        self.others.values_mut().for_each(|other| other.told_until = 0);
+    }
+
+    /// Takes the next message.
+    pub fn take(&mut self, arrival: Arrival) -> Heard {
+        let mut heard = Heard::default();
+        if let Some(last) = self.sequence {
+            if arrival.sequence <= last {
+                return heard;
+            }
+            heard.missed = arrival.sequence != last + 1;
+        }
+        self.sequence = Some(arrival.sequence);
+        let Some(said) = arrival.said else {
+            heard.missed = true;
+            return heard;
+        };
+        if said.node == self.node {
+            self.take_own(&said, arrival.sequence, &mut heard);
+        } else {
+            self.take_others(said, arrival.sequence, &mut heard);
+        }
+        heard
+    }
+
+    fn take_own(&mut self, said: &Said, sequence: u64, heard: &mut Heard) {
+        if said.instance != self.instance {
+            // An earlier run's, or another node of the same name: it can't be told apart.
+            heard.missed = true;
+            return;
+        }
+        while let Some((number, ticks_ms)) = self.sent.front().copied()
+            && number <= said.number
+        {
+            self.sent.pop_front();
+            if number == said.number {
+                self.note_own(sequence, ticks_ms);
+            }
+        }
+        heard.missed |= self.forget(&said.gone);
+    }
+
+    fn note_own(&mut self, sequence: u64, ticks_ms: u64) {
+        if self.own.is_empty() {
+            let others = self.others.values_mut();
+            others.for_each(|other| other.told_until = other.told_until.max(sequence));
+        }
+        push(&mut self.own, (sequence, ticks_ms));
+        // What lies before the slowest is asked for no more, but for the one next to it.
+        let slowest = self.others.values().map(|other| other.told_until).min();
+        let slowest = slowest.unwrap_or(sequence);
+        while self.own.get(1).is_some_and(|(next, _)| *next <= slowest) {
+            self.own.pop_front();
+        }
+    }
+
+    fn take_others(&mut self, said: Said, sequence: u64, heard: &mut Heard) {
+        let other = self.others.entry(said.node.clone()).or_default();
+        // Of the run before nobody knows what it had still to tell.
+        heard.missed |= other.instance.is_some_and(|instance| instance != said.instance);
+        heard.missed |= said.has_lost;
+        if other.instance == Some(said.instance) {
+            // No place that isn't there yet is believed.
+            other.told_until = other.told_until.max(said.told_until.min(sequence));
+        } else {
+            // A run that begins owes nothing from before.
+            *other = Other { instance: Some(said.instance), told_until: sequence };
+        }
+        if said.is_goodbye {
+            self.others.remove(&said.node);
+        }
+        heard.missed |= self.forget(&said.gone);
+        heard.news = said.news;
+    }
+
+    /// These are gone for good; whether one of them was waited for.
+    fn forget(&mut self, gone: &[String]) -> bool {
+        gone.iter().fold(false, |any, node| self.others.remove(node).is_some() || any)
+    }
+
+    /// The place of the last own message that came back: who has nothing more to tell then says
+    /// so by it.
+    #[must_use]
+    pub fn own_sequence(&self) -> u64 {
+        self.own.back().map_or(0, |(sequence, _)| *sequence)
+    }
+
+    /// When the stream was there at the earliest: this node had spoken, and was heard before.
+    fn ticks_of(&self, sequence: u64) -> u64 {
+        let at = self.own.partition_point(|(own, _)| *own <= sequence);
+        at.checked_sub(1).and_then(|at| self.own.get(at)).map_or(0, |(_, ticks_ms)| *ticks_ms)
+    }
+
+    /// Until which tick it may be taken that all was heard; zero: nothing was yet.
+    #[must_use]
+    pub fn heard_until(&self) -> u64 {
+        let Some((_, own)) = self.own.back() else { return 0 };
+        let others = self.others.values().map(|other| self.ticks_of(other.told_until));
+        match others.chain([*own]).min() {
+            None | Some(0) => 0,
+            Some(ticks_ms) => ticks_ms + self.lag_ms,
+        }
+    }
+
+    /// The other nodes.
+    #[must_use]
+    pub fn members(&self) -> Vec<Member> {
+        let own = self.own.back().map_or(0, |(_, ticks_ms)| *ticks_ms);
+        let member = |(node, other): (&String, &Other)| {
+            let behind_ms = own.saturating_sub(self.ticks_of(other.told_until));
+            Member { node: node.clone(), is_missing: behind_ms > self.lag_ms, behind_ms }
+        };
+        self.others.iter().map(member).collect()
+    }
+}
+
+fn push(queue: &mut VecDeque<(u64, u64)>, entry: (u64, u64)) {
+    if queue.len() >= OWN_MAX {
+        queue.pop_front();
+    }
+    queue.push_back(entry);
+}
+
+#[cfg(test)]
+#[path = "hearing_tests.rs"]
+mod tests;

@@ -1,0 +1,28 @@
+//! Many nodes as one: what each of them tells all others, in one order, and whether it heard
+//! all of it. Nothing about HTTP: what is told is text to this crate.
+//!
+//! ```text
+//! tell ─→ outbox ─→ speaker ─┐                    ┌─→ hearing ─→ ears
+//!                            └─→ stream of NATS ──┘       └─────→ heard until
+//! ```
+//!
+//! All that nodes say goes through one JetStream stream, which gives it one order. A node hears
+//! its own words come back by the same way: then it has heard all that was said before it
+//! spoke, by its own clock, whatever others' clocks say. So it counts as in touch until that
+//! moment and the lag limit after it. Invariants: 1. whoever is in touch has been told all that
+//! was acknowledged a lag limit ago. 2. what may have been missed is said ([`Ears::missed`]),
+//! before anything that came after it is told.
+//! Start at [`Node::run`]; what is decided stands in [`hearing`], without I/O.
+
+pub mod hearing;
+mod link;
+mod node;
+mod outbox;
+mod said;
+mod settings;
+mod status;
+
+pub use node::{Ears, Node, Told};
+pub use said::Said;
+pub use settings::{Settings, SettingsError};
+pub use status::{Member, Status};

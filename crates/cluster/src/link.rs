@@ -1,0 +1,247 @@
+//! The way to the others: one NATS JetStream stream, and a bucket with the nodes' names.
+//!
+//! What fails is tried again, without an end; meanwhile the node is out of touch by itself, as
+//! nothing comes back. NATS's client finds its servers again on its own; the consumer is made
+//! anew behind the last message that was heard.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{DeliverPolicy, push};
+use async_nats::jetstream::stream::{DiscardPolicy, RetentionPolicy, StorageType, Stream};
+use async_nats::jetstream::{self, Context, kv};
+use async_nats::{Client, ConnectOptions, HeaderMap};
+use base::Shutdown;
+use base::complaint::complain;
+use futures_util::StreamExt;
+use tokio::time::{sleep, timeout};
+
+use crate::hearing::Arrival;
+use crate::node::{Ears, Node};
+use crate::said::Said;
+
+/// How long messages stay in the stream: a node that was away longer takes it that anything may
+/// have changed.
+const KEPT: Duration = Duration::from_secs(600);
+/// Bytes that they may take there.
+const KEPT_BYTES: i64 = 256 << 20;
+/// How long one answer of NATS is waited for.
+const ANSWER: Duration = Duration::from_secs(2);
+/// The rest after a failure.
+const AGAIN_AFTER: Duration = Duration::from_millis(250);
+/// Copies of the stream where there are servers for them.
+const REPLICAS: usize = 3;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Speaks and hears until the signal, and then says goodbye.
+pub(crate) async fn hold(node: Arc<Node>, ears: Arc<dyn Ears>, shutdown: Shutdown) {
+    let mut client = None;
+    while !shutdown.has_begun() {
+        let held = tokio::select! {
+            held = once(&node, ears.as_ref(), &mut client, &shutdown) => held,
+            // Not before the goodbye is said, which `once` does.
+            () = late(&shutdown) => return,
+        };
+        if let Err(error) = held {
+            tell_failure(&node, &error.to_string());
+            tokio::select! {
+                () = sleep(AGAIN_AFTER) => {}
+                () = shutdown.begun() => {}
+            }
+        }
+    }
+}
+
+async fn late(shutdown: &Shutdown) {
+    shutdown.begun().await;
+    sleep(ANSWER).await;
+}
+
+fn tell_failure(node: &Node, error: &str) {
+    if node.note_error(Some(error.to_owned())) {
+        let servers = node.settings.shown();
+        complain(format_args!(
+            "cluster: the other nodes can't be told or heard by {servers} ({error}); pages are \
+             fresh for seconds until they are"
+        ));
+    }
+}
+
+/// Finds the stream, and goes on in both directions until something fails.
+async fn once(
+    node: &Arc<Node>,
+    ears: &dyn Ears,
+    kept: &mut Option<Client>,
+    shutdown: &Shutdown,
+) -> Result<(), Failure> {
+    let client = match kept {
+        Some(client) => client.clone(),
+        None => kept.insert(connect(node).await?).clone(),
+    };
+    let context = jetstream::new(client.clone());
+    let stream = stream(node, &context).await?;
+    let names = names(node, &context).await?;
+    let subscription = follow(node, ears, &client, &stream).await?;
+    tokio::select! {
+        ended = hear(node, ears, subscription) => ended,
+        ended = speak(node, &context, &names, shutdown) => ended,
+    }
+}
+
+async fn connect(node: &Node) -> Result<Client, Failure> {
+    let settings = &node.settings;
+    let mut options = ConnectOptions::new()
+        .name(format!("wick {}", settings.node))
+        .connection_timeout(ANSWER)
+        .ping_interval(Duration::from_secs(2))
+        .reconnect_delay_callback(|_| AGAIN_AFTER);
+    if let Some(file) = &settings.credentials {
+        let wrong = |error| format!("{}: {error}", file.display());
+        options = options.credentials_file(file).await.map_err(wrong)?;
+    }
+    Ok(options.connect(settings.servers.clone()).await?)
+}
+
+/// The stream of all that is said; made by the node that comes first.
+async fn stream(node: &Node, context: &Context) -> Result<Stream, Failure> {
+    let settings = &node.settings;
+    let with = |num_replicas| jetstream::stream::Config {
+        name: settings.stream(),
+        subjects: vec![settings.subjects()],
+        retention: RetentionPolicy::Limits,
+        discard: DiscardPolicy::Old,
+        storage: StorageType::File,
+        max_age: KEPT,
+        max_bytes: KEPT_BYTES,
+        duplicate_window: Duration::from_secs(120),
+        num_replicas,
+        ..jetstream::stream::Config::default()
+    };
+    let made = context.get_or_create_stream(with(replicas(node))).await;
+    match made {
+        Err(_) if replicas(node) > 1 => Ok(context.get_or_create_stream(with(1)).await?),
+        made => Ok(made?),
+    }
+}
+
+fn replicas(node: &Node) -> usize {
+    if node.settings.servers.len() >= REPLICAS { REPLICAS } else { 1 }
+}
+
+/// The names of all nodes that didn't say goodbye; this one's is put there.
+async fn names(node: &Node, context: &Context) -> Result<kv::Store, Failure> {
+    let bucket = node.settings.bucket();
+    let config = kv::Config {
+        bucket: bucket.clone(),
+        history: 1,
+        num_replicas: replicas(node),
+        ..kv::Config::default()
+    };
+    let names = match context.get_key_value(&bucket).await {
+        Ok(names) => names,
+        Err(_) => context.create_key_value(config).await?,
+    };
+    names.put(node.settings.node.as_str(), env!("CARGO_PKG_VERSION").into()).await?;
+    let mut keys = timeout(ANSWER, names.keys()).await??;
+    while let Some(key) = timeout(ANSWER, keys.next()).await? {
+        node.note_known(&key?);
+    }
+    Ok(names)
+}
+
+/// Goes on behind what was heard; where that isn't there any more all may have changed.
+async fn follow(
+    node: &Node,
+    ears: &dyn Ears,
+    client: &Client,
+    stream: &Stream,
+) -> Result<push::Ordered, Failure> {
+    let state = stream.get_info().await?.state;
+    let behind = match node.sequence() {
+        Some(last) if last <= state.last_sequence && last + 1 >= state.first_sequence => last,
+        // The first time too: what is on the disk is from before.
+        _ => {
+            node.begin_anew(state.last_sequence, ears);
+            state.last_sequence
+        }
+    };
+    let consumer = stream
+        .create_consumer(push::OrderedConfig {
+            deliver_subject: client.new_inbox(),
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: behind + 1 },
+            ..push::OrderedConfig::default()
+        })
+        .await?;
+    Ok(consumer.messages().await?)
+}
+
+async fn hear(
+    node: &Node,
+    ears: &dyn Ears,
+    mut subscription: push::Ordered,
+) -> Result<(), Failure> {
+    // This node's own words are among them: that nothing comes is a failure.
+    while let Some(message) = timeout(ANSWER + 2 * node.settings.lag, subscription.next()).await? {
+        let message = message?;
+        let info = message.info()?;
+        let said = Said::read(&message.payload);
+        let arrival = Arrival { sequence: info.stream_sequence, said };
+        node.take(arrival, ears);
+    }
+    Err("the stream ended".into())
+}
+
+/// Says what there is to say, and something often enough.
+async fn speak(
+    node: &Node,
+    context: &Context,
+    names: &kv::Store,
+    shutdown: &Shutdown,
+) -> Result<(), Failure> {
+    loop {
+        let is_leaving = shutdown.has_begun();
+        let said = node.next_said(is_leaving);
+        say(node, context, &said).await?;
+        node.note_error(None);
+        for gone in &said.gone {
+            names.delete(gone).await?;
+        }
+        if said.is_goodbye {
+            names.delete(node.settings.node.as_str()).await?;
+            return Ok(());
+        }
+        if node.has_words() {
+            continue;
+        }
+        tokio::select! {
+            () = node.waits.notified() => {}
+            () = sleep(node.beat()) => {}
+            () = shutdown.begun(), if !is_leaving => {}
+        }
+    }
+}
+
+/// Says one message until the stream has taken it. It is the same message each time: NATS
+/// knows by its name that it has it already.
+async fn say(node: &Node, context: &Context, said: &Said) -> Result<(), Failure> {
+    let bytes = bytes::Bytes::from(said.to_bytes());
+    let name = format!("{}-{}", said.instance, said.number);
+    loop {
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Msg-Id", name.as_str());
+        let subject = node.settings.subject();
+        let taken = async {
+            let publish = context.publish_with_headers(subject, headers, bytes.clone());
+            publish.await?.await.map_err(Failure::from)
+        };
+        match timeout(ANSWER, taken).await {
+            Ok(Ok(_)) => break,
+            Ok(Err(error)) => tell_failure(node, &error.to_string()),
+            Err(_) => tell_failure(node, "no answer"),
+        }
+        sleep(AGAIN_AFTER).await;
+    }
+    node.note_said();
+    Ok(())
+}

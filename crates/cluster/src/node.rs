@@ -1,0 +1,221 @@
+//! A node of the cluster: what the rest of the program holds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::{Clock, Counter, Shutdown};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use crate::hearing::{Arrival, Hearing};
+use crate::link;
+use crate::outbox::Outbox;
+use crate::said::{FORM, Said};
+use crate::settings::Settings;
+use crate::status::Status;
+
+/// Times that a node speaks within a lag limit.
+const WORDS_A_LAG: u32 = 8;
+
+/// Who obeys what others tell.
+pub trait Ears: Send + Sync {
+    /// Another node tells this.
+    fn hear(&self, news: &str);
+    /// Something may have been missed: all that is older may have changed.
+    fn missed(&self);
+}
+
+/// This process among the others.
+pub struct Node {
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    instance: u64,
+    /// Until which tick this node is in touch; whoever looks at each request has it too.
+    heard_until: Arc<AtomicU64>,
+    inner: Mutex<Inner>,
+    /// Something waits to be said.
+    pub(crate) waits: Notify,
+    /// How many things that were told the stream has.
+    acknowledged: watch::Sender<u64>,
+    told: Counter,
+    heard: Counter,
+    missed: Counter,
+    error: Mutex<Option<String>>,
+}
+
+struct Inner {
+    outbox: Outbox,
+    hearing: Hearing,
+    /// The last number given out.
+    number: u64,
+    /// What the stream may not have yet, and how many things are told with it.
+    unsaid: Option<(Said, u64)>,
+}
+
+/// That something was told, once it is so that nobody can miss it.
+pub struct Told {
+    count: u64,
+    acknowledged: watch::Receiver<u64>,
+}
+
+impl Told {
+    /// Returns when the stream has it.
+    pub async fn taken(mut self) {
+        // The node outlives whoever waits, but for the end of the process.
+        let _ = self.acknowledged.wait_for(|count| *count >= self.count).await;
+    }
+}
+
+impl Node {
+    /// One that speaks once [`Node::run`] runs. `instance` is a number that no other run has;
+    /// `heard_until` is moved on as it hears.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        clock: Clock,
+        instance: u64,
+        heard_until: Arc<AtomicU64>,
+    ) -> Arc<Self> {
+        let lag_ms = u64::try_from(settings.lag.as_millis()).unwrap_or(u64::MAX);
+        let hearing = Hearing::new(&settings.node, instance, lag_ms);
+        Arc::new(Self {
+            settings,
+            clock,
+            instance,
+            heard_until,
+            inner: Mutex::new(Inner { outbox: Outbox::default(), hearing, number: 0, unsaid: None }),
+            waits: Notify::new(),
+            acknowledged: watch::Sender::new(0),
+            told: Counter::default(),
+            heard: Counter::default(),
+            missed: Counter::default(),
+            error: Mutex::new(None),
+        })
+    }
+
+    /// Tells all others.
+    pub fn tell(&self, news: String) -> Told {
+        let count = self.inner.lock().outbox.put(news);
+        self.told.bump();
+        self.waits.notify_one();
+        Told { count, acknowledged: self.acknowledged.subscribe() }
+    }
+
+    /// Tells all others that a node is gone for good; false if none of that name is known.
+    pub fn forget(&self, node: &str) -> bool {
+        let mut inner = self.inner.lock();
+        let is_known = inner.hearing.members().iter().any(|member| member.node == node);
+        if is_known {
+            inner.outbox.put_gone(node.to_owned());
+        }
+        drop(inner);
+        self.waits.notify_one();
+        is_known
+    }
+
+    /// Speaks and hears until the signal to stop, and says goodbye then.
+    pub async fn run(self: Arc<Self>, ears: Arc<dyn Ears>, shutdown: Shutdown) {
+        link::hold(self, ears, shutdown).await;
+    }
+
+    /// How it stands.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let now = self.clock.now().ticks_ms;
+        let inner = self.inner.lock();
+        let until = inner.hearing.heard_until();
+        Status {
+            node: self.settings.node.clone(),
+            cluster: self.settings.name.clone(),
+            servers: self.settings.shown(),
+            is_in_touch: until > now,
+            lag_ms: u64::try_from(self.settings.lag.as_millis()).unwrap_or(u64::MAX),
+            in_touch_for_ms: until.cast_signed().wrapping_sub(now.cast_signed()),
+            told: self.told.read(),
+            heard: self.heard.read(),
+            missed: self.missed.read(),
+            waiting: inner.outbox.len(),
+            members: inner.hearing.members(),
+            error: self.error.lock().clone(),
+        }
+    }
+
+    pub(crate) fn beat(&self) -> std::time::Duration {
+        self.settings.lag / WORDS_A_LAG
+    }
+
+    /// The message that the stream may not have yet, or the next one, with all that waits and has
+    /// room in it.
+    pub(crate) fn next_said(&self, is_leaving: bool) -> Said {
+        let mut inner = self.inner.lock();
+        if let Some((said, _)) = &inner.unsaid {
+            return said.clone();
+        }
+        inner.number += 1;
+        let mut said = Said {
+            form: FORM,
+            node: self.settings.node.clone(),
+            instance: self.instance,
+            number: inner.number,
+            ..Said::default()
+        };
+        inner.outbox.fill(&mut said);
+        if inner.outbox.is_empty() {
+            said.told_until = inner.hearing.own_sequence();
+            said.is_goodbye = is_leaving;
+        }
+        let gone_out = inner.outbox.gone_out();
+        inner.unsaid = Some((said.clone(), gone_out));
+        let ticks_ms = self.clock.now().ticks_ms;
+        inner.hearing.note_sent(said.number, ticks_ms);
+        said
+    }
+
+    pub(crate) fn has_words(&self) -> bool {
+        !self.inner.lock().outbox.is_empty()
+    }
+
+    /// The stream has what was last to be said.
+    pub(crate) fn note_said(&self) {
+        if let Some((_, gone_out)) = self.inner.lock().unsaid.take() {
+            self.acknowledged.send_replace(gone_out);
+        }
+    }
+
+    pub(crate) fn note_known(&self, node: &str) {
+        self.inner.lock().hearing.note_known(node);
+    }
+
+    pub(crate) fn sequence(&self) -> Option<u64> {
+        self.inner.lock().hearing.sequence()
+    }
+
+    pub(crate) fn begin_anew(&self, behind: u64, ears: &dyn Ears) {
+        self.inner.lock().hearing.begin_anew(behind);
+        self.missed.bump();
+        ears.missed();
+    }
+
+    /// Has a message obeyed; only then it counts as heard.
+    pub(crate) fn take(&self, arrival: Arrival, ears: &dyn Ears) {
+        let (heard, until) = {
+            let mut inner = self.inner.lock();
+            let heard = inner.hearing.take(arrival);
+            (heard, inner.hearing.heard_until())
+        };
+        if heard.missed {
+            self.missed.bump();
+            ears.missed();
+        }
+        for news in &heard.news {
+            self.heard.bump();
+            ears.hear(news);
+        }
+        self.heard_until.store(until, Ordering::SeqCst);
+    }
+
+    /// What keeps it from speaking or hearing; whether all was well before.
+    pub(crate) fn note_error(&self, error: Option<String>) -> bool {
+        std::mem::replace(&mut *self.error.lock(), error).is_none()
+    }
+}

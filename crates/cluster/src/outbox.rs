@@ -1,0 +1,121 @@
+//! What waits to be said.
+//!
+//! Bounded: past it what waits is given up for the one word that something is lost, which
+//! makes others take it that everything may have changed.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use crate::said::Said;
+
+/// Bytes that may wait.
+const BYTES_MAX: usize = 8 << 20;
+/// Bytes of one message, about; NATS takes a million.
+const MESSAGE_BYTES: usize = 256 << 10;
+/// Bytes of one thing that is told: written into a message it may be twice as long.
+const NEWS_BYTES_MAX: usize = 480 << 10;
+
+/// The queue, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    news: VecDeque<String>,
+    bytes: usize,
+    has_lost: bool,
+    gone: Vec<String>,
+    /// How many were ever put.
+    put: u64,
+}
+
+impl Outbox {
+    /// Which it is, counted from the first.
+    pub(crate) fn put(&mut self, news: String) -> u64 {
+        self.put += 1;
+        self.keep(news);
+        self.put
+    }
+
+    /// How many of those that were put no longer wait.
+    pub(crate) fn gone_out(&self) -> u64 {
+        self.put - self.news.len() as u64
+    }
+
+    fn keep(&mut self, news: String) {
+        if self.has_lost {
+            return;
+        }
+        if news.len() > NEWS_BYTES_MAX || self.bytes + news.len() > BYTES_MAX {
+            (self.news, self.bytes, self.has_lost) = (VecDeque::new(), 0, true);
+            return;
+        }
+        self.bytes += news.len();
+        self.news.push_back(news);
+    }
+
+    pub(crate) fn put_gone(&mut self, node: String) {
+        if !self.gone.contains(&node) {
+            self.gone.push(node);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.news.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.news.is_empty() && self.gone.is_empty() && !self.has_lost
+    }
+
+    /// Moves what one message bears into it.
+    pub(crate) fn fill(&mut self, said: &mut Said) {
+        said.has_lost = mem::take(&mut self.has_lost);
+        said.gone = mem::take(&mut self.gone);
+        let mut bytes = 0;
+        while let Some(news) = self.news.front()
+            && (said.news.is_empty() || bytes + news.len() <= MESSAGE_BYTES)
+        {
+            bytes += news.len();
+            said.news.extend(self.news.pop_front());
+        }
+        self.bytes -= bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(outbox: &mut Outbox) -> Vec<Said> {
+        let mut messages = Vec::new();
+        while !outbox.is_empty() {
+            let mut said = Said::default();
+            outbox.fill(&mut said);
+            messages.push(said);
+        }
+        messages
+    }
+
+    #[test]
+    fn what_waits_keeps_its_order_over_messages() {
+        let mut outbox = Outbox::default();
+        let news: Vec<_> = (0..10).map(|at| format!("{at}{}", "x".repeat(100_000))).collect();
+        news.iter().for_each(|news| { outbox.put(news.clone()); });
+        let messages = all(&mut outbox);
+        assert_eq!(messages.len(), 5);
+        let told: Vec<_> = messages.into_iter().flat_map(|said| said.news).collect();
+        assert_eq!(told, news);
+        assert_eq!((outbox.bytes, outbox.gone_out()), (0, 10));
+    }
+
+    #[test]
+    fn too_much_becomes_the_word_that_something_is_lost() {
+        let mut outbox = Outbox::default();
+        (0..100).for_each(|_| { outbox.put("x".repeat(100_000)); });
+        outbox.put("later".to_owned());
+        let messages = all(&mut outbox);
+        assert_eq!(messages, [Said { has_lost: true, ..Said::default() }]);
+        outbox.put("x".repeat(NEWS_BYTES_MAX + 1));
+        assert!(all(&mut outbox)[0].has_lost);
+        outbox.put("again".to_owned());
+        assert_eq!(all(&mut outbox)[0].news, ["again"]);
+    }
+}

@@ -1,0 +1,45 @@
+//! How a node stands, for whoever asks.
+
+use serde::Serialize;
+
+/// A node among the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// Its name.
+    pub node: String,
+    /// The cluster's.
+    pub cluster: String,
+    /// The NATS servers, without what must not be seen.
+    pub servers: String,
+    /// Whether it has heard all that was told a lag limit ago.
+    pub is_in_touch: bool,
+    /// The lag limit, in milliseconds.
+    pub lag_ms: u64,
+    /// For how many milliseconds it is in touch if it hears nothing more; below zero: since
+    /// when it isn't.
+    pub in_touch_for_ms: i64,
+    /// What it has told, and what it heard of others, since its start.
+    pub told: u64,
+    /// What others told.
+    pub heard: u64,
+    /// How often something may have been missed.
+    pub missed: u64,
+    /// What waits to be told.
+    pub waiting: usize,
+    /// Why it can't speak or hear at this moment.
+    pub error: Option<String>,
+    /// The other nodes.
+    pub members: Vec<Member>,
+}
+
+/// Another node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Member {
+    /// Its name.
+    pub node: String,
+    /// Whether it is away without having said goodbye.
+    pub is_missing: bool,
+    /// Milliseconds between the moment up to which it has told all, and the last at which this
+    /// node heard itself.
+    pub behind_ms: u64,
+}
