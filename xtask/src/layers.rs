@@ -23,7 +23,7 @@ const ROWS: &[&[&str]] = &[
         "conformance",
         "db",
     ],
-    &["server", "observe", "tracker", "search", "audit", "doctor", "queries", "loadgen"],
+    &["server", "observe", "tracker", "search", "audit", "doctor", "queries", "loadgen", "cluster"],
     &["wick", "testkit", "xtask"],
     // The fuzz targets reach into every room, the scene parser included.
     &["fuzz"],

@@ -33,6 +33,10 @@ pub struct Heard {
     pub missed: bool,
     /// What others told, to be obeyed.
     pub news: Vec<String>,
+    /// Another run of this node says goodbye: its name must be written anew.
+    pub own_name_goes: bool,
+    /// Another node that was begun has this one's name.
+    pub has_twin: bool,
 }
 
 /// The state.
@@ -47,13 +51,17 @@ pub struct Hearing {
     sent: VecDeque<(u64, u64)>,
     /// Those that came back: place, and when it was said.
     own: VecDeque<(u64, u64)>,
-    others: BTreeMap<String, Other>,
+    /// When the last of them did.
+    returned_ticks_ms: u64,
+    others: BTreeMap<Run, Other>,
 }
+
+/// Who says something: a node and which run of it; 0 if it is only known by name. At an upgrade
+/// a node has two runs for a while.
+type Run = (String, u64);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Other {
-    /// The run that was heard; none if it is only known by name.
-    instance: Option<u64>,
     /// All that it had to tell when the stream was here is told.
     told_until: u64,
 }
@@ -69,6 +77,7 @@ impl Hearing {
             sequence: None,
             sent: VecDeque::new(),
             own: VecDeque::new(),
+            returned_ticks_ms: 0,
             others: BTreeMap::new(),
         }
     }
@@ -86,9 +95,9 @@ impl Hearing {
 
     /// Another node is said to be there, though it hasn't been heard.
     pub fn note_known(&mut self, node: &str) {
-        if node != self.node {
-            let unheard = Other { instance: None, told_until: self.own_sequence() };
-            self.others.entry(node.to_owned()).or_insert(unheard);
+        if node != self.node && self.others.keys().all(|(known, _)| known != node) {
+            let unheard = Other { told_until: self.own_sequence() };
+            self.others.insert((node.to_owned(), 0), unheard);
         }
     }
 
@@ -101,8 +110,8 @@ impl Hearing {
         self.others.values_mut().for_each(|other| other.told_until = 0);
     }
 
-    /// Takes the next message.
-    pub fn take(&mut self, arrival: Arrival) -> Heard {
+    /// Takes the next message, at this moment.
+    pub fn take(&mut self, arrival: Arrival, ticks_ms: u64) -> Heard {
         let mut heard = Heard::default();
         if let Some(last) = self.sequence {
             if arrival.sequence <= last {
@@ -115,20 +124,16 @@ impl Hearing {
             heard.missed = true;
             return heard;
         };
-        if said.node == self.node {
-            self.take_own(&said, arrival.sequence, &mut heard);
+        if said.node == self.node && said.instance == self.instance {
+            self.take_own(&said, arrival.sequence, ticks_ms, &mut heard);
         } else {
             self.take_others(said, arrival.sequence, &mut heard);
         }
         heard
     }
 
-    fn take_own(&mut self, said: &Said, sequence: u64, heard: &mut Heard) {
-        if said.instance != self.instance {
-            // An earlier run's, or another node of the same name: it can't be told apart.
-            heard.missed = true;
-            return;
-        }
+    fn take_own(&mut self, said: &Said, sequence: u64, now_ms: u64, heard: &mut Heard) {
+        self.returned_ticks_ms = now_ms;
         while let Some((number, ticks_ms)) = self.sent.front().copied()
             && number <= said.number
         {
@@ -155,27 +160,48 @@ impl Hearing {
     }
 
     fn take_others(&mut self, said: Said, sequence: u64, heard: &mut Heard) {
-        let other = self.others.entry(said.node.clone()).or_default();
-        // Of the run before nobody knows what it had still to tell.
-        heard.missed |= other.instance.is_some_and(|instance| instance != said.instance);
-        heard.missed |= said.has_lost;
-        if other.instance == Some(said.instance) {
+        let run = (said.node, said.instance);
+        let is_own_name = run.0 == self.node;
+        match self.others.get_mut(&run) {
             // No place that isn't there yet is believed.
-            other.told_until = other.told_until.max(said.told_until.min(sequence));
-        } else {
-            // A run that begins owes nothing from before.
-            *other = Other { instance: Some(said.instance), told_until: sequence };
+            Some(other) => {
+                other.told_until = other.told_until.max(said.told_until.min(sequence));
+            }
+            None => {
+                if !said.is_successor {
+                    // Of the run before nobody knows what it had still to tell.
+                    heard.missed |= self.forget_runs(&run.0, false);
+                    heard.has_twin = is_own_name && said.number == 1;
+                }
+                // What is known by name alone is known better now.
+                self.others.remove(&(run.0.clone(), 0));
+                // A run that begins owes nothing from before.
+                self.others.insert(run.clone(), Other { told_until: sequence });
+            }
         }
         if said.is_goodbye {
-            self.others.remove(&said.node);
+            self.others.remove(&run);
+            heard.own_name_goes = is_own_name;
         }
-        heard.missed |= self.forget(&said.gone);
+        heard.missed |= said.has_lost | self.forget(&said.gone);
         heard.news = said.news;
     }
 
     /// These are gone for good; whether one of them was waited for.
     fn forget(&mut self, gone: &[String]) -> bool {
-        gone.iter().fold(false, |any, node| self.others.remove(node).is_some() || any)
+        gone.iter().fold(false, |any, node| self.forget_runs(node, true) || any)
+    }
+
+    /// The node's runs are not waited for any more; whether there was one that was heard, or one
+    /// known by name where that counts.
+    fn forget_runs(&mut self, node: &str, counts_name: bool) -> bool {
+        let mut was_any = false;
+        self.others.retain(|(known, instance), _| {
+            let goes = known == node;
+            was_any |= goes && (counts_name || *instance != 0);
+            !goes
+        });
+        was_any
     }
 
     /// The place of the last own message that came back: who has nothing more to tell then says
@@ -202,11 +228,18 @@ impl Hearing {
         }
     }
 
+    /// Until which tick others may take it that they have heard all of this node: what it said
+    /// of that bears a place that had come back to it.
+    #[must_use]
+    pub fn trusted_until(&self) -> u64 {
+        self.returned_ticks_ms + self.lag_ms
+    }
+
     /// The other nodes.
     #[must_use]
     pub fn members(&self) -> Vec<Member> {
         let own = self.own.back().map_or(0, |(_, ticks_ms)| *ticks_ms);
-        let member = |(node, other): (&String, &Other)| {
+        let member = |((node, _), other): (&Run, &Other)| {
             let behind_ms = own.saturating_sub(self.ticks_of(other.told_until));
             Member { node: node.clone(), is_missing: behind_ms > self.lag_ms, behind_ms }
         };

@@ -10,13 +10,17 @@ fn arrival(sequence: u64, said: Said) -> Arrival {
     Arrival { sequence, said: Some(said) }
 }
 
+fn take(hearing: &mut Hearing, arrival: Arrival) -> Heard {
+    hearing.take(arrival, 0)
+}
+
 /// A node "a", run 1, that has said 1 at 100 and heard it back as message 11.
 fn heard_once() -> Hearing {
     let mut hearing = Hearing::new("a", 1, LAG);
     hearing.begin_anew(10);
     hearing.note_sent(1, 100);
     assert_eq!(hearing.heard_until(), 0, "nothing came back yet");
-    assert_eq!(hearing.take(arrival(11, said("a", 1, 1))), Heard::default());
+    assert_eq!(take(&mut hearing, arrival(11, said("a", 1, 1))), Heard::default());
     hearing
 }
 
@@ -26,7 +30,7 @@ fn a_node_is_in_touch_for_a_lag_limit_after_what_it_said_and_heard() {
     assert_eq!(hearing.heard_until(), 1100);
     hearing.note_sent(2, 300);
     assert_eq!(hearing.heard_until(), 1100, "saying alone is not hearing");
-    hearing.take(arrival(12, said("a", 1, 2)));
+    take(&mut hearing, arrival(12, said("a", 1, 2)));
     assert_eq!(hearing.heard_until(), 1300);
 }
 
@@ -34,17 +38,17 @@ fn a_node_is_in_touch_for_a_lag_limit_after_what_it_said_and_heard() {
 fn what_others_tell_is_obeyed_and_never_twice() {
     let mut hearing = heard_once();
     let told = Said { news: vec!["x".into(), "y".into()], ..said("b", 5, 1) };
-    let heard = hearing.take(arrival(12, told.clone()));
-    assert_eq!(heard, Heard { missed: false, news: told.news.clone() });
-    assert_eq!(hearing.take(arrival(12, told)), Heard::default());
+    let heard = take(&mut hearing, arrival(12, told.clone()));
+    assert_eq!(heard, Heard { news: told.news.clone(), ..Heard::default() });
+    assert_eq!(take(&mut hearing, arrival(12, told)), Heard::default());
 }
 
 #[test]
 fn a_gap_an_unknown_form_a_new_run_and_a_loss_mean_that_something_may_be_missed() {
     let check = |name: &str, second: Arrival, expected: bool| {
         let mut hearing = heard_once();
-        hearing.take(arrival(12, said("b", 5, 1)));
-        assert_eq!(hearing.take(second).missed, expected, "{name}");
+        take(&mut hearing, arrival(12, said("b", 5, 1)));
+        assert_eq!(take(&mut hearing, second).missed, expected, "{name}");
     };
     check("next", arrival(13, said("b", 5, 2)), false);
     check("a third node", arrival(13, said("c", 9, 1)), false);
@@ -52,37 +56,64 @@ fn a_gap_an_unknown_form_a_new_run_and_a_loss_mean_that_something_may_be_missed(
     check("unreadable", Arrival { sequence: 13, said: None }, true);
     check("new run", arrival(13, said("b", 6, 1)), true);
     check("loss", arrival(13, Said { has_lost: true, ..said("b", 5, 2) }), true);
-    check("own name, another run", arrival(13, said("a", 2, 1)), true);
-    check("an unknown one is gone", arrival(13, Said { gone: vec!["z".into()], ..said("c", 9, 1) }), false);
+    check(
+        "an unknown one is gone",
+        arrival(13, Said { gone: vec!["z".into()], ..said("c", 9, 1) }),
+        false,
+    );
     check("b is gone", arrival(13, Said { gone: vec!["b".into()], ..said("c", 9, 1) }), true);
     check("goodbye", arrival(13, Said { is_goodbye: true, ..said("b", 5, 2) }), false);
 }
 
 #[test]
+fn at_an_upgrade_a_node_has_two_runs_and_nothing_is_missed() {
+    let mut hearing = heard_once();
+    hearing.take(arrival(12, said("b", 5, 1)), 0);
+    let beside = Said { is_successor: true, ..said("b", 6, 1) };
+    assert_eq!(take(&mut hearing, arrival(13, beside)), Heard::default());
+    assert_eq!(take(&mut hearing, arrival(14, said("b", 5, 2))), Heard::default());
+    assert_eq!(hearing.members().len(), 2);
+    let goodbye = Said { is_goodbye: true, ..said("b", 5, 3) };
+    assert_eq!(take(&mut hearing, arrival(15, goodbye)), Heard::default());
+    assert_eq!(hearing.members().len(), 1);
+}
+
+#[test]
+fn other_runs_of_ones_own_name_are_heard_as_others_are() {
+    let mut hearing = heard_once();
+    let successor = Said { is_successor: true, news: vec!["x".into()], ..said("a", 2, 1) };
+    assert_eq!(take(&mut hearing, arrival(12, successor)).news, ["x"]);
+    let goodbye = Said { is_goodbye: true, ..said("a", 2, 2) };
+    assert!(take(&mut hearing, arrival(13, goodbye)).own_name_goes);
+    let twin = take(&mut hearing, arrival(14, said("a", 3, 1)));
+    assert!(twin.has_twin && !twin.missed);
+}
+
+#[test]
 fn after_a_goodbye_a_new_run_owes_nothing() {
     let mut hearing = heard_once();
-    hearing.take(arrival(12, said("b", 5, 1)));
-    hearing.take(arrival(13, Said { is_goodbye: true, ..said("b", 5, 2) }));
+    take(&mut hearing, arrival(12, said("b", 5, 1)));
+    take(&mut hearing, arrival(13, Said { is_goodbye: true, ..said("b", 5, 2) }));
     assert!(hearing.members().is_empty());
-    assert!(!hearing.take(arrival(14, said("b", 6, 1))).missed);
+    assert!(!take(&mut hearing, arrival(14, said("b", 6, 1))).missed);
 }
 
 #[test]
 fn a_node_that_is_away_without_goodbye_puts_all_others_out_of_touch() {
     let mut hearing = heard_once();
-    hearing.take(arrival(12, said("b", 5, 1)));
+    take(&mut hearing, arrival(12, said("b", 5, 1)));
     // From now on b is silent, and a speaks every 100 ms.
     for number in 2..=40 {
         hearing.note_sent(number, number * 100);
-        hearing.take(arrival(11 + number, said("a", 1, number)));
+        take(&mut hearing, arrival(11 + number, said("a", 1, number)));
     }
     assert_eq!(hearing.heard_until(), 1100, "what b had to tell is known up to its first message");
     assert!(hearing.members()[0].is_missing);
     // It comes back, but has more to tell than it said.
-    hearing.take(arrival(52, said("b", 5, 2)));
+    take(&mut hearing, arrival(52, said("b", 5, 2)));
     assert_eq!(hearing.heard_until(), 1100);
     // Now all is told that it had when it heard itself at 52.
-    hearing.take(arrival(53, Said { told_until: 52, ..said("b", 5, 3) }));
+    take(&mut hearing, arrival(53, Said { told_until: 52, ..said("b", 5, 3) }));
     assert_eq!(hearing.heard_until(), 4000 + LAG);
 }
 
@@ -94,24 +125,24 @@ fn who_is_known_by_name_alone_has_a_lag_limit_to_be_heard_in() {
     hearing.begin_anew(10);
     for number in 1..=30 {
         hearing.note_sent(number, number * 100);
-        hearing.take(arrival(10 + number, said("a", 1, number)));
+        take(&mut hearing, arrival(10 + number, said("a", 1, number)));
     }
     assert_eq!(hearing.heard_until(), 100 + LAG);
     assert!(hearing.members()[0].is_missing);
     let gone = Said { gone: vec!["b".into()], ..said("a", 1, 31) };
     hearing.note_sent(31, 3100);
-    assert!(hearing.take(arrival(41, gone)).missed, "nobody knows what it had to tell");
+    assert!(take(&mut hearing, arrival(41, gone)).missed, "nobody knows what it had to tell");
     assert_eq!(hearing.heard_until(), 3100 + LAG);
 }
 
 #[test]
 fn a_place_that_is_not_there_yet_is_not_believed() {
     let mut hearing = heard_once();
-    hearing.take(arrival(12, said("b", 5, 1)));
-    hearing.take(arrival(13, Said { told_until: u64::MAX, ..said("b", 5, 2) }));
+    take(&mut hearing, arrival(12, said("b", 5, 1)));
+    take(&mut hearing, arrival(13, Said { told_until: u64::MAX, ..said("b", 5, 2) }));
     for number in 2..=40 {
         hearing.note_sent(number, number * 100);
-        hearing.take(arrival(12 + number, said("a", 1, number)));
+        take(&mut hearing, arrival(12 + number, said("a", 1, number)));
     }
     assert_eq!(hearing.heard_until(), 100 + LAG);
 }
@@ -122,7 +153,7 @@ fn another_stream_begins_anew() {
     hearing.begin_anew(3);
     assert_eq!((hearing.heard_until(), hearing.sequence()), (0, Some(3)));
     hearing.note_sent(2, 500);
-    hearing.take(arrival(4, said("a", 1, 2)));
+    take(&mut hearing, arrival(4, said("a", 1, 2)));
     assert_eq!(hearing.heard_until(), 1500);
 }
 
@@ -178,9 +209,14 @@ mod simulated {
                 step(&mut all[at], now, &mut stream, &mut edits, &mut waiting, &mut dice);
                 in_touch += check(&all[at], now, &edits, seed);
             }
-            // Whoever can't be told in a lag limit is acknowledged all the same.
-            let late = waiting.extract_if(.., |(_, made)| *made + LAG <= now);
-            edits.extend(late.map(|(edit, _)| (edit, now)).collect::<Vec<_>>());
+            // What can't be told is acknowledged once nobody trusts who would have to tell it.
+            let is_late = |(edit, made): &mut (String, u64)| {
+                let node =
+                    &all[edit[..edit.find('-').expect("a node")].parse::<usize>().expect("it")];
+                *made < now && node.hearing.trusted_until() <= now + node.skew
+            };
+            let late: Vec<_> = waiting.extract_if(.., is_late).collect();
+            edits.extend(late.into_iter().map(|(edit, _)| (edit, now)));
         }
         (edits.len(), in_touch)
     }
@@ -234,7 +270,7 @@ mod simulated {
         let heard = node.hearing.sequence().unwrap_or(0);
         for sequence in heard + 1..=(heard + dice.below(2 + stream.len() as u64)) {
             let Some(word) = stream.get(sequence as usize - 1) else { break };
-            let heard = node.hearing.take(arrival(sequence, word.clone()));
+            let heard = node.hearing.take(arrival(sequence, word.clone()), now + node.skew);
             node.has_missed |= heard.missed;
             node.known.extend(heard.news);
         }

@@ -22,7 +22,7 @@ mod said;
 mod settings;
 mod status;
 
-pub use node::{Ears, Node, Told};
+pub use node::{Ears, Node, Run};
 pub use said::Said;
 pub use settings::{Settings, SettingsError};
 pub use status::{Member, Status};

@@ -5,11 +5,13 @@
 //! anew behind the last message that was heard.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{DeliverPolicy, push};
+use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::stream::{DiscardPolicy, RetentionPolicy, StorageType, Stream};
-use async_nats::jetstream::{self, Context, kv};
+use async_nats::jetstream::{self, Context, ErrorCode, kv};
 use async_nats::{Client, ConnectOptions, HeaderMap};
 use base::Shutdown;
 use base::complaint::complain;
@@ -118,11 +120,27 @@ async fn stream(node: &Node, context: &Context) -> Result<Stream, Failure> {
         num_replicas,
         ..jetstream::stream::Config::default()
     };
-    let made = context.get_or_create_stream(with(replicas(node))).await;
-    match made {
-        Err(_) if replicas(node) > 1 => Ok(context.get_or_create_stream(with(1)).await?),
+    made(context, with, replicas(node)).await
+}
+
+/// A stream with so many copies; with one where the servers are no cluster.
+async fn made(
+    context: &Context,
+    with: impl Fn(usize) -> jetstream::stream::Config,
+    replicas: usize,
+) -> Result<Stream, Failure> {
+    match context.get_or_create_stream(with(replicas)).await {
+        Err(error) if replicas > 1 && is_alone(&error) => {
+            Ok(context.get_or_create_stream(with(1)).await?)
+        }
         made => Ok(made?),
     }
+}
+
+/// Whether the server says that it has no others to keep copies.
+fn is_alone(error: &CreateStreamError) -> bool {
+    let CreateStreamErrorKind::JetStream(told) = error.kind() else { return false };
+    told.error_code() == ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED
 }
 
 fn replicas(node: &Node) -> usize {
@@ -132,16 +150,22 @@ fn replicas(node: &Node) -> usize {
 /// The names of all nodes that didn't say goodbye; this one's is put there.
 async fn names(node: &Node, context: &Context) -> Result<kv::Store, Failure> {
     let bucket = node.settings.bucket();
-    let config = kv::Config {
-        bucket: bucket.clone(),
-        history: 1,
-        num_replicas: replicas(node),
-        ..kv::Config::default()
+    // A bucket is a stream. The client's own way to make one asks the server for more than those
+    // before 2.10 say.
+    let with = |num_replicas| jetstream::stream::Config {
+        name: format!("KV_{bucket}"),
+        subjects: vec![format!("$KV.{bucket}.>")],
+        max_messages_per_subject: 1,
+        discard: DiscardPolicy::New,
+        allow_rollup: true,
+        deny_delete: true,
+        num_replicas,
+        ..jetstream::stream::Config::default()
     };
-    let names = match context.get_key_value(&bucket).await {
-        Ok(names) => names,
-        Err(_) => context.create_key_value(config).await?,
-    };
+    if context.get_key_value(&bucket).await.is_err() {
+        made(context, with, replicas(node)).await?;
+    }
+    let names = context.get_key_value(&bucket).await?;
     names.put(node.settings.node.as_str(), env!("CARGO_PKG_VERSION").into()).await?;
     let mut keys = timeout(ANSWER, names.keys()).await??;
     while let Some(key) = timeout(ANSWER, keys.next()).await? {
@@ -210,6 +234,9 @@ async fn speak(
         if said.is_goodbye {
             names.delete(node.settings.node.as_str()).await?;
             return Ok(());
+        }
+        if node.name_goes.swap(false, Ordering::AcqRel) {
+            names.put(node.settings.node.as_str(), env!("CARGO_PKG_VERSION").into()).await?;
         }
         if node.has_words() {
             continue;

@@ -1,11 +1,14 @@
 //! A node of the cluster: what the rest of the program holds.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
+use base::complaint::complain;
 use base::{Clock, Counter, Shutdown};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
 
 use crate::hearing::{Arrival, Hearing};
 use crate::link;
@@ -28,8 +31,8 @@ pub trait Ears: Send + Sync {
 /// This process among the others.
 pub struct Node {
     pub(crate) settings: Settings,
-    pub(crate) clock: Clock,
-    instance: u64,
+    clock: Clock,
+    run: Run,
     /// Until which tick this node is in touch; whoever looks at each request has it too.
     heard_until: Arc<AtomicU64>,
     inner: Mutex<Inner>,
@@ -41,6 +44,17 @@ pub struct Node {
     heard: Counter,
     missed: Counter,
     error: Mutex<Option<String>>,
+    /// Whether its name must be written anew.
+    pub(crate) name_goes: AtomicBool,
+}
+
+/// Which run of a node this process is.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// A number that no other run has, and never 0.
+    pub instance: u64,
+    /// Whether the run before is still there and says goodbye itself.
+    pub is_successor: bool,
 }
 
 struct Inner {
@@ -52,53 +66,61 @@ struct Inner {
     unsaid: Option<(Said, u64)>,
 }
 
-/// That something was told, once it is so that nobody can miss it.
-pub struct Told {
-    count: u64,
-    acknowledged: watch::Receiver<u64>,
-}
-
-impl Told {
-    /// Returns when the stream has it.
-    pub async fn taken(mut self) {
-        // The node outlives whoever waits, but for the end of the process.
-        let _ = self.acknowledged.wait_for(|count| *count >= self.count).await;
-    }
-}
-
 impl Node {
-    /// One that speaks once [`Node::run`] runs. `instance` is a number that no other run has;
-    /// `heard_until` is moved on as it hears.
+    /// One that speaks once [`Node::run`] runs. `heard_until` is moved on as it hears.
     #[must_use]
     pub fn new(
         settings: Settings,
         clock: Clock,
-        instance: u64,
+        run: Run,
         heard_until: Arc<AtomicU64>,
     ) -> Arc<Self> {
         let lag_ms = u64::try_from(settings.lag.as_millis()).unwrap_or(u64::MAX);
-        let hearing = Hearing::new(&settings.node, instance, lag_ms);
+        let hearing = Hearing::new(&settings.node, run.instance, lag_ms);
         Arc::new(Self {
             settings,
             clock,
-            instance,
+            run,
             heard_until,
-            inner: Mutex::new(Inner { outbox: Outbox::default(), hearing, number: 0, unsaid: None }),
+            inner: Mutex::new(Inner {
+                outbox: Outbox::default(),
+                hearing,
+                number: 0,
+                unsaid: None,
+            }),
             waits: Notify::new(),
             acknowledged: watch::Sender::new(0),
             told: Counter::default(),
             heard: Counter::default(),
             missed: Counter::default(),
             error: Mutex::new(None),
+            name_goes: AtomicBool::new(false),
         })
     }
 
     /// Tells all others.
-    pub fn tell(&self, news: String) -> Told {
-        let count = self.inner.lock().outbox.put(news);
+    pub fn tell(&self, news: String) {
+        self.inner.lock().outbox.put(news);
         self.told.bump();
         self.waits.notify_one();
-        Told { count, acknowledged: self.acknowledged.subscribe() }
+    }
+
+    /// Returns when all that was told until now is where nobody in touch can miss it, or when
+    /// nobody trusts any more that this node has told all.
+    pub async fn settled(&self) {
+        let count = self.inner.lock().outbox.put_count();
+        let mut acknowledged = self.acknowledged.subscribe();
+        loop {
+            let until = self.inner.lock().hearing.trusted_until();
+            let left_ms = until.saturating_sub(self.clock.now().ticks_ms);
+            if left_ms == 0 || *acknowledged.borrow_and_update() >= count {
+                return;
+            }
+            tokio::select! {
+                _ = acknowledged.changed() => {}
+                () = sleep(Duration::from_millis(left_ms)) => {}
+            }
+        }
     }
 
     /// Tells all others that a node is gone for good; false if none of that name is known.
@@ -140,7 +162,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn beat(&self) -> std::time::Duration {
+    pub(crate) fn beat(&self) -> Duration {
         self.settings.lag / WORDS_A_LAG
     }
 
@@ -155,7 +177,8 @@ impl Node {
         let mut said = Said {
             form: FORM,
             node: self.settings.node.clone(),
-            instance: self.instance,
+            instance: self.run.instance,
+            is_successor: self.run.is_successor,
             number: inner.number,
             ..Said::default()
         };
@@ -200,9 +223,19 @@ impl Node {
     pub(crate) fn take(&self, arrival: Arrival, ears: &dyn Ears) {
         let (heard, until) = {
             let mut inner = self.inner.lock();
-            let heard = inner.hearing.take(arrival);
+            let ticks_ms = self.clock.now().ticks_ms;
+            let heard = inner.hearing.take(arrival, ticks_ms);
             (heard, inner.hearing.heard_until())
         };
+        if heard.own_name_goes {
+            self.name_goes.store(true, Ordering::Release);
+        }
+        if heard.has_twin {
+            complain(format_args!(
+                "cluster: another Wick calls itself {} too; give each a node of its own in [cluster]",
+                self.settings.node
+            ));
+        }
         if heard.missed {
             self.missed.bump();
             ears.missed();

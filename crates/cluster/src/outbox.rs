@@ -27,10 +27,12 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Which it is, counted from the first.
-    pub(crate) fn put(&mut self, news: String) -> u64 {
+    pub(crate) fn put(&mut self, news: String) {
         self.put += 1;
         self.keep(news);
+    }
+
+    pub(crate) fn put_count(&self) -> u64 {
         self.put
     }
 
@@ -98,7 +100,7 @@ mod tests {
     fn what_waits_keeps_its_order_over_messages() {
         let mut outbox = Outbox::default();
         let news: Vec<_> = (0..10).map(|at| format!("{at}{}", "x".repeat(100_000))).collect();
-        news.iter().for_each(|news| { outbox.put(news.clone()); });
+        news.iter().for_each(|news| outbox.put(news.clone()));
         let messages = all(&mut outbox);
         assert_eq!(messages.len(), 5);
         let told: Vec<_> = messages.into_iter().flat_map(|said| said.news).collect();
@@ -109,7 +111,7 @@ mod tests {
     #[test]
     fn too_much_becomes_the_word_that_something_is_lost() {
         let mut outbox = Outbox::default();
-        (0..100).for_each(|_| { outbox.put("x".repeat(100_000)); });
+        (0..100).for_each(|_| outbox.put("x".repeat(100_000)));
         outbox.put("later".to_owned());
         let messages = all(&mut outbox);
         assert_eq!(messages, [Said { has_lost: true, ..Said::default() }]);

@@ -20,6 +20,9 @@ pub struct Said {
     /// All that this run had to tell when the stream had come to this place is told.
     #[serde(default)]
     pub told_until: u64,
+    /// Whether this run takes the place of one that is still there, and says goodbye itself.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_successor: bool,
     /// Whether it is the last thing that this run says: all that it had to tell is told.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_goodbye: bool,

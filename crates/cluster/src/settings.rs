@@ -1,5 +1,6 @@
 //! How a node finds the others, held against what can be.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ const LAG_MIN: Duration = Duration::from_millis(200);
 const LAG_MAX: Duration = Duration::from_secs(60);
 
 /// What a node runs on.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq)]
 pub struct Settings {
     /// Where the NATS servers are.
     pub(crate) servers: Vec<ServerAddr>,
@@ -25,6 +26,14 @@ pub struct Settings {
     pub lag: Duration,
     /// A file with what the NATS servers want to see.
     pub credentials: Option<PathBuf>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, node, lag, credentials, .. } = self;
+        let shown = self.shown();
+        write!(f, "Settings {{ {shown}, {name:?}, {node:?}, {lag:?}, {credentials:?} }}")
+    }
 }
 
 /// What is wrong with them, and what to do.

@@ -17,6 +17,7 @@ use crate::aside::Aside;
 use crate::companion::Companion;
 use crate::defence::DefenceRules;
 use crate::esi::elsewhere::PartHost;
+use crate::fellows::Fellowship;
 use crate::following::FollowRules;
 use crate::introduction::Proxies;
 use crate::mark_new::MarkNewRules;
@@ -65,6 +66,8 @@ pub struct ServerConfig {
     pub disk: Option<Disk>,
     /// Where the owner is told what would otherwise go wrong unseen, a line each.
     pub complaints: Option<Complaints>,
+    /// The other nodes of a cluster; none: it is the only one.
+    pub fellowship: Option<Fellowship>,
 }
 
 /// Takes a line for the owner.
@@ -236,6 +239,7 @@ impl Default for ServerConfig {
             aside: None,
             disk: None,
             complaints: None,
+            fellowship: None,
         }
     }
 }

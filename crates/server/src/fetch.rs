@@ -173,23 +173,33 @@ fn sweep_written(journey: &Journey, answer: &ResponseHead) {
     if targets.is_empty() {
         return;
     }
+    let Journey { server, site, head, .. } = journey;
+    sweep_targets(server, site, head.method.as_str(), &head.target, &head.host, &targets);
+    server.tell_written(site, head, &targets);
+}
+
+/// Makes old what a write was to, here or through another node.
+pub(crate) fn sweep_targets(
+    server: &Server,
+    site: &Site,
+    method: &str,
+    written: &str,
+    host: &str,
+    targets: &[String],
+) {
     // First the count, then the removal: a fetch that began before either sees the count moved
     // when it wants to store, or stored in time to be removed.
-    let generations = &journey.site.generations;
-    match &journey.site.following {
-        Some(following) => {
-            following.scope.write(generations, journey.head.method.as_str(), &journey.head.target);
-        }
-        None => drop(generations.note_write()),
+    match &site.following {
+        Some(following) => following.scope.write(&site.generations, method, written),
+        None => drop(site.generations.note_write()),
     }
     let mut text = Vec::new();
     for (target, scheme) in
         targets.iter().flat_map(|target| policy::SCHEMES.map(|each| (target, each)))
     {
         text.clear();
-        let ignored = &journey.site.rules().key_ignores_query;
-        policy::write_key_without(&mut text, scheme, &journey.head.host, target, ignored);
-        journey.server.remove_if(&Key { hash: pipeline::hash(&text), text: &text }, |_| true);
+        policy::write_key_without(&mut text, scheme, host, target, &site.rules().key_ignores_query);
+        server.remove_if(&Key { hash: pipeline::hash(&text), text: &text }, |_| true);
     }
 }
 
@@ -411,7 +421,8 @@ fn freshen(
     };
     // That it is still good says the same of whoever it is confirmed to.
     let is_of_bearer = journey.bears_credentials() && older.is_some_and(|older| older.is_of_bearer);
-    let page = Arc::new(page.asked_by(is_of_bearer));
+    let took_ms = now.ticks_ms.saturating_sub(fetch.request_ticks_ms);
+    let page = Arc::new(page.that_took(took_ms).asked_by(is_of_bearer));
     let is_stored = insert(&journey.server, &journey.site, &key, page.clone(), fetch.began);
     if is_stored && stored.object.is_some() {
         disk::keep(&journey.server, &journey.site, &key, &page, now);

@@ -19,6 +19,7 @@ mod defence;
 mod disk;
 mod esi;
 mod explain;
+mod fellows;
 mod fetch;
 mod following;
 mod gather;
@@ -81,6 +82,7 @@ pub use defence::{DefenceRules, Rate};
 pub use disk::DiskFound;
 pub use esi::elsewhere::PartHost;
 pub use explain::{Line, Question};
+pub use fellows::{Fellows, Fellowship};
 #[doc(hidden)]
 pub use following::Omission;
 pub use following::{FollowRules, STATEMENT_AGE, Statements};
@@ -144,6 +146,8 @@ pub struct Server {
     rulings: Arc<Rulings>,
     tls: Option<Arc<Tls>>,
     complaints: Option<Complaints>,
+    /// The other nodes, where it is one of several.
+    fellowship: Option<Fellowship>,
     /// What answers requests that are for no site.
     aside: Option<Arc<dyn Aside>>,
     watches: Arc<Watches>,
@@ -190,6 +194,7 @@ impl Server {
             rulings: config.rulings,
             tls: config.tls,
             complaints: config.complaints,
+            fellowship: config.fellowship,
             aside: config.aside,
             watches: Arc::default(),
             press: Press::default(),

@@ -52,6 +52,8 @@ pub(crate) struct Page {
     views: OnceLock<ViewCount>,
     /// Who finds it with so little time left has a newer one made.
     early_ms: u32,
+    /// How long its making took; the most, if nobody said.
+    took_ms: u32,
     /// The number under which it lies on the disk, or 0.
     pub(crate) on_disk: AtomicU64,
 }
@@ -147,6 +149,7 @@ impl Page {
             asked: AtomicU32::new(0),
             views: OnceLock::new(),
             early_ms: 0,
+            took_ms: u32::MAX,
             on_disk: AtomicU64::new(0),
         }
     }
@@ -182,7 +185,18 @@ impl Page {
         let fraction = ((lot >> 11) + 1) as f64 / (1u64 << 53) as f64;
         let early_ms = (cost_ms as f64 * -fraction.ln()) as u32;
         let half = self.as_stored().map_or(0, |stored| stored.terms.lifetime_ms / 2);
-        Self { early_ms: early_ms.min(u32::try_from(half).unwrap_or(u32::MAX)), ..self }
+        let early_ms = early_ms.min(u32::try_from(half).unwrap_or(u32::MAX));
+        Self { early_ms, took_ms: u32::try_from(cost_ms).unwrap_or(u32::MAX), ..self }
+    }
+
+    /// The tick at which it was asked for, at the latest; zero if nobody knows.
+    pub(crate) fn asked_ticks_ms(&self) -> u64 {
+        match self.took_ms {
+            u32::MAX => 0,
+            took_ms => self
+                .as_stored()
+                .map_or(0, |stored| stored.terms.stored_ticks_ms.saturating_sub(took_ms.into())),
+        }
     }
 
     /// The same page, asked for by somebody who bore a cookie or an authorization, or not.

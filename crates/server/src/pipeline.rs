@@ -336,9 +336,10 @@ pub(crate) fn look(
         }
         _ => judge(&stored.terms),
     };
-    let is_swept = standing == Standing::Swept || server.is_leaving();
+    let is_doubtful = server.is_leaving() || !server.may_trust(&page, now.ticks_ms);
+    let is_swept = standing == Standing::Swept || is_doubtful;
     if is_for_strangers {
-        let is_current = !server.is_leaving() && page.is_current(site, key.hash, reader.content);
+        let is_current = !is_doubtful && page.is_current(site, key.hash, reader.content);
         return judge_shared(page.clone(), judgement, is_current);
     }
     match judgement {
@@ -392,7 +393,12 @@ pub(crate) async fn travel(journey: Journey, hash: u64, task: Task) -> Reply {
         let Journey { server, site, head, key, peers, .. } = &journey;
         Journey::unattended(server, site, head, key, *peers)
     });
+    let makes_old = !journey.method().is_safe() || matches!(task, Task::Purge);
+    let server = journey.server.clone();
     let reply = go(journey, hash, task).await;
+    if makes_old {
+        server.settled_with_fellows().await;
+    }
     let is_sliced = matches!(reply.payload, Payload::Sliced(_));
     let reply = match again.filter(|_| is_sliced) {
         Some(again) => Box::pin(slices::serve::deliver(again, hash, reply)).await,

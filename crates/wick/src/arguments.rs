@@ -44,6 +44,8 @@ pub(crate) enum Command {
     /// Watch the running Wick: requests, hits, the origin, routes, reasons and the slowest
     /// requests, once a second. Without a terminal it shows them once.
     Top(Top),
+    /// Ask the running Wick about the other nodes of its cluster, or take one off that is gone.
+    Cluster(Cluster),
     /// Ask the running Wick how the indexes stand that clients of Sphinx's search.
     Sphinx(Sphinx),
     /// Ask the tracker of the running Wick: how it stands, about a user or a torrent, and why
@@ -283,6 +285,36 @@ pub(crate) struct Top {
     /// state folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+}
+
+/// `wick cluster`.
+#[derive(Debug, Args)]
+pub(crate) struct Cluster {
+    /// What to ask.
+    #[command(subcommand)]
+    pub(crate) command: ClusterCommand,
+    /// The state folder of the running Wick [default: /var/lib/wick for root, else the user's
+    /// state folder].
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// What `wick cluster` can be asked.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Whether this node has heard all that was told, and how the others stand.
+    Status {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take nodes off that are gone for good and never said goodbye. The others wait for them
+    /// until then: what is older than the lag limit is asked for again.
+    Forget {
+        /// Their names.
+        #[arg(required = true, value_name = "NODE")]
+        nodes: Vec<String>,
+    },
 }
 
 /// `wick sphinx`.

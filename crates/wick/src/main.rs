@@ -12,6 +12,7 @@ mod bench;
 mod certificates;
 mod changes;
 mod check;
+mod cluster;
 mod companions;
 mod control;
 mod demo;
@@ -88,6 +89,7 @@ fn act(command: &Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Upgrade(upgrade) => control::upgrade(upgrade).map_err(RunError::from)?,
         Command::Log(wanted) => observing::log::run(wanted).map_err(RunError::from)?,
         Command::Top(wanted) => top::run(wanted).map_err(RunError::from)?,
+        Command::Cluster(wanted) => cluster::ask(wanted).map_err(RunError::from)?,
         Command::Sphinx(wanted) => sphinx::ask(wanted).map_err(RunError::from)?,
         Command::Tracker(wanted) => tracker::ask(wanted).map_err(RunError::from)?,
         Command::Search(wanted) => search::ask(wanted).map_err(RunError::from)?,

@@ -53,6 +53,7 @@ fn settings_of(structure: &str) -> Vec<Setting> {
         include_str!("settings.rs"),
         include_str!("settings/tracker.rs"),
         include_str!("settings/sphinx.rs"),
+        include_str!("settings/cluster.rs"),
         include_str!("settings/search_source.rs")
     );
     let start = format!("pub(crate) struct {structure} {{\n");
@@ -93,6 +94,11 @@ fn page() -> String {
             "`[sphinx]`",
             "Clients of Sphinx's, answered as searchd would. Being there, even empty, it begins.",
             "SphinxSettings",
+        ),
+        (
+            "`[cluster]`",
+            "Other Wicks that serve the same sites, each with a `wick.toml` of its own.",
+            "ClusterSettings",
         ),
         ("`[limits]`", "What one client may take.", "LimitSettings"),
         ("`[[site]]`, once for each site", "", "SiteSettings"),
@@ -139,6 +145,7 @@ fn every_setting_has_a_meaning_and_a_default() {
         "TraceSettings",
         "TrackerSettings",
         "SphinxSettings",
+        "ClusterSettings",
         "LimitSettings",
         "SiteSettings",
         "SearchSourceSettings",
@@ -179,10 +186,16 @@ fn the_documented_defaults_are_the_true_ones() {
     let traces = defaults("TraceSettings");
     let (tracker, site) = (defaults("TrackerSettings"), defaults("SiteSettings"));
     let sphinx = defaults("SphinxSettings");
+    let cluster = format!("nats = \"nats://a.test\"\n{}", defaults("ClusterSettings"));
     let all = format!(
-        "{top}[traces]\n{traces}[tracker]\n{tracker}[sphinx]\n{sphinx}[limits]\n{limits}[[site]]\norigin = \"/a\"\n{site}"
+        "{top}[traces]\n{traces}[tracker]\n{tracker}[sphinx]\n{sphinx}[cluster]\n{cluster}[limits]\n{limits}[[site]]\norigin = \"/a\"\n{site}"
     );
-    assert_eq!(plan(&all), plan("[tracker]\n[sphinx]\n[[site]]\norigin = \"/a\"\n"));
+    assert_eq!(
+        plan(&all),
+        plan(
+            "[tracker]\n[sphinx]\n[cluster]\nnats = \"nats://a.test\"\n[[site]]\norigin = \"/a\"\n"
+        )
+    );
     let one_is_wrong = all.replace("idle_timeout = \"60s\"", "idle_timeout = \"61s\"");
     assert_ne!(plan(&one_is_wrong), plan(&all), "the comparison sees a difference");
     assert!(count >= 15, "only {count} defaults were compared");

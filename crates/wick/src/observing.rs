@@ -60,6 +60,8 @@ pub(crate) struct Observing {
     pub(crate) tracker: OnceLock<Arc<Tracking>>,
     /// Clients of Sphinx's beside the sites.
     pub(crate) sphinx: OnceLock<Arc<Answering>>,
+    /// This node among others.
+    pub(crate) cluster: OnceLock<Arc<cluster::Node>>,
     /// The sites' searches.
     searches: Mutex<Vec<Arc<SiteSearch>>>,
     /// The sites' audits.
@@ -78,6 +80,7 @@ impl Observing {
             profile: Arc::default(),
             tracker: OnceLock::new(),
             sphinx: OnceLock::new(),
+            cluster: OnceLock::new(),
             searches: Mutex::default(),
             audits: Mutex::default(),
             began: Instant::now(),

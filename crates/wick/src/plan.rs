@@ -81,6 +81,8 @@ pub(crate) struct Plan {
     pub(crate) tracker: Option<TrackerPlan>,
     /// Clients of Sphinx's; none: they aren't answered.
     pub(crate) sphinx: Option<SphinxPlan>,
+    /// The other nodes; none: it is the only one.
+    pub(crate) cluster: Option<cluster::Settings>,
     pub(crate) sites: Vec<SitePlan>,
 }
 
@@ -254,6 +256,9 @@ pub(crate) enum PlanError {
     /// Clients of Sphinx's can't be answered as it is written.
     #[error("in [sphinx]: {0}")]
     Sphinx(String),
+    /// The other nodes can't be found as it is written.
+    #[error("in [cluster]: {0}")]
+    Cluster(#[from] cluster::SettingsError),
     /// Two sites that both answer for any host.
     #[error("more than one site has no hosts: give all of them but one hosts = [\"name\"]")]
     TwoForAnyHost,
@@ -284,6 +289,7 @@ impl Plan {
             traces: None,
             tracker: None,
             sphinx: None,
+            cluster: None,
             sites: vec![site],
         }
     }
@@ -348,6 +354,7 @@ impl Plan {
             traces: TracesPlan::of(settings.traces),
             tracker: tracker(settings.tracker)?,
             sphinx: settings.sphinx.map(SphinxPlan::of).transpose().map_err(PlanError::Sphinx)?,
+            cluster: settings.cluster.map(crate::cluster::plan).transpose()?,
             sites,
         })
     }

@@ -72,6 +72,7 @@ impl Running {
         lines.extend(self.plan.needing_restart(&plan).map(|text| Line { topic: "later", text }));
         self.settle_tracker(plan.tracker, &mut lines);
         self.settle_sphinx(plan.sphinx, &mut lines);
+        self.note_cluster(plan.cluster.as_ref(), &mut lines);
         self.plan.sites = plan.sites;
         self.tell_admin();
         self.observing.mark(Mark::Reload);
@@ -117,6 +118,14 @@ impl Running {
             tracker.settle(&plan);
             let text = "its rules are those of the settings; its peers stay".to_owned();
             lines.push(Line { topic: "tracker", text });
+        }
+    }
+
+    /// A node is of one cluster, under one name, as long as it lives.
+    fn note_cluster(&self, plan: Option<&cluster::Settings>, lines: &mut Vec<Line>) {
+        if plan != self.plan.cluster.as_ref() {
+            let text = "[cluster] takes effect at the next start".to_owned();
+            lines.push(Line { topic: "later", text });
         }
     }
 

@@ -23,6 +23,7 @@ use tracker::serve::Sockets as TrackerSockets;
 
 use crate::arguments::Serve;
 use crate::certificates::{CertificateError, Certificates, Prepared};
+use crate::cluster::Joined;
 use crate::companions::Companions;
 use crate::control::{ControlError, ControlSocket};
 use crate::listening::{self, Listening, Sockets, explain_listen};
@@ -169,6 +170,8 @@ pub(crate) struct Running {
     pub(crate) tracker: Option<Arc<Tracking>>,
     /// Clients of Sphinx's beside the sites.
     pub(crate) sphinx: Option<Arc<Answering>>,
+    /// The other nodes, where there are any.
+    joined: Option<Joined>,
     pub(crate) log: Option<AccessLog>,
     /// Lines that this log and those before could not take.
     pub(crate) lost: Arc<Counter>,
@@ -217,7 +220,7 @@ impl Running {
         let mut found = found(&plan, &started, caches, prepared.as_ref()).await;
         let notebook = open_notebook(&plan);
         let (observing, exporting) = observe(&plan);
-        let config = ServerConfig {
+        let mut config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             access: log.as_ref().map(AccessLog::sink),
             observer: Some(observing.clone()),
@@ -227,7 +230,14 @@ impl Running {
             disk,
             ..configured(&plan, feasible(&plan.limits))
         };
-        let server = Server::new(config, Clock::machine());
+        let clock = Clock::machine();
+        let mut joined = Joined::of(plan.cluster.as_ref(), &clock, takes_over);
+        config.fellowship = joined.as_ref().map(Joined::fellowship);
+        let server = Server::new(config, clock);
+        if let Some(joined) = &mut joined {
+            joined.begin(&server).await;
+            let _ = observing.cluster.set(joined.node.clone());
+        }
         found.extend(disk::open(&server, &plan, &shutdown).await);
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
@@ -252,6 +262,7 @@ impl Running {
             found,
             tracker: beside.tracker,
             sphinx: beside.sphinx,
+            joined,
             log,
             lost,
             notebook,
@@ -443,6 +454,10 @@ impl Running {
         // A php-fpm that is not asked to stop ends at once with what holds it.
         self.started.clear();
         self.leaving.abort_all();
+        // After the last answer: what it made old is told.
+        if let Some(joined) = &mut self.joined {
+            joined.end().await;
+        }
         // With the last answers.
         self.keeping = None;
         self.exporting = None;

@@ -5,6 +5,7 @@
 //! The doc comments are the owner's manual: `docs/settings.md` is made from them.
 //! What the server runs on is made from this in [`crate::plan`].
 
+mod cluster;
 mod esi;
 mod marking;
 mod search_source;
@@ -33,6 +34,7 @@ use crate::origins::{HealthPath, HealthStatus, OriginSetting};
 use crate::search::{Hub, SearchPath};
 use crate::traces::{Collector, Share};
 
+pub(crate) use cluster::ClusterSettings;
 pub(crate) use esi::{EsiHost, EsiSetting};
 pub(crate) use marking::{ClassName, Selector};
 pub(crate) use search_source::{RowDatabase, SearchSourceSettings};
@@ -137,6 +139,8 @@ pub(crate) struct Settings {
     pub(crate) tracker: Option<TrackerSettings>,
     /// Clients of Sphinx's.
     pub(crate) sphinx: Option<SphinxSettings>,
+    /// Other Wicks that serve the same sites.
+    pub(crate) cluster: Option<ClusterSettings>,
     /// Bounds on what a client may do.
     pub(crate) limits: LimitSettings,
     /// The sites, in order.

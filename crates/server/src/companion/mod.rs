@@ -278,6 +278,6 @@ impl Server {
     #[must_use]
     pub fn is_vouched(&self, vouch: &Vouch) -> bool {
         let now: Now = self.clock.now();
-        !self.is_leaving() && vouch.stands(now)
+        !self.is_leaving() && self.is_in_touch(now.ticks_ms) && vouch.stands(now)
     }
 }

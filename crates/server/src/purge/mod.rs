@@ -78,7 +78,8 @@ pub(crate) fn receive(
         }
         return Some(Turn::Arrived(Reply::refused(RefuseReason::PurgeForbidden)));
     }
-    if has_body && head.method == http::Method::POST {
+    // Other nodes are waited for on the way that may wait.
+    if (has_body && head.method == http::Method::POST) || server.fellowship.is_some() {
         let reader = crate::strangers::guests::Reader::of(site, &head.fields, &head.host);
         return Some(Turn::Onward(Errand {
             site: site.clone(),
@@ -161,10 +162,12 @@ impl Server {
         let hosts = purges.iter().map(|purge| self.host_of(site, host, purge));
         let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
         let mut done = Done::default();
-        for (purge, host) in purges.iter().zip(hosts) {
+        for (purge, host) in purges.iter().zip(&hosts) {
             self.counters.purges.bump();
-            done.variants += self.carry_out(site, host, purge);
+            done.variants += self.carry_out(site, *host, purge);
         }
+        let told: Vec<_> = hosts.into_iter().zip(purges).collect();
+        self.tell_purged(site, &told);
         Ok(done)
     }
 
@@ -187,7 +190,7 @@ impl Server {
         }
     }
 
-    fn carry_out(&self, site: &Site, host: Option<&str>, purge: &Purge) -> usize {
+    pub(crate) fn carry_out(&self, site: &Site, host: Option<&str>, purge: &Purge) -> usize {
         let (generations, mode) = (&site.generations, purge.mode);
         match (&purge.what, host) {
             (What::Url(target), Some(host)) => return self.purge_url(site, host, target, mode),

@@ -8,6 +8,7 @@
 //! {"profile": {}}
 //! {"tracker": {"status": {}}}  {"tracker": {"user": {"id": 7}}}
 //! {"sphinx": {"status": {}}}
+//! {"cluster": {"status": {}}}  {"cluster": {"forget": {"nodes": ["b"]}}}
 //! {"search": {"status": {}}}  {"search": {"find": {"query": "words", "site": ""}}}
 //! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
 //! {"statements": {"site": "forum"}}
@@ -24,6 +25,7 @@ use server::Statements;
 use super::overview::overview;
 use super::profile::SlowFinding;
 use super::{Observing, unix};
+use crate::cluster::{self, ClusterQuestion};
 use crate::search::{self, SearchQuestion};
 use crate::sphinx::{self, SphinxQuestion};
 use crate::tracker::{self, TrackerQuestion};
@@ -42,6 +44,7 @@ pub(crate) enum Question {
     Profile {},
     Tracker(TrackerQuestion),
     Sphinx(SphinxQuestion),
+    Cluster(ClusterQuestion),
     Search(SearchQuestion),
     History {
         from: u64,
@@ -191,6 +194,10 @@ pub(crate) fn tell(
         Question::Sphinx(question) => {
             let searching = observing.sphinx.get();
             serde_json::to_value(sphinx::tell(searching.map(|it| &**it), &question)?)
+        }
+        Question::Cluster(question) => {
+            let node = observing.cluster.get();
+            serde_json::to_value(cluster::tell(node.map(|it| &**it), &question)?)
         }
         Question::Search(question) => {
             serde_json::to_value(search::tell(&observing.searches(), &question)?)

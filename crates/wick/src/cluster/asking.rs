@@ -1,0 +1,133 @@
+//! `wick cluster`: how the nodes stand, and taking one off that is gone for good.
+
+use cluster::{Member, Node, Status};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::announce::say;
+use crate::arguments::{Cluster, ClusterCommand};
+use crate::control::{self, ControlError};
+use crate::{observing, plan};
+
+/// What may be asked.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ClusterQuestion {
+    Status {},
+    Forget { nodes: Vec<String> },
+}
+
+/// Two columns, and the same for programs.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct ClusterAnswer {
+    pub(crate) lines: Vec<(String, String)>,
+    pub(crate) told: serde_json::Value,
+}
+
+/// Asks the running Wick and shows what it says.
+pub(crate) fn ask(arguments: &Cluster) -> Result<(), ControlError> {
+    let state = arguments.state.clone().unwrap_or_else(plan::default_state);
+    let (question, as_json) = match &arguments.command {
+        ClusterCommand::Status { json } => (ClusterQuestion::Status {}, *json),
+        ClusterCommand::Forget { nodes } => {
+            (ClusterQuestion::Forget { nodes: nodes.clone() }, false)
+        }
+    };
+    let question = observing::asking::Question::Cluster(question);
+    let answer: ClusterAnswer = control::ask_observed(&state, &question)?;
+    if as_json {
+        say(&format!("{}\n", answer.told));
+        return Ok(());
+    }
+    let width = answer.lines.iter().map(|(topic, _)| topic.chars().count()).max().unwrap_or(0);
+    for (topic, text) in &answer.lines {
+        let (topic, text) = (control::printable(topic), control::printable(text));
+        say(&format!("{topic:<width$}  {text}\n"));
+    }
+    Ok(())
+}
+
+/// Answers a question.
+pub(crate) fn tell(
+    node: Option<&Node>,
+    question: &ClusterQuestion,
+) -> Result<ClusterAnswer, String> {
+    let none = "this Wick is the only one: add [cluster] to wick.toml";
+    let node = node.ok_or(none)?;
+    match question {
+        ClusterQuestion::Status {} => Ok(status(&node.status())),
+        ClusterQuestion::Forget { nodes } => forget(node, nodes),
+    }
+}
+
+fn forget(node: &Node, nodes: &[String]) -> Result<ClusterAnswer, String> {
+    let members = node.status().members;
+    let known = |wanted: &String| members.iter().find(|member| member.node == *wanted);
+    for wanted in nodes {
+        match known(wanted) {
+            Some(member) if member.is_missing => {}
+            Some(_) => {
+                return Err(format!("{wanted} is there: stop it, and it says goodbye itself"));
+            }
+            None => {
+                let names: Vec<_> = members.iter().map(|member| member.node.as_str()).collect();
+                let names = names.join(", ");
+                return Err(format!("no other node is called {wanted}: there are {names}"));
+            }
+        }
+    }
+    for wanted in nodes {
+        node.forget(wanted);
+    }
+    let line = |wanted: &String| {
+        let text = "taken off: what it may have had to tell is lost, so every node asks the origin \
+                    again for all that is older";
+        (wanted.clone(), text.to_owned())
+    };
+    Ok(ClusterAnswer { lines: nodes.iter().map(line).collect(), told: json!({ "gone": nodes }) })
+}
+
+fn status(status: &Status) -> ClusterAnswer {
+    let mut lines = vec![
+        ("node".to_owned(), format!("{} of cluster {}", status.node, status.cluster)),
+        ("nats".to_owned(), status.servers.clone()),
+        ("touch".to_owned(), touch(status)),
+        (
+            "told".to_owned(),
+            format!(
+                "{} by this node, {} by others; {} times something may have been missed",
+                status.told, status.heard, status.missed
+            ),
+        ),
+    ];
+    if status.waiting > 0 {
+        lines.push(("waiting".to_owned(), format!("{} to be told", status.waiting)));
+    }
+    if let Some(error) = &status.error {
+        lines.push(("error".to_owned(), error.clone()));
+    }
+    lines.extend(status.members.iter().map(|member| (member.node.clone(), standing(member))));
+    ClusterAnswer { lines, told: json!(status) }
+}
+
+fn touch(status: &Status) -> String {
+    let lag = status.lag_ms;
+    match (status.is_in_touch, status.in_touch_for_ms) {
+        (true, left) => {
+            format!("in touch, for {left} ms more if nothing is heard (lag limit {lag} ms)")
+        }
+        (false, _) => format!("out of touch: what is older than {lag} ms is asked for again"),
+    }
+}
+
+fn standing(member: &Member) -> String {
+    let behind = member.behind_ms;
+    match member.is_missing {
+        true => format!(
+            "missing for {behind} ms, without a goodbye; if it is gone for good: wick cluster \
+             forget {}",
+            member.node
+        ),
+        false => format!("there; all that it had to tell {behind} ms ago is heard"),
+    }
+}

@@ -1,0 +1,139 @@
+//! This Wick as one of several: begun before anybody can come, and ended after the last answer.
+//!
+//! What is told and heard stands in the `cluster` crate, what it means for pages in
+//! `server/src/fellows`; here both meet.
+//! Invariant: no login of the NATS servers is ever shown.
+
+mod asking;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use base::complaint::complain;
+use base::{Clock, Shutdown};
+use cluster::{Ears, Node, Run, Settings, SettingsError};
+use server::{Fellows, Fellowship, Server};
+use tokio::task::JoinHandle;
+
+pub(crate) use self::asking::{ClusterQuestion, ask, tell};
+use crate::settings::ClusterSettings;
+
+/// The lag limit unless the owner says otherwise.
+const LAG: Duration = Duration::from_secs(2);
+/// How long a start waits for the others before it goes on without.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Between two looks meanwhile.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long the goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// Holds what the owner wrote against what can be.
+pub(crate) fn plan(written: ClusterSettings) -> Result<Settings, SettingsError> {
+    let addresses = written.nats.map(|nats| nats.to_vec()).unwrap_or_default();
+    let addresses: Vec<_> = addresses.iter().map(|address| address.0.as_str()).collect();
+    let node = written.node.unwrap_or_else(machine_name);
+    let name = written.name.unwrap_or_else(|| "wick".to_owned());
+    let lag = written.lag.map_or(LAG, |lag| lag.0);
+    Settings::new(&addresses.join(","), &name, &node, lag, written.credentials)
+}
+
+/// The machine's name, with what a node's name can't have made `-`.
+fn machine_name() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let fit = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    name.chars().take(64).map(fit).collect()
+}
+
+/// A node that speaks and hears.
+pub(crate) struct Joined {
+    pub(crate) node: Arc<Node>,
+    fellowship: Fellowship,
+    shutdown: Shutdown,
+    work: Option<JoinHandle<()>>,
+}
+
+impl Joined {
+    /// A node of the plan's cluster, if there is one. `clock` is the server's.
+    pub(crate) fn of(
+        settings: Option<&Settings>,
+        clock: &Clock,
+        is_successor: bool,
+    ) -> Option<Self> {
+        let settings = settings?.clone();
+        let lag = settings.lag;
+        let heard_until = Arc::new(AtomicU64::new(0));
+        let run = Run { instance: rand::random::<u64>().max(1), is_successor };
+        let node = Node::new(settings, clock.clone(), run, heard_until.clone());
+        let fellowship = Fellowship { fellows: Arc::new(Way(node.clone())), heard_until, lag };
+        Some(Self { node, fellowship, shutdown: Shutdown::default(), work: None })
+    }
+
+    /// The server's side of it.
+    pub(crate) fn fellowship(&self) -> Fellowship {
+        self.fellowship.clone()
+    }
+
+    /// Begins to speak and to hear, and waits a while until it is in touch.
+    pub(crate) async fn begin(&mut self, server: &Arc<Server>) {
+        let ears = Arc::new(ServerEars(server.clone()));
+        self.work = Some(tokio::spawn(self.node.clone().run(ears, self.shutdown.clone())));
+        let in_touch = async {
+            while !self.node.status().is_in_touch {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, in_touch).await.is_err() {
+            let missing = self.node.status().members.into_iter().filter(|node| node.is_missing);
+            let missing: Vec<_> = missing.map(|member| member.node).collect();
+            let why = match missing.as_slice() {
+                [] => "the NATS servers don't answer yet".to_owned(),
+                missing => format!(
+                    "nothing is heard of {}: start it, or take it off with \"wick cluster forget {}\"",
+                    missing.join(", "),
+                    missing.join(" ")
+                ),
+            };
+            complain(format_args!(
+                "cluster: not in touch ({why}); pages are fresh for the lag limit alone until it is"
+            ));
+        }
+    }
+
+    /// Says goodbye, once no answer is on its way any more.
+    pub(crate) async fn end(&mut self) {
+        self.shutdown.begin();
+        if let Some(work) = self.work.take() {
+            // Who can't say goodbye is waited for by the others; a start says that it is back.
+            let _ = tokio::time::timeout(GOODBYE, work).await;
+        }
+    }
+}
+
+/// The way out, for the server.
+struct Way(Arc<Node>);
+
+impl Fellows for Way {
+    fn tell(&self, news: String) {
+        self.0.tell(news);
+    }
+
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.0.settled())
+    }
+}
+
+/// The way in.
+struct ServerEars(Arc<Server>);
+
+impl Ears for ServerEars {
+    fn hear(&self, news: &str) {
+        self.0.hear(news);
+    }
+
+    fn missed(&self) {
+        self.0.hear_unknown();
+    }
+}

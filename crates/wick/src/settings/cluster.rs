@@ -1,0 +1,27 @@
+//! `[cluster]`, as an owner writes it.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::{OneOrMany, Seconds, Secret};
+
+/// `[cluster]`: this Wick is one of several, which tell each other what makes pages old.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ClusterSettings {
+    /// The NATS servers with JetStream, one or a list, as in `"nats://10.0.0.5:4222"`; a login may
+    /// stand before the host. With three or more, what is told is kept on three. Default: none; it
+    /// must be written.
+    pub(crate) nats: Option<OneOrMany<Secret>>,
+    /// A file with what the NATS servers want to see (`.creds`). Default: none.
+    pub(crate) credentials: Option<PathBuf>,
+    /// The cluster's name: others may use the same NATS servers. Default: `wick`.
+    pub(crate) name: Option<String>,
+    /// This node's name, which no other of the cluster has. Default: the machine's.
+    pub(crate) node: Option<String>,
+    /// The lag limit, from `200ms` to `60s`: what was made old by an answer so long ago is fresh on
+    /// no node. A node that hears nothing for so long asks the origin again for what is older.
+    /// Default: `2s`.
+    pub(crate) lag: Option<Seconds>,
+}
