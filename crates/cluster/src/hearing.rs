@@ -117,7 +117,7 @@ impl Hearing {
             if arrival.sequence <= last {
                 return heard;
             }
-            heard.missed = arrival.sequence != last + 1;
+            heard.missed = arrival.sequence - last != 1;
         }
         self.sequence = Some(arrival.sequence);
         let Some(said) = arrival.said else {

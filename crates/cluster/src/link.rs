@@ -83,11 +83,22 @@ async fn once(
     };
     let context = jetstream::new(client.clone());
     let stream = stream(node, &context).await?;
-    let names = names(node, &context).await?;
-    let subscription = follow(node, ears, &client, &stream).await?;
+    let names = within("the nodes' names", names(node, &context)).await?;
+    let subscription = within("the stream", follow(node, ears, &client, &stream)).await?;
     tokio::select! {
         ended = hear(node, ears, subscription) => ended,
         ended = speak(node, &context, &names, shutdown) => ended,
+    }
+}
+
+/// What one step comes to, in bounded time.
+async fn within<T>(
+    what: &str,
+    step: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    match timeout(2 * ANSWER, step).await {
+        Ok(done) => done.map_err(|error| format!("{what}: {error}").into()),
+        Err(_) => Err(format!("{what}: no answer").into()),
     }
 }
 
@@ -167,8 +178,8 @@ async fn names(node: &Node, context: &Context) -> Result<kv::Store, Failure> {
     }
     let names = context.get_key_value(&bucket).await?;
     names.put(node.settings.node.as_str(), env!("CARGO_PKG_VERSION").into()).await?;
-    let mut keys = timeout(ANSWER, names.keys()).await??;
-    while let Some(key) = timeout(ANSWER, keys.next()).await? {
+    let mut keys = names.keys().await?;
+    while let Some(key) = keys.next().await {
         node.note_known(&key?);
     }
     Ok(names)
@@ -183,7 +194,11 @@ async fn follow(
 ) -> Result<push::Ordered, Failure> {
     let state = stream.get_info().await?.state;
     let behind = match node.sequence() {
-        Some(last) if last <= state.last_sequence && last + 1 >= state.first_sequence => last,
+        Some(last)
+            if (state.first_sequence.saturating_sub(1)..=state.last_sequence).contains(&last) =>
+        {
+            last
+        }
         // The first time too: what is on the disk is from before.
         _ => {
             node.begin_anew(state.last_sequence, ears);
@@ -206,8 +221,10 @@ async fn hear(
     mut subscription: push::Ordered,
 ) -> Result<(), Failure> {
     // This node's own words are among them: that nothing comes is a failure.
-    while let Some(message) = timeout(ANSWER + 2 * node.settings.lag, subscription.next()).await? {
-        let message = message?;
+    loop {
+        let next = timeout(ANSWER + 2 * node.settings.lag, subscription.next()).await;
+        let next = next.map_err(|_| "nothing comes out of the stream")?;
+        let Some(message) = next.transpose()? else { break };
         let info = message.info()?;
         let said = Said::read(&message.payload);
         let arrival = Arrival { sequence: info.stream_sequence, said };

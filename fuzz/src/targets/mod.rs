@@ -6,6 +6,7 @@ pub(crate) mod announce;
 pub(crate) mod bbcode;
 pub(crate) mod blocks;
 pub(crate) mod cache_control;
+pub(crate) mod cluster;
 pub(crate) mod code;
 pub(crate) mod coding;
 pub(crate) mod conformance;

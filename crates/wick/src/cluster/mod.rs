@@ -10,13 +10,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use base::complaint::complain;
 use base::{Clock, Shutdown};
 use cluster::{Ears, Node, Run, Settings, SettingsError};
 use server::{Fellows, Fellowship, Server};
-use tokio::task::JoinHandle;
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
 use crate::settings::ClusterSettings;
@@ -79,7 +79,21 @@ impl Joined {
     /// Begins to speak and to hear, and waits a while until it is in touch.
     pub(crate) async fn begin(&mut self, server: &Arc<Server>) {
         let ears = Arc::new(ServerEars(server.clone()));
-        self.work = Some(tokio::spawn(self.node.clone().run(ears, self.shutdown.clone())));
+        let run = self.node.clone().run(ears, self.shutdown.clone());
+        // Of its own, since a start or a reload may hold the others up for longer than a lag limit.
+        let begun = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let begun = begun.and_then(|runtime| {
+            let name = "wick-cluster".to_owned();
+            thread::Builder::new().name(name).spawn(move || runtime.block_on(run))
+        });
+        match begun {
+            Ok(work) => self.work = Some(work),
+            Err(error) => {
+                return complain(format_args!(
+                    "cluster: the system refuses a thread ({error}); this node stays out of touch"
+                ));
+            }
+        }
         let in_touch = async {
             while !self.node.status().is_in_touch {
                 tokio::time::sleep(LOOK).await;
@@ -105,9 +119,14 @@ impl Joined {
     /// Says goodbye, once no answer is on its way any more.
     pub(crate) async fn end(&mut self) {
         self.shutdown.begin();
-        if let Some(work) = self.work.take() {
-            // Who can't say goodbye is waited for by the others; a start says that it is back.
-            let _ = tokio::time::timeout(GOODBYE, work).await;
+        let Some(work) = self.work.take() else { return };
+        let begun = Instant::now();
+        // Who can't say goodbye is waited for by the others; a start says that it is back.
+        while !work.is_finished() && begun.elapsed() < GOODBYE {
+            tokio::time::sleep(LOOK).await;
+        }
+        if work.is_finished() && work.join().is_err() {
+            complain("cluster: its thread panicked; please report it");
         }
     }
 }

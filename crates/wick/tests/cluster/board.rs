@@ -153,7 +153,7 @@ impl Node {
 
     /// The version that is shown, and what became of the request.
     pub(crate) fn get(&self) -> Shown {
-        let answer = wick::ask(self.address, "GET /page");
+        let answer = wick::ask(self.address, "GET /page\nHost: board.test");
         let verdict = answer.lines().find(|line| line.to_lowercase().starts_with("cache-status:"));
         let verdict = verdict.unwrap_or_default().to_owned();
         let version = wick::body(&answer).trim().trim_start_matches('v').parse();
@@ -162,7 +162,9 @@ impl Node {
 
     /// Writes, and says the version that came of it.
     pub(crate) fn edit(&self) -> u64 {
-        let answer = wick::ask(self.address, "POST /page\nContent-Length: 1\n\nx");
+        let request = "POST /page HTTP/1.1\nHost: board.test\nContent-Length: 1\nConnection: \
+                       close\n\nx";
+        let answer = wick::rest(wick::send(self.address, request));
         wick::body(&answer).trim().trim_start_matches('v').parse().expect("a version")
     }
 

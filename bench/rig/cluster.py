@@ -1,0 +1,106 @@
+"""Purges told to one of three Wicks, until the other two have nothing to show any more.
+
+Three NATS servers keep what is told in three copies; all is on this machine, so the network
+costs nothing and the six processes share its cores. Whether a node still has a page is asked
+by `only-if-cached`, which never reaches the origin, again and again on kept connections.
+"""
+
+import http.client
+import statistics
+import time
+
+from rig import machine, report, scope, servers, visit
+
+PAGE_BYTES = 1000
+NODES = 3
+P99_MS_MAX = 50
+
+
+def measure(options):
+    """Purges by tag, and by address, from each node in turn."""
+    purges = 30 if options.quick else 1_000
+    found = report.Report()
+    if options.wick is None:
+        found.judge("ms until a purge is everywhere, p99", None, P99_MS_MAX, "{:.1f}", False)
+        return found
+    lines, worst = [], 0
+    with scope.Scope() as here:
+        addresses = _nats(here, options)
+        origin = servers.origin(here, options.visitor_cores, is_tagged=True)
+        nodes = [_node(here, options, origin, addresses, at) for at in range(NODES)]
+        for what in ("tag", "address"):
+            answered, everywhere = _purges(nodes, what, purges)
+            worst = max(worst, _percentile(everywhere, 99))
+            for name, times in (("answered", answered), ("old on all nodes", everywhere)):
+                shown = [statistics.median(times), _percentile(times, 99), max(times)]
+                lines.append([f"by {what}, until {name}", *(f"{one:.2f}" for one in shown)])
+            report.progress(f"by {what}: {lines[-1]}")
+    heads = [f"{purges:,} purges", "median ms", "p99 ms", "most ms"]
+    found.tables.append(report.Table("Three nodes, three NATS servers, one machine", heads, lines))
+    found.judge("ms until a purge is everywhere, p99", worst, P99_MS_MAX, "{:.1f}", False)
+    return found
+
+
+def _nats(here, options):
+    """Three servers that keep copies for each other."""
+    ports = [(scope.free_port(), scope.free_port()) for _ in range(NODES)]
+    routes = ", ".join(f"nats://127.0.0.1:{route}" for _, route in ports)
+    for at, (port, route) in enumerate(ports):
+        settings = here.folder / f"nats-{at}.conf"
+        settings.write_text(
+            f"server_name: n{at}\nlisten: 127.0.0.1:{port}\n"
+            f'jetstream {{ store_dir: "{here.folder}/nats-{at}" }}\n'
+            f"cluster {{ name: c, listen: 127.0.0.1:{route}, routes: [{routes}] }}\n"
+        )
+        command = [machine.program("nats-server"), "-c", settings]
+        here.start(f"nats-{at}", command, options.visitor_cores)
+    return ", ".join(f'"nats://127.0.0.1:{port}"' for port, _ in ports)
+
+
+def _node(here, options, origin, addresses, at):
+    cluster = ["[cluster]", f"nats = [{addresses}]", f'node = "n{at}"']
+    site = f"http://{origin.address}"
+    cores = options.server_cores
+    return servers.wick(here, cores, options.wick, site, "64M", more=cluster)
+
+
+def _purges(nodes, what, count):
+    """Milliseconds until each purge is answered, and until it is everywhere."""
+    answered, everywhere = [], []
+    links = [http.client.HTTPConnection("127.0.0.1", node.port, timeout=30) for node in nodes]
+    for number in range(1, count + 1):
+        page = f"/page/{number}/{PAGE_BYTES}"
+        for node, link in zip(nodes, links, strict=True):
+            visit.fetch(node, page, PAGE_BYTES)
+            if not _is_there(link, page):
+                raise scope.Void(f"{node.name} doesn't keep {page}")
+        teller = number % len(nodes)
+        begun = time.perf_counter()
+        if what == "tag":
+            status = _ask(links[teller], "PURGEKEYS", "/", {"xkey-purge": f"page-{number}"})
+        else:
+            status = _ask(links[teller], "PURGE", page, {})
+        if status != 200:
+            raise scope.Void(f"{status} for a purge by {what}")
+        answered.append((time.perf_counter() - begun) * 1e3)
+        while any(_is_there(link, page) for link in links):
+            if time.perf_counter() - begun > 30:
+                raise scope.Void(f"a purge by {what} never reached all nodes")
+        everywhere.append((time.perf_counter() - begun) * 1e3)
+    return answered, everywhere
+
+
+def _is_there(link, page):
+    return _ask(link, "GET", page, {"Cache-Control": "only-if-cached"}) == 200
+
+
+def _ask(link, method, path, fields):
+    link.request(method, path, headers=fields)
+    answer = link.getresponse()
+    answer.read()
+    return answer.status
+
+
+def _percentile(times, percent):
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]

@@ -1,0 +1,31 @@
+//! What nodes say to each other, as it may come out of a stream.
+
+use cluster::Said;
+use cluster::hearing::{Arrival, Hearing};
+
+const LAG: u64 = 1000;
+
+/// Lines are messages; one that begins with a digit skips as many places of the stream first.
+pub(crate) fn run(bytes: &[u8]) {
+    let mut hearing = Hearing::new("a", 1, LAG);
+    hearing.begin_anew(u64::MAX - 1000);
+    let mut sequence = u64::MAX - 1000;
+    for (at, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+        let ticks_ms = 1 + at as u64;
+        hearing.note_sent(ticks_ms, ticks_ms);
+        let skipped =
+            line.first().filter(|byte| byte.is_ascii_digit()).map_or(0, |byte| byte - b'0');
+        let line = line.strip_prefix(&line[..usize::from(skipped > 0)]).unwrap_or(line);
+        sequence = sequence.saturating_add(1 + u64::from(skipped));
+        let said = Said::read(line);
+        let is_own = said.as_ref().is_some_and(|said| said.node == "a" && said.instance == 1);
+        let is_known = said.is_some();
+        let news = said.as_ref().map_or(0, |said| said.news.len());
+        let heard = hearing.take(Arrival { sequence, said }, ticks_ms);
+        assert!(is_known || heard.missed || sequence == u64::MAX, "what can't be read is missed");
+        assert!(heard.news.len() <= news && (!is_own || heard.news.is_empty()));
+        assert!(hearing.heard_until() <= ticks_ms + LAG, "nothing is heard before it is said");
+        assert!(hearing.trusted_until() <= ticks_ms + LAG);
+    }
+    hearing.members();
+}
