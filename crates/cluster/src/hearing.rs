@@ -189,7 +189,7 @@ impl Hearing {
 
     /// These are gone for good; whether one of them was waited for.
     fn forget(&mut self, gone: &[String]) -> bool {
-        gone.iter().fold(false, |any, node| self.forget_runs(node, true) || any)
+        gone.iter().filter(|node| self.forget_runs(node, true)).count() > 0
     }
 
     /// The node's runs are not waited for any more; whether there was one that was heard, or one

@@ -1,3 +1,5 @@
+//! What a node makes of what comes out of the stream, message by message and by a simulation.
+
 use super::*;
 
 const LAG: u64 = 1000;
@@ -177,9 +179,9 @@ mod simulated {
         skew: u64,
         number: u64,
         /// What waits to be told: edit, and when it was made.
-        outbox: Vec<(String, u64)>,
+        outbox: Edits,
         /// A message on its way to the stream, and when it comes there.
-        flying: Option<(Said, u64, Vec<(String, u64)>)>,
+        flying: Option<(Said, u64, Edits)>,
         next_word: u64,
         known: std::collections::BTreeSet<String>,
         /// Nothing reaches the stream, and nothing comes from it, before this.
@@ -196,18 +198,18 @@ mod simulated {
         let (mut stream, mut edits): (Vec<Said>, Edits) = (Vec::new(), Vec::new());
         let (mut waiting, mut in_touch): (Edits, u64) = (Vec::new(), 0);
         for now in (0..steps).map(|step| step * 10) {
-            for at in 0..nodes {
+            for (at, node) in all.iter_mut().enumerate() {
                 if dice.below(2000) == 0 {
-                    all[at].cut_until = now + dice.below(5000);
+                    node.cut_until = now + dice.below(5000);
                 }
                 if dice.below(300) == 0 {
                     let edit = format!("{at}-{now}");
-                    all[at].known.insert(edit.clone());
-                    all[at].outbox.push((edit.clone(), now));
+                    node.known.insert(edit.clone());
+                    node.outbox.push((edit.clone(), now));
                     waiting.push((edit, now));
                 }
-                step(&mut all[at], now, &mut stream, &mut edits, &mut waiting, &mut dice);
-                in_touch += check(&all[at], now, &edits, seed);
+                step(node, now, &mut stream, &mut edits, &mut waiting, &mut dice);
+                in_touch += check(node, now, &edits, seed);
             }
             // What can't be told is acknowledged once nobody trusts who would have to tell it.
             let is_late = |(edit, made): &mut (String, u64)| {

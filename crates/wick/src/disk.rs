@@ -31,7 +31,7 @@ pub(crate) fn folder(state: &Path) -> PathBuf {
 }
 
 /// The tier that a plan wants. Without it pages are served as well, so what is wrong is said
-/// and no more.
+/// and no more. It must be begun before anything is hashed: what lies there decides how.
 pub(crate) fn begin(plan: &Plan) -> Option<Disk> {
     let size_bytes = plan.disk_bytes?;
     let folder = folder(&plan.state);

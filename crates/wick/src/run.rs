@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base::complaint::complain;
-use base::{Clock, Counter, Shutdown};
+use base::{Counter, Shutdown};
 use observe::machine::Meter;
 use server::{
     Aside, Done, Http3Handle, Limits, NoNotes, Notes, Order, Orders, Server, ServerConfig, Wanted,
@@ -209,18 +209,17 @@ impl Running {
         let Begin { caches, orders, takes_over } = begin;
         let (shutdown, abandon) = (Shutdown::default(), Shutdown::default());
         let (predecessor, mut inherited) = opened(&plan, takes_over)?;
-        let number = numbered(takes_over);
         listening::probe(&plan, &inherited)?;
         let mut beside = Beside::bind(&plan, &mut inherited)?;
         let prepared = Prepared::of(&plan)?;
         let (log, lost) = open_first_log(&plan)?;
-        // First, as what lies there decides how everything is hashed.
         let disk = disk::begin(&plan);
-        let (started, companions) = start_sites(&plan, number, caches).await?;
+        let reloads = numbered(takes_over);
+        let (started, companions) = start_sites(&plan, reloads, caches).await?;
         let mut found = found(&plan, &started, caches, prepared.as_ref()).await;
         let notebook = open_notebook(&plan);
         let (observing, exporting) = observe(&plan);
-        let mut config = ServerConfig {
+        let config = ServerConfig {
             sites: started.iter().map(|site| site.config.clone()).collect(),
             access: log.as_ref().map(AccessLog::sink),
             observer: Some(observing.clone()),
@@ -230,14 +229,7 @@ impl Running {
             disk,
             ..configured(&plan, feasible(&plan.limits))
         };
-        let clock = Clock::machine();
-        let mut joined = Joined::of(plan.cluster.as_ref(), &clock, takes_over);
-        config.fellowship = joined.as_ref().map(Joined::fellowship);
-        let server = Server::new(config, clock);
-        if let Some(joined) = &mut joined {
-            joined.begin(&server).await;
-            let _ = observing.cluster.set(joined.node.clone());
-        }
+        let (server, joined) = Joined::serve(&plan, config, &observing, takes_over).await;
         found.extend(disk::open(&server, &plan, &shutdown).await);
         // Before anybody can come.
         let certificates = prepared.map(Prepared::begin);
@@ -273,7 +265,7 @@ impl Running {
             orders,
             started,
             leaving: JoinSet::new(),
-            reloads: number,
+            reloads,
             succession: Succession::default(),
             is_lent: false,
             threads,

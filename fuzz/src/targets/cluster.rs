@@ -27,5 +27,7 @@ pub(crate) fn run(bytes: &[u8]) {
         assert!(hearing.heard_until() <= ticks_ms + LAG, "nothing is heard before it is said");
         assert!(hearing.trusted_until() <= ticks_ms + LAG);
     }
-    hearing.members();
+    let members = hearing.members();
+    let said = bytes.len() as u64 + 1;
+    assert!(members.iter().all(|member| member.behind_ms <= said), "nobody is behind for longer");
 }

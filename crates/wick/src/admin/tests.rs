@@ -43,6 +43,7 @@ fn server() -> Arc<Server> {
         tls: None,
         disk: None,
         complaints: None,
+        fellowship: None,
         aside: None,
     };
     Server::new(config, Clock::manual(0))

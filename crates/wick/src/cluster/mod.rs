@@ -16,9 +16,11 @@ use std::time::{Duration, Instant};
 use base::complaint::complain;
 use base::{Clock, Shutdown};
 use cluster::{Ears, Node, Run, Settings, SettingsError};
-use server::{Fellows, Fellowship, Server};
+use server::{Fellows, Fellowship, Server, ServerConfig};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
+use crate::observing::Observing;
+use crate::plan::Plan;
 use crate::settings::ClusterSettings;
 
 /// The lag limit unless the owner says otherwise.
@@ -49,19 +51,33 @@ fn machine_name() -> String {
 
 /// A node that speaks and hears.
 pub(crate) struct Joined {
-    pub(crate) node: Arc<Node>,
+    node: Arc<Node>,
     fellowship: Fellowship,
     shutdown: Shutdown,
     work: Option<JoinHandle<()>>,
 }
 
 impl Joined {
-    /// A node of the plan's cluster, if there is one. `clock` is the server's.
-    pub(crate) fn of(
-        settings: Option<&Settings>,
-        clock: &Clock,
+    /// A server, and its node where the plan has a cluster: begun before anybody can come.
+    pub(crate) async fn serve(
+        plan: &Plan,
+        mut config: ServerConfig,
+        observing: &Observing,
         is_successor: bool,
-    ) -> Option<Self> {
+    ) -> (Arc<Server>, Option<Self>) {
+        let clock = Clock::machine();
+        let mut joined = Self::of(plan.cluster.as_ref(), &clock, is_successor);
+        config.fellowship = joined.as_ref().map(|joined| joined.fellowship.clone());
+        let server = Server::new(config, clock);
+        if let Some(joined) = &mut joined {
+            joined.begin(&server).await;
+            let _ = observing.cluster.set(joined.node.clone());
+        }
+        (server, joined)
+    }
+
+    /// `clock` is the server's.
+    fn of(settings: Option<&Settings>, clock: &Clock, is_successor: bool) -> Option<Self> {
         let settings = settings?.clone();
         let lag = settings.lag;
         let heard_until = Arc::new(AtomicU64::new(0));
@@ -71,13 +87,8 @@ impl Joined {
         Some(Self { node, fellowship, shutdown: Shutdown::default(), work: None })
     }
 
-    /// The server's side of it.
-    pub(crate) fn fellowship(&self) -> Fellowship {
-        self.fellowship.clone()
-    }
-
     /// Begins to speak and to hear, and waits a while until it is in touch.
-    pub(crate) async fn begin(&mut self, server: &Arc<Server>) {
+    async fn begin(&mut self, server: &Arc<Server>) {
         let ears = Arc::new(ServerEars(server.clone()));
         let run = self.node.clone().run(ears, self.shutdown.clone());
         // Of its own, since a start or a reload may hold the others up for longer than a lag limit.
