@@ -80,12 +80,16 @@ pub(crate) const CREDENTIALS: &[u8] = b" credentials";
 
 /// Whoever may end with the same answer flies together. Apart fly: requests that select
 /// different variants, once it is known what tells them apart; those who show who they
-/// are and those who don't; and those who came before a write or a purge and after it.
+/// are and those who don't; those who came before a write or a purge and after it; and, where
+/// such may have been missed, those who came longer after one another than is good.
 pub(crate) fn flight_key(journey: &Journey, hash: u64, selection: Option<&VaryKey>) -> FlightKey {
     let mut text = Vec::with_capacity(journey.key.len() + 64);
     text.extend_from_slice(&journey.key);
     text.extend_from_slice(&journey.site.generations.fence().to_le_bytes());
     text.push(u8::from(journey.bears_credentials()));
+    if let Some(stretch) = journey.server.stretch_out_of_touch(journey.now().ticks_ms) {
+        text.extend_from_slice(&stretch.to_le_bytes());
+    }
     let newest = journey.server.store.newest(&Key { hash, text: &journey.key });
     let known = newest.as_ref().and_then(|page| page.vary());
     if let Some(vary) = selection.or(known) {

@@ -63,6 +63,14 @@ impl Server {
         self.fellowship.as_ref().is_none_or(|fellowship| fellowship.is_in_touch(ticks_ms))
     }
 
+    /// Out of touch, in which stretch of time: each is as long as the lag limit, so who comes in
+    /// the same one may be given what was asked for in it.
+    pub(crate) fn stretch_out_of_touch(&self, ticks_ms: u64) -> Option<u64> {
+        let fellowship = self.fellowship.as_ref()?;
+        let lag_ms = u64::try_from(fellowship.lag.as_millis()).unwrap_or(u64::MAX).max(1);
+        (!fellowship.is_in_touch(ticks_ms)).then_some(ticks_ms / lag_ms)
+    }
+
     /// Tells the other nodes what was purged here; `host` is none for all of the site's.
     pub(crate) fn tell_purged(&self, site: &Site, purges: &[(Option<&str>, &Purge)]) {
         let Some(fellowship) = self.fellowship.as_ref().filter(|_| !site.is_elsewhere) else {

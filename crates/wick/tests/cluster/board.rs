@@ -70,7 +70,11 @@ fn answer(stream: &TcpStream, version: &AtomicU64, asked: &AtomicU64) {
             format!("v{}", version.fetch_add(1, Ordering::SeqCst) + 1)
         } else {
             asked.fetch_add(1, Ordering::SeqCst);
-            format!("v{}", version.load(Ordering::SeqCst))
+            let version = version.load(Ordering::SeqCst);
+            if first.contains("/slow") {
+                std::thread::sleep(3 * LAG);
+            }
+            format!("v{version}")
         };
         let answer = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: max-age=3600\r\n\
@@ -153,11 +157,7 @@ impl Node {
 
     /// The version that is shown, and what became of the request.
     pub(crate) fn get(&self) -> Shown {
-        let answer = wick::ask(self.address, "GET /page\nHost: board.test");
-        let verdict = answer.lines().find(|line| line.to_lowercase().starts_with("cache-status:"));
-        let verdict = verdict.unwrap_or_default().to_owned();
-        let version = wick::body(&answer).trim().trim_start_matches('v').parse();
-        Shown { version: version.unwrap_or_else(|_| unreachable!("{answer}")), verdict }
+        get(self.address, "/page")
     }
 
     /// Writes, and says the version that came of it.
@@ -182,6 +182,15 @@ impl Node {
     pub(crate) fn is_in_touch(&self) -> bool {
         self.status()["is_in_touch"] == true
     }
+}
+
+/// What is shown there.
+pub(crate) fn get(address: SocketAddr, path: &str) -> Shown {
+    let answer = wick::ask(address, &format!("GET {path}\nHost: board.test"));
+    let verdict = answer.lines().find(|line| line.to_lowercase().starts_with("cache-status:"));
+    let verdict = verdict.unwrap_or_default().to_owned();
+    let version = wick::body(&answer).trim().trim_start_matches('v').parse();
+    Shown { version: version.unwrap_or_else(|_| unreachable!("{answer}")), verdict }
 }
 
 /// What a visitor saw.

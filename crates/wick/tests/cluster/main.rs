@@ -116,6 +116,24 @@ fn a_node_that_is_cut_off_falls_back_and_is_waited_for() {
 }
 
 #[test]
+fn out_of_touch_nobody_is_given_what_was_asked_for_too_long_before() {
+    let Some(Cluster { nodes, origin, nats: _nats }) = cluster(2, 1) else { return };
+    nodes[1].wires.iter().for_each(nats::Wire::cut);
+    until("it is out of touch", || !nodes[1].is_in_touch());
+    std::thread::scope(|scope| {
+        let before = origin.asked.load(Ordering::SeqCst);
+        let address = nodes[1].address;
+        let early = scope.spawn(move || board::get(address, "/slow").version);
+        until("the origin is asked", || origin.asked.load(Ordering::SeqCst) > before);
+        let version = nodes[0].edit();
+        sleep(LAG + Duration::from_millis(20));
+        // The first one's fetch is still under way.
+        assert_eq!(board::get(address, "/slow").version, version);
+        assert_eq!(early.join().expect("no panic"), version - 1);
+    });
+}
+
+#[test]
 fn a_node_that_dies_is_waited_for_until_it_is_back_or_taken_off() {
     let Some(Cluster { mut nodes, nats: _nats, .. }) = cluster(3, 1) else { return };
     warm(&nodes);
