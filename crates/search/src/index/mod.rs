@@ -17,7 +17,7 @@ pub use limits::{Counts, Limits};
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,19 @@ const CHECKS_APART: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Index {
     inner: Arc<Inner>,
+    /// Behind it, so that the last clone waits with nothing in hand.
+    _last: Arc<Last>,
+}
+
+/// Waits at its end until all of the index is gone, also what the committing thread has in hand:
+/// whoever opens the folder next finds nobody there.
+struct Last(Mutex<Receiver<()>>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        // Nothing is ever sent: it returns when the sender is gone.
+        let _ = self.0.get_mut().recv();
+    }
 }
 
 pub(crate) struct Inner {
@@ -81,6 +94,8 @@ pub(crate) struct Inner {
     looked: Mutex<Option<Instant>>,
     /// Of which commit, and which they are.
     languages: Mutex<Option<(u64, Arc<[Language]>)>>,
+    /// The last of it that goes.
+    _gone: Sender<()>,
 }
 
 impl Index {
@@ -96,6 +111,7 @@ impl Index {
         let was_open = files.mark_open();
         let check = files.check();
         let (wake, woken) = sync_channel(1);
+        let (gone, last) = mpsc::channel();
         let inner = Arc::new(Inner {
             shape,
             analyzer,
@@ -114,6 +130,7 @@ impl Index {
             looked: Mutex::new(None),
             languages: Mutex::new(None),
             limits,
+            _gone: gone,
         });
         let weak = Arc::downgrade(&inner);
         // Half of the time to gather, the other half to write and open again.
@@ -127,7 +144,7 @@ impl Index {
                 commit_by_itself(&weak, &woken, pause);
             })
             .map_err(|error| IndexError::at(folder, &error))?;
-        Ok((Self { inner }, opened))
+        Ok((Self { inner, _last: Arc::new(Last(Mutex::new(last))) }, opened))
     }
 
     /// Puts a document, in the place of one of the same id.
