@@ -204,6 +204,26 @@ impl Sites {
         hosts.into_iter()
     }
 
+    /// The hosts that a site alone answers for, in order; none of the one that answers for any.
+    pub(crate) fn hosts_of(&self, site: &Site) -> Vec<String> {
+        let own = self.named.iter().filter(|(_, named)| std::ptr::eq(&raw const ***named, site));
+        let mut hosts: Vec<String> = own.map(|(host, _)| host.clone()).collect();
+        hosts.sort_unstable();
+        hosts
+    }
+
+    /// Every site that answers for one of these hosts, or for any of none.
+    pub(crate) fn serving(&self, hosts: &[String]) -> Vec<Arc<Site>> {
+        if hosts.is_empty() {
+            return self.each().into_iter().cloned().collect();
+        }
+        let mut sites: Vec<_> =
+            hosts.iter().filter_map(|host| self.named.get(host).or(self.any.as_ref())).collect();
+        sites.sort_unstable_by_key(|site| Arc::as_ptr(site));
+        sites.dedup_by_key(|site| Arc::as_ptr(site));
+        sites.into_iter().cloned().collect()
+    }
+
     /// The site that there is, if there is just one.
     pub(crate) fn only(&self) -> Option<&Arc<Site>> {
         let mut all = self.all();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use policy::purge::Purge;
+use policy::purge::{Mode, Purge};
 use wire::RequestHead;
 
 use self::news::{News, Told};
@@ -73,18 +73,22 @@ impl Server {
 
     /// Tells the other nodes what was purged here; `host` is none for all of the site's.
     pub(crate) fn tell_purged(&self, site: &Site, purges: &[(Option<&str>, &Purge)]) {
-        let Some(fellowship) = self.fellowship.as_ref().filter(|_| !site.is_elsewhere) else {
-            return;
-        };
-        for (host, purge) in purges {
-            fellowship.fellows.tell(news::purged(&site.name, *host, purge));
-        }
+        let purged = |(host, purge): &(Option<&str>, &Purge)| Told::purged(*host, purge);
+        self.tell_fellows(site, || purges.iter().map(purged).collect());
     }
 
     /// Tells them of a write that came through here.
     pub(crate) fn tell_written(&self, site: &Site, head: &RequestHead, targets: &[String]) {
-        if let Some(fellowship) = self.fellowship.as_ref().filter(|_| !site.is_elsewhere) {
-            fellowship.fellows.tell(news::written(&site.name, head, targets));
+        self.tell_fellows(site, || vec![Told::written(head, targets)]);
+    }
+
+    fn tell_fellows(&self, site: &Site, what: impl FnOnce() -> Vec<Told>) {
+        let Some(fellowship) = self.fellowship.as_ref().filter(|_| !site.is_elsewhere) else {
+            return;
+        };
+        let hosts = self.sites().hosts_of(site);
+        for told in what() {
+            fellowship.fellows.tell(News { hosts: hosts.clone(), told }.write());
         }
     }
 
@@ -95,25 +99,29 @@ impl Server {
         }
     }
 
-    /// Another node tells this.
+    /// Another node tells this. Its sites may have other names and origins: hosts say which
+    /// they are.
     pub fn hear(&self, text: &str) {
-        let Some(News { site, told }) = News::read(text) else { return self.hear_unknown() };
-        let sites = self.sites();
-        // A site that this node doesn't serve concerns nobody here.
-        let Some(site) = sites.each().into_iter().find(|one| one.name == site).cloned() else {
-            return;
-        };
+        let Some(News { hosts, told }) = News::read(text) else { return self.hear_unknown() };
+        let sites = self.sites().serving(&hosts);
         match told {
             Told::Purged { host, purge } => {
                 self.counters.purges.bump();
-                match purge.read() {
-                    Some(purge) => drop(self.carry_out(&site, host.as_deref(), &purge)),
-                    None => site.generations.purge_all(policy::purge::Mode::Hard),
+                let purge = purge.read();
+                for site in &sites {
+                    match &purge {
+                        Some(purge) => {
+                            self.carry_out(site, host.as_deref(), purge);
+                        }
+                        None => site.generations.purge_all(Mode::Hard),
+                    }
                 }
             }
             Told::Written(write) => {
                 let (host, targets) = (&write.host, &write.targets);
-                fetch::sweep_targets(self, &site, &write.method, &write.target, host, targets);
+                for site in &sites {
+                    fetch::sweep_targets(self, site, &write.method, &write.target, host, targets);
+                }
             }
         }
     }
@@ -129,4 +137,92 @@ impl Server {
 /// Whether it was asked for less than a lag limit ago.
 fn is_young(page: &Page, ticks_ms: u64, lag: Duration) -> bool {
     u128::from(ticks_ms.saturating_sub(page.asked_ticks_ms())) < lag.as_millis()
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Clock;
+    use origin::{FilesOrigin, Origin};
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::purge::order::PurgeOrder;
+    use crate::{ServerConfig, SiteConfig};
+
+    /// Another node's ears.
+    #[derive(Default)]
+    struct Told(Mutex<Vec<String>>);
+
+    impl Fellows for Told {
+        fn tell(&self, news: String) {
+            self.0.lock().push(news);
+        }
+
+        fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    fn node(sites: &[(&str, &[&str])]) -> (Arc<Server>, Arc<Told>) {
+        let site = |(name, hosts): &(&str, &[&str])| {
+            let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
+            site.name = (*name).to_owned();
+            site.hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+            site
+        };
+        let (told, heard_until) = (Arc::<Told>::default(), Arc::<AtomicU64>::default());
+        let lag = Duration::from_secs(1);
+        let fellowship = Some(Fellowship { fellows: told.clone(), heard_until, lag });
+        let sites = sites.iter().map(site).collect();
+        let config = ServerConfig { sites, fellowship, ..ServerConfig::default() };
+        (Server::new(config, Clock::manual(0)), told)
+    }
+
+    /// Which sites of one node notice that a tag was purged of a site of another.
+    fn check(there: &[&str], here: &[(&str, &[&str])], expected: &[&str]) {
+        let (teller, told) = node(&[("x", there), ("y", &["y.test"])]);
+        let site = teller.sites().each().into_iter().find(|site| site.name == "x").cloned();
+        let site = site.expect("it is there");
+        let what = policy::purge::What::Tags(vec!["t".to_owned()]);
+        let purge = Purge { scope: policy::purge::Scope::Site, what, mode: Mode::Hard };
+        teller.carry_out_all(&site, "", &[purge]).expect("it is a good purge");
+        let (listener, echo) = node(here);
+        let told = told.0.lock().clone();
+        assert_eq!(told.len(), 1);
+        told.iter().for_each(|news| listener.hear(news));
+        let sites = listener.sites();
+        let noticed = sites.each().into_iter().filter(|site| site.generations.fence() > 0);
+        let noticed: Vec<&str> = noticed.map(|site| site.name.as_str()).collect();
+        assert_eq!(noticed, expected, "{there:?} {here:?}");
+        assert!(echo.0.lock().is_empty(), "what is heard isn't told again");
+    }
+
+    #[test]
+    fn a_site_is_known_by_its_hosts_whatever_it_is_called() {
+        check(&["a.test"], &[("one", &["a.test"]), ("two", &["b.test"])], &["one"]);
+        check(
+            &["a.test", "b.test"],
+            &[("one", &["a.test"]), ("two", &["b.test"])],
+            &["one", "two"],
+        );
+        check(&["a.test"], &[("one", &["b.test"]), ("rest", &[])], &["rest"]);
+        check(&["a.test"], &[("one", &["a.test"]), ("rest", &[])], &["one"]);
+        check(&[], &[("one", &["a.test"]), ("rest", &[])], &["one", "rest"]);
+        check(&["a.test"], &[("one", &["b.test"])], &[]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_makes_all_sites_old() {
+        let (node, _) = node(&[("one", &["a.test"]), ("two", &["b.test"])]);
+        node.hear("{\"hosts\":[\"a.test\"],\"painted\":{}}");
+        assert!(node.sites().each().into_iter().all(|site| site.generations.content() > 0));
+    }
+
+    #[test]
+    fn an_owners_purge_is_told_of_each_site() {
+        let (node, told) = node(&[("one", &["a.test"]), ("two", &["b.test"])]);
+        let order = PurgeOrder { all: true, ..PurgeOrder::default() };
+        node.purge(&order).expect("it is a good order");
+        assert_eq!(told.0.lock().len(), 2);
+    }
 }

@@ -8,8 +8,8 @@ use wire::RequestHead;
 /// One thing that is told.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct News {
-    /// The site's name, which is the same on all nodes.
-    pub(super) site: String,
+    /// The hosts of the site that it is about; none: of one that answers for any.
+    pub(super) hosts: Vec<String>,
     #[serde(flatten)]
     pub(super) told: Told,
 }
@@ -56,7 +56,7 @@ impl News {
         serde_json::from_str(text).ok()
     }
 
-    fn write(&self) -> String {
+    pub(super) fn write(&self) -> String {
         // It is made of texts, so it can always be written.
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -77,27 +77,27 @@ impl PurgeTold {
     }
 }
 
-pub(super) fn purged(site: &str, host: Option<&str>, purge: &Purge) -> String {
-    let what = match &purge.what {
-        What::Url(target) => WhatTold::Url(target.clone()),
-        What::Prefix(start) => WhatTold::Prefix(start.clone()),
-        What::Pattern(pattern) => WhatTold::Pattern(pattern.as_str().to_owned()),
-        What::Tags(tags) => WhatTold::Tags(tags.clone()),
-        What::Everything => WhatTold::Everything(true),
-    };
-    let purge = PurgeTold { what, soft: purge.mode == Mode::Soft };
-    let told = Told::Purged { host: host.map(str::to_owned), purge };
-    News { site: site.to_owned(), told }.write()
-}
+impl Told {
+    pub(super) fn purged(host: Option<&str>, purge: &Purge) -> Self {
+        let what = match &purge.what {
+            What::Url(target) => WhatTold::Url(target.clone()),
+            What::Prefix(start) => WhatTold::Prefix(start.clone()),
+            What::Pattern(pattern) => WhatTold::Pattern(pattern.as_str().to_owned()),
+            What::Tags(tags) => WhatTold::Tags(tags.clone()),
+            What::Everything => WhatTold::Everything(true),
+        };
+        let purge = PurgeTold { what, soft: purge.mode == Mode::Soft };
+        Self::Purged { host: host.map(str::to_owned), purge }
+    }
 
-pub(super) fn written(site: &str, head: &RequestHead, targets: &[String]) -> String {
-    let told = Told::Written(WriteTold {
-        method: head.method.to_string(),
-        target: head.target.clone(),
-        host: head.host.clone(),
-        targets: targets.to_vec(),
-    });
-    News { site: site.to_owned(), told }.write()
+    pub(super) fn written(head: &RequestHead, targets: &[String]) -> Self {
+        Self::Written(WriteTold {
+            method: head.method.to_string(),
+            target: head.target.clone(),
+            host: head.host.clone(),
+            targets: targets.to_vec(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -106,14 +106,15 @@ mod tests {
 
     fn check(what: What, mode: Mode, host: Option<&str>, text: &str) {
         let purge = Purge { scope: Scope::Site, what, mode };
-        let written = purged("shop", host, &purge);
+        let told = Told::purged(host, &purge);
+        let written = News { hosts: vec!["shop".to_owned()], told }.write();
         assert_eq!(written, text);
-        let Some(News { site, told: Told::Purged { host: read, purge: told } }) =
+        let Some(News { hosts, told: Told::Purged { host: read, purge: told } }) =
             News::read(&written)
         else {
             unreachable!("it was written so");
         };
-        assert_eq!((site.as_str(), read.as_deref()), ("shop", host));
+        assert_eq!((hosts.as_slice(), read.as_deref()), (["shop".to_owned()].as_slice(), host));
         assert_eq!(told.read(), Some(purge));
     }
 
@@ -125,41 +126,41 @@ mod tests {
             url,
             hard,
             Some("a.test"),
-            r#"{"site":"shop","purged":{"host":"a.test","purge":{"url":"/a?b","soft":false}}}"#,
+            r#"{"hosts":["shop"],"purged":{"host":"a.test","purge":{"url":"/a?b","soft":false}}}"#,
         );
         check(
             What::Tags(vec!["x".into()]),
             Mode::Soft,
             None,
-            r#"{"site":"shop","purged":{"host":null,"purge":{"tags":["x"],"soft":true}}}"#,
+            r#"{"hosts":["shop"],"purged":{"host":null,"purge":{"tags":["x"],"soft":true}}}"#,
         );
         check(
             What::Everything,
             hard,
             None,
-            r#"{"site":"shop","purged":{"host":null,"purge":{"everything":true,"soft":false}}}"#,
+            r#"{"hosts":["shop"],"purged":{"host":null,"purge":{"everything":true,"soft":false}}}"#,
         );
         let pattern = UrlPattern::read("^/a/.*").expect("a pattern");
         check(
             What::Pattern(pattern),
             hard,
             None,
-            r#"{"site":"shop","purged":{"host":null,"purge":{"pattern":"^/a/.*","soft":false}}}"#,
+            r#"{"hosts":["shop"],"purged":{"host":null,"purge":{"pattern":"^/a/.*","soft":false}}}"#,
         );
         check(
             What::Prefix("/a/".into()),
             hard,
             Some("a.test"),
-            r#"{"site":"shop","purged":{"host":"a.test","purge":{"prefix":"/a/","soft":false}}}"#,
+            r#"{"hosts":["shop"],"purged":{"host":"a.test","purge":{"prefix":"/a/","soft":false}}}"#,
         );
     }
 
     #[test]
     fn what_a_newer_node_tells_is_not_taken_for_something_else() {
-        for text in ["", "{}", r#"{"site":"shop"}"#, r#"{"site":"shop","painted":{}}"#] {
+        for text in ["", "{}", r#"{"hosts":["shop"]}"#, r#"{"hosts":["shop"],"painted":{}}"#] {
             assert!(News::read(text).is_none(), "{text}");
         }
-        let whole = r#"{"site":"shop","purged":{"host":null,"purge":{"moon":"full"}}}"#;
+        let whole = r#"{"hosts":["shop"],"purged":{"host":null,"purge":{"moon":"full"}}}"#;
         assert!(News::read(whole).is_none());
     }
 }
