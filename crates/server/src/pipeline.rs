@@ -343,6 +343,11 @@ pub(crate) fn look(
         return judge_shared(page.clone(), judgement, is_current);
     }
     match judgement {
+        Judgement::Fresh { .. } | Judgement::StaleButServable { .. }
+            if is_swept && policy::is_only_if_cached(&head.fields) =>
+        {
+            Found::MustNotAsk
+        }
         Judgement::Fresh { .. } | Judgement::StaleButServable { .. } if is_swept => {
             Found::Ask(Task::Validate { page, why: MissReason::Swept })
         }
