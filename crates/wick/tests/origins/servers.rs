@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use crate::wick::until;
+
 /// A server that answers every request with its name, on connections that stay open.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -46,9 +48,15 @@ impl Server {
         }
     }
 
-    /// Comes back at the same address.
+    /// Comes back at the same address, which somebody's connection may have as its own for a
+    /// moment.
     pub(crate) fn come_back(&mut self) {
-        let listener = TcpListener::bind(self.address).expect("its port is free again");
+        let mut bound = None;
+        until("its port is free again", || {
+            bound = TcpListener::bind(self.address).ok();
+            bound.is_some()
+        });
+        let listener = bound.expect("it was waited for");
         self.running = Some(Running::start(listener, self.name, &self.answered));
     }
 }

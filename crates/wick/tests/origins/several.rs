@@ -20,6 +20,8 @@ fn a_server_dies_and_comes_back_under_load_and_no_visitor_notices() {
     let (is_over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
+        // Also where an assertion fails: the visitors are waited for.
+        let over = Over(&is_over);
         for _ in 0..4 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::SeqCst) {
@@ -42,7 +44,7 @@ fn a_server_dies_and_comes_back_under_load_and_no_visitor_notices() {
         servers[0].come_back();
         let before = servers[0].answered();
         until("its return", || servers[0].answered() > before + 5);
-        is_over.store(true, Ordering::SeqCst);
+        drop(over);
     });
     let failed = failed.into_inner().expect("no holder panics");
     assert!(failed.is_empty(), "{} of {asked:?}: {}", failed.len(), failed[0]);
@@ -50,6 +52,15 @@ fn a_server_dies_and_comes_back_under_load_and_no_visitor_notices() {
     let url = servers[0].url();
     assert!(ended.errors.contains(&format!("wick: origin {url} is out of use and tried again in")));
     assert!(ended.errors.contains(&format!("wick: origin {url} is back, with its whole share in")));
+}
+
+/// Ends the visitors when it is dropped.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 #[test]
