@@ -10,6 +10,7 @@ mod latest;
 pub(crate) mod log;
 pub(crate) mod overview;
 pub(crate) mod profile;
+pub(crate) mod told;
 
 use base::complaint::complain;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,8 @@
 //! Whoever puts waits for nothing but a queue; a thread commits what was put.
 //! Invariants: 1. what is put is seen after [`Limits::commit_after`] at most, but while the index
 //! is filled ([`Index::gather`]). 2. Between two commits no more than [`BURST_BYTES_MAX`] of
-//! text is taken, or [`GATHERED_BYTES_MAX`]: whoever puts more commits. 3. A folder of another format, or one that can't be read, is begun anew.
+//! text is taken, or [`GATHERED_BYTES_MAX`]: whoever puts more commits. 3. A folder of another
+//! format, or one that can't be read, is begun anew.
 
 mod files;
 mod kept;

@@ -4,9 +4,9 @@ use cluster::{Member, Node, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::announce::say;
 use crate::arguments::{Cluster, ClusterCommand};
-use crate::control::{self, ControlError};
+use crate::control::ControlError;
+use crate::observing::told::{self, Told};
 use crate::{observing, plan};
 
 /// What may be asked.
@@ -15,13 +15,6 @@ use crate::{observing, plan};
 pub(crate) enum ClusterQuestion {
     Status {},
     Forget { nodes: Vec<String> },
-}
-
-/// Two columns, and the same for programs.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct ClusterAnswer {
-    pub(crate) lines: Vec<(String, String)>,
-    pub(crate) told: serde_json::Value,
 }
 
 /// Asks the running Wick and shows what it says.
@@ -34,24 +27,11 @@ pub(crate) fn ask(arguments: &Cluster) -> Result<(), ControlError> {
         }
     };
     let question = observing::asking::Question::Cluster(question);
-    let answer: ClusterAnswer = control::ask_observed(&state, &question)?;
-    if as_json {
-        say(&format!("{}\n", answer.told));
-        return Ok(());
-    }
-    let width = answer.lines.iter().map(|(topic, _)| topic.chars().count()).max().unwrap_or(0);
-    for (topic, text) in &answer.lines {
-        let (topic, text) = (control::printable(topic), control::printable(text));
-        say(&format!("{topic:<width$}  {text}\n"));
-    }
-    Ok(())
+    told::show(&state, &question, as_json)
 }
 
 /// Answers a question.
-pub(crate) fn tell(
-    node: Option<&Node>,
-    question: &ClusterQuestion,
-) -> Result<ClusterAnswer, String> {
+pub(crate) fn tell(node: Option<&Node>, question: &ClusterQuestion) -> Result<Told, String> {
     let none = "this Wick is the only one: add [cluster] to wick.toml";
     let node = node.ok_or(none)?;
     match question {
@@ -60,7 +40,7 @@ pub(crate) fn tell(
     }
 }
 
-fn forget(node: &Node, nodes: &[String]) -> Result<ClusterAnswer, String> {
+fn forget(node: &Node, nodes: &[String]) -> Result<Told, String> {
     let members = node.status().members;
     let known = |wanted: &String| members.iter().find(|member| member.node == *wanted);
     for wanted in nodes {
@@ -84,10 +64,10 @@ fn forget(node: &Node, nodes: &[String]) -> Result<ClusterAnswer, String> {
                     again for all that is older";
         (wanted.clone(), text.to_owned())
     };
-    Ok(ClusterAnswer { lines: nodes.iter().map(line).collect(), told: json!({ "gone": nodes }) })
+    Ok(Told { lines: nodes.iter().map(line).collect(), told: json!({ "gone": nodes }) })
 }
 
-fn status(status: &Status) -> ClusterAnswer {
+fn status(status: &Status) -> Told {
     let mut lines = vec![
         ("node".to_owned(), format!("{} of cluster {}", status.node, status.cluster)),
         ("nats".to_owned(), status.servers.clone()),
@@ -107,7 +87,7 @@ fn status(status: &Status) -> ClusterAnswer {
         lines.push(("error".to_owned(), error.clone()));
     }
     lines.extend(status.members.iter().map(|member| (member.node.clone(), standing(member))));
-    ClusterAnswer { lines, told: json!(status) }
+    Told { lines, told: json!(status) }
 }
 
 fn touch(status: &Status) -> String {

@@ -9,13 +9,13 @@ use ::search::{Index, Search, Snippets, read_query};
 use base::Count;
 use base::amount::{show_bytes, show_count};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::finding::text_of;
 use super::{QueriesTold, SiteSearch, unpoisoned};
-use crate::announce::say;
 use crate::arguments::SearchAsked;
-use crate::control::{self, ControlError};
+use crate::control::ControlError;
+use crate::observing::told::{self, Told};
 use crate::{observing, plan};
 
 /// Hits that are told.
@@ -30,13 +30,6 @@ pub(crate) enum SearchQuestion {
     Find { query: String, site: String },
 }
 
-/// Two columns, and the same for programs.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct SearchAnswer {
-    lines: Vec<(String, String)>,
-    told: Value,
-}
-
 /// Asks the running Wick and shows what it says.
 pub(crate) fn ask(arguments: &SearchAsked) -> Result<(), ControlError> {
     let state = arguments.state.clone().unwrap_or_else(plan::default_state);
@@ -49,24 +42,14 @@ pub(crate) fn ask(arguments: &SearchAsked) -> Result<(), ControlError> {
         },
     };
     let question = observing::asking::Question::Search(question);
-    let answer: SearchAnswer = control::ask_observed(&state, &question)?;
-    if arguments.json {
-        say(&format!("{}\n", answer.told));
-        return Ok(());
-    }
-    let width = answer.lines.iter().map(|(topic, _)| topic.chars().count()).max().unwrap_or(0);
-    for (topic, text) in &answer.lines {
-        let (topic, text) = (control::printable(topic), control::printable(text));
-        say(&format!("{topic:<width$}  {text}\n"));
-    }
-    Ok(())
+    told::show(&state, &question, arguments.json)
 }
 
 /// Answers a question about these searches.
 pub(crate) fn tell(
     searches: &[Arc<SiteSearch>],
     question: &SearchQuestion,
-) -> Result<SearchAnswer, String> {
+) -> Result<Told, String> {
     if searches.is_empty() {
         return Err("no site is searched: write search = true for one in wick.toml".to_owned());
     }
@@ -145,7 +128,7 @@ impl SiteSearch {
     }
 }
 
-fn status(searches: &[Arc<SiteSearch>]) -> SearchAnswer {
+fn status(searches: &[Arc<SiteSearch>]) -> Told {
     let each: Vec<SearchNow> = searches.iter().map(|search| search.now()).collect();
     let mut lines = Vec::new();
     for now in &each {
@@ -168,10 +151,10 @@ fn status(searches: &[Arc<SiteSearch>]) -> SearchAnswer {
         lines.extend(sources.map(|source| line("source", source)));
         lines.extend(now.counters.iter().map(|count| line(count.name, count.number)));
     }
-    SearchAnswer { lines, told: json!(each) }
+    Told { lines, told: json!(each) }
 }
 
-fn queries(searches: &[Arc<SiteSearch>]) -> SearchAnswer {
+fn queries(searches: &[Arc<SiteSearch>]) -> Told {
     let (mut lines, mut told) = (Vec::new(), Vec::new());
     for search in searches {
         let queries = search.queries();
@@ -185,10 +168,10 @@ fn queries(searches: &[Arc<SiteSearch>]) -> SearchAnswer {
         }
         told.push(json!({ "site": search.name, "top": queries.top, "missed": queries.missed }));
     }
-    SearchAnswer { lines, told: told.into() }
+    Told { lines, told: told.into() }
 }
 
-fn find(search: &SiteSearch, query: &str) -> Result<SearchAnswer, String> {
+fn find(search: &SiteSearch, query: &str) -> Result<Told, String> {
     let index = search.index().ok_or("the index isn't open yet; ask again")?;
     let asked = Search {
         query: read_query(query, index.shape()),
@@ -225,5 +208,5 @@ fn find(search: &SiteSearch, query: &str) -> Result<SearchAnswer, String> {
         "did_you_mean": found.did_you_mean,
         "hits": told,
     });
-    Ok(SearchAnswer { lines, told })
+    Ok(Told { lines, told })
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Answering, Open, lock};
-use crate::announce::say;
 use crate::arguments::{Sphinx, SphinxCommand};
-use crate::control::{self, ControlError};
+use crate::control::ControlError;
+use crate::observing::told::{self, Told};
 use crate::{observing, plan};
 use base::amount::{show_bytes, show_count};
 
@@ -21,32 +21,19 @@ pub(crate) enum SphinxQuestion {
     Status {},
 }
 
-/// Two columns, and the same for programs.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct SphinxAnswer {
-    pub(crate) lines: Vec<(String, String)>,
-    pub(crate) told: Value,
-}
-
 /// Asks the running Wick and shows what it says.
 pub(crate) fn ask(arguments: &Sphinx) -> Result<(), ControlError> {
     let state = arguments.state.clone().unwrap_or_else(plan::default_state);
     let SphinxCommand::Status = &arguments.command;
     let question = observing::asking::Question::Sphinx(SphinxQuestion::Status {});
-    let answer: SphinxAnswer = control::ask_observed(&state, &question)?;
-    let width = answer.lines.iter().map(|(topic, _)| topic.chars().count()).max().unwrap_or(0);
-    for (topic, text) in &answer.lines {
-        let (topic, text) = (control::printable(topic), control::printable(text));
-        say(&format!("{topic:<width$}  {text}\n"));
-    }
-    Ok(())
+    told::show(&state, &question, false)
 }
 
 /// Answers a question.
 pub(crate) fn tell(
     searching: Option<&Answering>,
     question: &SphinxQuestion,
-) -> Result<SphinxAnswer, String> {
+) -> Result<Told, String> {
     let SphinxQuestion::Status {} = question;
     let none = "clients of Sphinx aren't answered here: add [sphinx] to wick.toml";
     let searching = searching.ok_or(none)?;
@@ -55,7 +42,7 @@ pub(crate) fn tell(
     Ok(status(searching, open))
 }
 
-fn status(searching: &Answering, open: &Open) -> SphinxAnswer {
+fn status(searching: &Answering, open: &Open) -> Told {
     let mut lines = Vec::new();
     let ports = searching.ports();
     for port in &ports {
@@ -90,7 +77,7 @@ fn status(searching: &Answering, open: &Open) -> SphinxAnswer {
         "figures": figures.iter().map(|count| (count.name.to_owned(), count.number.into()))
             .collect::<serde_json::Map<_, _>>(),
     });
-    SphinxAnswer { lines, told }
+    Told { lines, told }
 }
 
 pub(super) fn spoken(protocol: Protocol) -> &'static str {

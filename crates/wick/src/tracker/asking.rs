@@ -11,9 +11,9 @@ use tracker::{Entry, Rule, Session, TorrentId, UserId};
 use super::importing::import;
 use super::plan::hash;
 use super::{Open, TrackerNow, Tracking};
-use crate::announce::say;
 use crate::arguments::{Tracker, TrackerCommand};
-use crate::control::{self, ControlError};
+use crate::control::ControlError;
+use crate::observing::told::{self, Told};
 use crate::{observing, plan};
 
 /// Sessions of one torrent that are told.
@@ -29,13 +29,6 @@ pub(crate) enum TrackerQuestion {
     Explain { user: u32, torrent: u32 },
 }
 
-/// Two columns, and the same for programs.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct TrackerAnswer {
-    pub(crate) lines: Vec<(String, String)>,
-    pub(crate) told: Value,
-}
-
 /// Asks the running Wick and shows what it says.
 pub(crate) fn ask(arguments: &Tracker) -> Result<(), ControlError> {
     let state = arguments.state.clone().unwrap_or_else(plan::default_state);
@@ -49,20 +42,14 @@ pub(crate) fn ask(arguments: &Tracker) -> Result<(), ControlError> {
         }
     };
     let question = observing::asking::Question::Tracker(question);
-    let answer: TrackerAnswer = control::ask_observed(&state, &question)?;
-    let width = answer.lines.iter().map(|(topic, _)| topic.chars().count()).max().unwrap_or(0);
-    for (topic, text) in &answer.lines {
-        let (topic, text) = (control::printable(topic), control::printable(text));
-        say(&format!("{topic:<width$}  {text}\n"));
-    }
-    Ok(())
+    told::show(&state, &question, false)
 }
 
 /// Answers a question.
 pub(crate) fn tell(
     tracking: Option<&Tracking>,
     question: &TrackerQuestion,
-) -> Result<TrackerAnswer, String> {
+) -> Result<Told, String> {
     let tracking = tracking.ok_or("there is no tracker here: add [tracker] to wick.toml")?;
     let open = tracking.open().ok_or("the tracker isn't open yet; ask again")?;
     match question {
@@ -79,7 +66,7 @@ fn line(topic: &str, text: impl ToString) -> (String, String) {
     (topic.to_owned(), text.to_string())
 }
 
-fn status(open: &Open) -> TrackerAnswer {
+fn status(open: &Open) -> Told {
     let now = TrackerNow::of_open(open);
     let mut lines = vec![
         line("peers", format!("{} ({} seed, {} take)", now.peers, now.seeders, now.leechers)),
@@ -95,10 +82,10 @@ fn status(open: &Open) -> TrackerAnswer {
         lines.push(line("database", books.sentence()));
     }
     let told = serde_json::to_value(&now).unwrap_or_default();
-    TrackerAnswer { lines, told }
+    Told { lines, told }
 }
 
-fn user(open: &Open, id: UserId) -> Result<TrackerAnswer, String> {
+fn user(open: &Open, id: UserId) -> Result<Told, String> {
     let user = open.tracker.user(id).ok_or_else(|| format!("nobody has the number {}", id.0))?;
     let mut lines = vec![
         line("user", user.id.0),
@@ -119,10 +106,10 @@ fn user(open: &Open, id: UserId) -> Result<TrackerAnswer, String> {
         .collect();
     let told = json!({ "user": id.0, "may_leech": user.may_leech, "taking": user.taking,
         "round_steps": user.round_steps, "sessions": told });
-    Ok(TrackerAnswer { lines, told })
+    Ok(Told { lines, told })
 }
 
-fn torrent(open: &Open, text: &str) -> Result<TrackerAnswer, String> {
+fn torrent(open: &Open, text: &str) -> Result<Told, String> {
     let hash = hash(text).ok_or("an info hash has 40 hexadecimal digits")?;
     let torrent = open.tracker.torrent(&hash, SESSIONS_MAX);
     let torrent = torrent.ok_or("this torrent is not tracked here")?;
@@ -140,7 +127,7 @@ fn torrent(open: &Open, text: &str) -> Result<TrackerAnswer, String> {
     let told = json!({ "torrent": torrent.id.0, "complete": counts.complete,
         "incomplete": counts.incomplete, "downloaded": counts.downloaded,
         "told_sent": torrent.told_sent, "told_taken": torrent.told_taken, "sessions": sessions });
-    Ok(TrackerAnswer { lines, told })
+    Ok(Told { lines, told })
 }
 
 fn session_text(session: &Session) -> String {
@@ -180,7 +167,7 @@ fn session_json(session: &Session) -> Value {
     })
 }
 
-fn explain(open: &Open, user: UserId, torrent: TorrentId) -> Result<TrackerAnswer, String> {
+fn explain(open: &Open, user: UserId, torrent: TorrentId) -> Result<Told, String> {
     let entries = open.tracker.explain(user, torrent);
     let entries = entries.map_err(|error| format!("the ledger can't be read: {error}"))?;
     let mut lines: Vec<_> =
@@ -189,7 +176,7 @@ fn explain(open: &Open, user: UserId, torrent: TorrentId) -> Result<TrackerAnswe
         lines.push(line("ledger", "nothing of this user and torrent of late"));
     }
     let told: Vec<Value> = entries.iter().map(entry_json).collect();
-    Ok(TrackerAnswer { lines, told: told.into() })
+    Ok(Told { lines, told: told.into() })
 }
 
 /// A time of the ledger as UTC.
