@@ -9,6 +9,7 @@ import html
 import os
 import random
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,11 @@ def _of(language):
         files = list(folder().glob(f"{name}_*.deb"))
         if done.returncode != 0 or not files:
             raise Void(f"apt-get download {name}: {done.stderr.strip()[-200:]}")
-        subprocess.run(["dpkg-deb", "-x", files[0], unpacked], check=True)
+        half = unpacked.with_suffix(".half")
+        shutil.rmtree(half, ignore_errors=True)
+        half.mkdir(parents=True)
+        subprocess.run(["dpkg-deb", "-x", files[0], half], check=True)
+        half.rename(unpacked)
         files[0].unlink()
     for file in sorted(unpacked.rglob("text/**/*.html")):
         whole = file.read_text(errors="replace")
