@@ -7,7 +7,8 @@ use std::time::Duration;
 pub struct Limits {
     /// How long after it was put a document is found at the latest.
     pub commit_after: Duration,
-    /// How much memory the writer may fill before it writes; no less than 15 MB.
+    /// How much memory the writer may fill before it writes; no less than 15 MB, of which 12 are
+    /// a table and what tantivy counts and doesn't touch.
     pub writer_bytes: usize,
     /// How much memory the queries of feeds may take that are kept.
     pub stored_bytes: usize,
@@ -17,7 +18,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             commit_after: Duration::from_millis(800),
-            writer_bytes: 15_000_000,
+            writer_bytes: 18_000_000,
             stored_bytes: 8 << 20,
         }
     }

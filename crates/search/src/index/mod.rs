@@ -44,7 +44,7 @@ const BURST_BYTES_MAX: usize = 6 << 20;
 /// are joined at a cost.
 const GATHERED_BYTES_MAX: usize = 64 << 20;
 /// How much of it may wait for the writer: its own queue counts documents and not bytes.
-const QUEUE_BYTES_MAX: usize = 1 << 20;
+const QUEUE_BYTES_MAX: usize = 256 << 10;
 /// For so long whoever puts waits for the queue; then it is committed, which waits as well.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(5);
 /// Of a field, so much is taken; what is behind is counted and left.
@@ -259,6 +259,7 @@ impl Index {
     pub(crate) fn gather(&self, is_gathering: bool) {
         self.inner.is_gathering.store(is_gathering, Ordering::Relaxed);
         if is_gathering {
+            self.inner.pending.lock().keep_none();
             self.inner.files.read().join_seldom();
         } else {
             self.commit();

@@ -49,6 +49,12 @@ impl Pending {
         self.has_forgotten
     }
 
+    /// Forgets all documents until the next commit: while an index is filled nobody asks for one.
+    pub(super) fn keep_none(&mut self) {
+        self.documents = HashMap::new();
+        self.has_forgotten = true;
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -60,9 +66,7 @@ impl Pending {
     fn note(&mut self, id: u64, document: Option<Document>, size: usize) {
         self.bytes += size;
         if self.has_forgotten || self.bytes > PENDING_BYTES_MAX {
-            self.documents = HashMap::new();
-            self.has_forgotten = true;
-            return;
+            return self.keep_none();
         }
         self.documents.insert(id, document);
     }
