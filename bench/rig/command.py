@@ -52,7 +52,7 @@ def _main(title, measurements, page, parts=(), alarms=()):
         options = _options(title, parts, bool(alarms))
         measurements = alarms if options.comparisons else measurements
         found = _measure(measurements, options)
-        facts = [_conditions(options), *machine.facts(), *_wick_version(options)]
+        facts = [_conditions(options), *machine.facts(), *wick_version(options)]
         text = found.markdown(facts)
         print(text)
         if page and (options.quick or options.only or not options.built_here):
@@ -97,7 +97,7 @@ def _options(title, parts, has_alarms):
     given = parser.parse_args()
     server, visitors, shared = machine.cores()
     return Options(
-        wick=None if given.no_wick else (given.wick or _built_wick()),
+        wick=None if given.no_wick else (given.wick or built_wick()),
         built_here=not (given.no_wick or given.wick),
         quick=given.quick,
         rounds=given.rounds or (1 if given.quick else 5),
@@ -111,7 +111,7 @@ def _options(title, parts, has_alarms):
     )
 
 
-def _built_wick():
+def built_wick():
     """Wick as this checkout has it now: an old binary would measure the past."""
     report.progress("building wick …")
     command = [machine.program("cargo"), "build", "--release", "--locked", "-p", "wick"]
@@ -128,7 +128,8 @@ def _conditions(options):
     )
 
 
-def _wick_version(options):
+def wick_version(options):
+    """Which Wick it was, as one fact or none."""
     if not options.built_here:
         return [f"wick: {options.wick}"] if options.wick else []
     command = ["git", "-C", servers.REPOSITORY, "describe", "--always", "--dirty"]

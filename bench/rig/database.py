@@ -22,13 +22,14 @@ class Database:
         command = [machine.program("mariadbd"), "--no-defaults", f"--datadir={data}", "--user=mysql"]
         command += [f"--socket={self.socket}", "--skip-networking", f"--tmpdir={tmpdir or self.folder}"]
         self.process = here.start(name, [*command, *settings], cores)
-        scope.wait_until(lambda: self._answers(), self.process, "an answer")
+        scope.wait_until(self.answers, self.process, "an answer")
         subprocess.run([*self._client(), "--execute=CREATE DATABASE bench"], check=True)
 
     def _client(self):
         return [machine.program("mariadb"), "--no-defaults", f"--socket={self.socket}", "--user=root"]
 
-    def _answers(self):
+    def answers(self):
+        """Whether it does."""
         asked = [*self._client(), "--execute=SELECT 1"]
         return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 

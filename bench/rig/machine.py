@@ -17,6 +17,8 @@ PACKAGES = {
     "searchd": "sphinxsearch",
     "indexer": "sphinxsearch",
     "mariadbd": "mariadb-server",
+    "nats-server": "nats-server",
+    "nsenter": "util-linux",
     "cargo": "cargo (rustup's will do)",
 }
 
