@@ -138,6 +138,29 @@ fn who_is_known_by_name_alone_has_a_lag_limit_to_be_heard_in() {
 }
 
 #[test]
+fn a_node_of_the_next_form_is_waited_for_and_what_it_tells_makes_everything_old() {
+    let read = |text: String| Said::read(text.as_bytes()).expect("it has an envelope");
+    let next = |number: u64, more: &str| {
+        read(format!(r#"{{"form":2,"node":"b","instance":5,"number":{number},"told":[{{}}]{more}}}"#))
+    };
+    let mut hearing = heard_once();
+    assert!(take(&mut hearing, arrival(12, next(1, ""))).missed);
+    // It is silent from now on, and may have something to tell.
+    for number in 2..=40 {
+        hearing.note_sent(number, number * 100);
+        take(&mut hearing, arrival(11 + number, said("a", 1, number)));
+    }
+    assert_eq!(hearing.heard_until(), 1100);
+    assert!(take(&mut hearing, arrival(52, next(2, r#","told_until":51"#))).missed);
+    assert_eq!(hearing.heard_until(), 4000 + LAG);
+    // In this form it says what this version understands, and nothing is old for that.
+    let beat = r#"{"form":1,"node":"b","instance":5,"number":3,"told_until":51,"mood":"good"}"#;
+    assert_eq!(take(&mut hearing, arrival(53, read(beat.to_owned()))), Heard::default());
+    assert!(take(&mut hearing, arrival(54, next(4, r#","is_goodbye":true"#))).missed);
+    assert!(hearing.members().is_empty());
+}
+
+#[test]
 fn a_place_that_is_not_there_yet_is_not_believed() {
     let mut hearing = heard_once();
     take(&mut hearing, arrival(12, said("b", 5, 1)));

@@ -1,12 +1,17 @@
 //! What a node says at once: a message of the stream.
+//!
+//! Nodes one version apart read each other. What a reader that doesn't know it may go without
+//! is a new field. What it may not is said in the next form: a reader of the form before takes
+//! such a message's [`Envelope`], so that its node is waited for as ever, and takes it that
+//! something was told that is lost on it.
 
 use serde::{Deserialize, Serialize};
 
-/// Counts up when the shape changes so that an older node can't read it.
+/// The form of a message that whoever knows this version understands whole. A later version says
+/// in this form all that it still can.
 pub(crate) const FORM: u32 = 1;
 
-/// A message. Nodes of the version before and after this one read it as well: fields may come,
-/// and who doesn't know them goes without.
+/// A message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Said {
     /// The form that it has.
@@ -37,17 +42,56 @@ pub struct Said {
     pub news: Vec<String>,
 }
 
+/// What stays as it is in every form.
+#[derive(Deserialize)]
+struct Envelope {
+    form: u32,
+    node: String,
+    instance: u64,
+    number: u64,
+    #[serde(default)]
+    told_until: u64,
+    #[serde(default)]
+    is_successor: bool,
+    #[serde(default)]
+    is_goodbye: bool,
+    #[serde(default)]
+    gone: Vec<String>,
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_false(is: &bool) -> bool {
     !is
 }
 
 impl Said {
-    /// Reads a message; none where it isn't one that this version understands.
+    /// Reads a message; none where it isn't one. Of a form of later versions it bears that
+    /// something is lost, whatever that message tells.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        let said: Self = serde_json::from_slice(bytes).ok()?;
-        (said.form == FORM).then_some(said)
+        match serde_json::from_slice::<Self>(bytes) {
+            Ok(said) if said.form == FORM => Some(said),
+            _ => Self::read_envelope(bytes),
+        }
+    }
+
+    fn read_envelope(bytes: &[u8]) -> Option<Self> {
+        let Envelope { form, node, instance, number, told_until, is_successor, is_goodbye, gone } =
+            serde_json::from_slice(bytes).ok()?;
+        let (has_lost, news) = (true, Vec::new());
+        let said = Self {
+            form,
+            node,
+            instance,
+            number,
+            told_until,
+            is_successor,
+            is_goodbye,
+            has_lost,
+            gone,
+            news,
+        };
+        (form > FORM).then_some(said)
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -68,8 +112,29 @@ mod tests {
         assert_eq!(Said::read(&said.to_bytes()), Some(said.clone()));
         let newer = br#"{"form":1,"node":"a","instance":7,"number":3,"mood":"good"}"#;
         assert_eq!(Said::read(newer), Some(Said { news: Vec::new(), ..said.clone() }));
-        let unknown = Said { form: 2, ..said };
-        assert_eq!(Said::read(&unknown.to_bytes()), None);
-        assert_eq!(Said::read(b"{"), None);
+        for bytes in [&b"{"[..], br#"{"form":0,"node":"a","instance":7,"number":3}"#] {
+            assert_eq!(Said::read(bytes), None);
+        }
+        let wrong = br#"{"form":1,"node":"a","instance":7,"number":3,"news":[{"a":1}]}"#;
+        assert_eq!(Said::read(wrong), None, "what ought to be understood and can't be is none");
+    }
+
+    #[test]
+    fn of_the_next_form_the_envelope_is_read_and_the_rest_counts_as_lost() {
+        let next = br#"{"form":2,"node":"a","instance":7,"number":3,"told_until":9,
+            "is_goodbye":true,"gone":["z"],"mood":"good","news":[{"kind":"x"}],"has_lost":0}"#;
+        let expected = Said {
+            form: 2,
+            node: "a".into(),
+            instance: 7,
+            number: 3,
+            told_until: 9,
+            is_goodbye: true,
+            has_lost: true,
+            gone: vec!["z".into()],
+            ..Said::default()
+        };
+        assert_eq!(Said::read(next), Some(expected));
+        assert_eq!(Said::read(br#"{"form":2,"node":"a"}"#), None, "without a number it is none");
     }
 }

@@ -168,3 +168,34 @@ async fn a_run_that_ends_without_goodbye_leaves_doubt() {
     again.end().await;
     two.end().await;
 }
+
+/// What a node of the next version may say: more in this form, and other things in the next one.
+#[tokio::test]
+async fn a_node_of_the_next_version_is_heard_as_far_as_it_can_be_and_waited_for() {
+    let Some(nats) = Nats::start() else { return };
+    let one = begin("one", 1, &nats);
+    until("it is in touch", &[&one], || one.node.status().is_in_touch).await;
+    let client = async_nats::connect(format!("nats://127.0.0.1:{}", nats.port)).await;
+    let stream = async_nats::jetstream::new(client.expect("NATS is there"));
+    let say = async |text: &'static str| {
+        let taken = stream.publish("wick.test.said.two", text.into()).await.expect("it is sent");
+        taken.await.expect("the stream takes it");
+    };
+    let missed = || one.ears.0.lock().expect("nobody panics").1;
+    let before = missed();
+    say(r#"{"form":1,"node":"two","instance":9,"number":1,"mood":"good","news":["x"]}"#).await;
+    until("what it understands is heard", &[&one], || one.heard() == ["x"]).await;
+    assert_eq!(missed(), before, "a field that it doesn't know is nothing to fear");
+    say(r#"{"form":2,"node":"two","instance":9,"number":2,"news":[{"kind":"y"}]}"#).await;
+    until("what it can't understand is missed", &[&one], || missed() == before + 1).await;
+    assert_eq!(one.heard(), ["x"]);
+    until("it is waited for", &[&one], || {
+        let status = one.node.status();
+        !status.is_in_touch && status.members[0].is_missing
+    })
+    .await;
+    say(r#"{"form":2,"node":"two","instance":9,"number":3,"is_goodbye":true}"#).await;
+    until("after its goodbye all is well", &[&one], || one.node.status().is_in_touch).await;
+    assert_eq!(missed(), before + 2);
+    one.end().await;
+}

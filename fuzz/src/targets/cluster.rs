@@ -20,9 +20,13 @@ pub(crate) fn run(bytes: &[u8]) {
         let said = Said::read(line);
         let is_own = said.as_ref().is_some_and(|said| said.node == "a" && said.instance == 1);
         let is_known = said.is_some();
+        let has_lost = said.as_ref().is_some_and(|said| said.has_lost && !is_own);
+        let is_next = said.as_ref().is_some_and(|said| said.form != 1);
+        assert!(!is_next || has_lost || is_own, "what may be lost on this version counts as lost");
         let news = said.as_ref().map_or(0, |said| said.news.len());
         let heard = hearing.take(Arrival { sequence, said }, ticks_ms);
         assert!(is_known || heard.missed || sequence == u64::MAX, "what can't be read is missed");
+        assert!(!has_lost || heard.missed || sequence == u64::MAX, "what is lost is missed");
         assert!(heard.news.len() <= news && (!is_own || heard.news.is_empty()));
         assert!(hearing.heard_until() <= ticks_ms + LAG, "nothing is heard before it is said");
         assert!(hearing.trusted_until() <= ticks_ms + LAG);
