@@ -100,15 +100,18 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start(name: &str, origin: &Origin, nats: &Nats) -> Self {
+        Self::start_with(name, &format!("origin = \"http://{}\"\n", origin.address), nats)
+    }
+
+    /// The same before a site with these settings.
+    pub(crate) fn start_with(name: &str, site: &str, nats: &Nats) -> Self {
         let wires: Vec<_> = (0..nats.len()).map(|at| Wire::to(nats.address(at))).collect();
         let addresses = wires.iter().map(|wire| format!("\"nats://{}\"", wire.address));
         let addresses: Vec<_> = addresses.collect();
         let folder = TempDir::new().expect("a temporary folder");
         let config = folder.path().join("wick.toml");
         let text = format!(
-            "[[site]]\norigin = \"http://{}\"\n[cluster]\nnats = [{}]\nnode = \"{name}\"\nlag = \
-             \"{}ms\"\n",
-            origin.address,
+            "[[site]]\n{site}[cluster]\nnats = [{}]\nnode = \"{name}\"\nlag = \"{}ms\"\n",
             addresses.join(", "),
             LAG.as_millis()
         );

@@ -3,6 +3,7 @@
 
 mod board;
 mod nats;
+mod php;
 #[path = "../command_line/serving.rs"]
 #[allow(dead_code, reason = "it is shared with the tests of the command line")]
 mod serving;
