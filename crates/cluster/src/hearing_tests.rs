@@ -141,7 +141,9 @@ fn who_is_known_by_name_alone_has_a_lag_limit_to_be_heard_in() {
 fn a_node_of_the_next_form_is_waited_for_and_what_it_tells_makes_everything_old() {
     let read = |text: String| Said::read(text.as_bytes()).expect("it has an envelope");
     let next = |number: u64, more: &str| {
-        read(format!(r#"{{"form":2,"node":"b","instance":5,"number":{number},"told":[{{}}]{more}}}"#))
+        read(format!(
+            r#"{{"form":2,"node":"b","instance":5,"number":{number},"told":[{{}}]{more}}}"#
+        ))
     };
     let mut hearing = heard_once();
     assert!(take(&mut hearing, arrival(12, next(1, ""))).missed);
