@@ -10,7 +10,9 @@
 //! missed.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 
+use crate::lease::{Leases, Word};
 use crate::said::Said;
 use crate::status::Member;
 
@@ -33,6 +35,8 @@ pub struct Heard {
     pub missed: bool,
     /// What others told, to be obeyed.
     pub news: Vec<String>,
+    /// What is said of sources that one node reads for all.
+    pub words: Vec<(String, Word)>,
     /// Another run of this node says goodbye: its name must be written anew.
     pub own_name_goes: bool,
     /// Another node that was begun has this one's name.
@@ -54,11 +58,12 @@ pub struct Hearing {
     /// When the last of them did.
     returned_ticks_ms: u64,
     others: BTreeMap<Run, Other>,
+    pub(crate) leases: Leases,
 }
 
 /// Who says something: a node and which run of it; 0 if it is only known by name. At an upgrade
 /// a node has two runs for a while.
-type Run = (String, u64);
+pub(crate) type Run = (String, u64);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Other {
@@ -79,6 +84,7 @@ impl Hearing {
             own: VecDeque::new(),
             returned_ticks_ms: 0,
             others: BTreeMap::new(),
+            leases: Leases::new((node.to_owned(), instance), lag_ms),
         }
     }
 
@@ -103,11 +109,12 @@ impl Hearing {
 
     /// From here on the stream goes on behind this message, whatever was heard before: it is
     /// another one, or what came between is gone from it.
-    pub fn begin_anew(&mut self, behind: u64) {
+    pub fn begin_anew(&mut self, behind: u64) -> Vec<(String, Word)> {
         self.sequence = Some(behind);
         // Places of another stream mean nothing. Who is there has a lag limit to be heard in.
         self.own.clear();
         self.others.values_mut().for_each(|other| other.told_until = 0);
+        self.leases.begin_anew()
     }
 
     /// Takes the next message, at this moment.
@@ -120,14 +127,25 @@ impl Hearing {
             heard.missed = arrival.sequence - last != 1;
         }
         self.sequence = Some(arrival.sequence);
-        let Some(said) = arrival.said else {
+        let Some(mut said) = arrival.said else {
             heard.missed = true;
+            heard.words = self.leases.doubt();
             return heard;
         };
+        let leads = mem::take(&mut said.leads);
+        let (run, number, is_goodbye) =
+            ((said.node.clone(), said.instance), said.number, said.is_goodbye);
         if said.node == self.node && said.instance == self.instance {
             self.take_own(&said, arrival.sequence, ticks_ms, &mut heard);
         } else {
             self.take_others(said, arrival.sequence, &mut heard);
+        }
+        if heard.missed {
+            heard.words.extend(self.leases.doubt());
+        }
+        heard.words.extend(self.leases.take(leads, (&run, number), arrival.sequence, ticks_ms));
+        if is_goodbye {
+            heard.words.extend(self.leases.free(|holder| *holder == run));
         }
         heard
     }
@@ -142,7 +160,7 @@ impl Hearing {
                 self.note_own(sequence, ticks_ms);
             }
         }
-        heard.missed |= self.forget(&said.gone);
+        heard.missed |= self.forget(&said.gone, heard);
     }
 
     fn note_own(&mut self, sequence: u64, ticks_ms: u64) {
@@ -152,8 +170,8 @@ impl Hearing {
         }
         push(&mut self.own, (sequence, ticks_ms));
         // What lies before the slowest is asked for no more, but for the one next to it.
-        let slowest = self.others.values().map(|other| other.told_until).min();
-        let slowest = slowest.unwrap_or(sequence);
+        let others = self.others.values().map(|other| other.told_until);
+        let slowest = others.chain(self.leases.places()).min().unwrap_or(sequence);
         while self.own.get(1).is_some_and(|(next, _)| *next <= slowest) {
             self.own.pop_front();
         }
@@ -170,7 +188,7 @@ impl Hearing {
             None => {
                 if !said.is_successor {
                     // Of the run before nobody knows what it had still to tell.
-                    heard.missed |= self.forget_runs(&run.0, false);
+                    heard.missed |= self.forget_runs(&run.0, false, heard);
                     heard.has_twin = is_own_name && said.number == 1;
                 }
                 // What is known by name alone is known better now.
@@ -183,18 +201,20 @@ impl Hearing {
             self.others.remove(&run);
             heard.own_name_goes = is_own_name;
         }
-        heard.missed |= said.has_lost | self.forget(&said.gone);
+        heard.missed |= said.has_lost | self.forget(&said.gone, heard);
         heard.news = said.news;
     }
 
     /// These are gone for good; whether one of them was waited for.
-    fn forget(&mut self, gone: &[String]) -> bool {
-        gone.iter().filter(|node| self.forget_runs(node, true)).count() > 0
+    fn forget(&mut self, gone: &[String], heard: &mut Heard) -> bool {
+        gone.iter().filter(|node| self.forget_runs(node, true, heard)).count() > 0
     }
 
     /// The node's runs are not waited for any more; whether there was one that was heard, or one
     /// known by name where that counts.
-    fn forget_runs(&mut self, node: &str, counts_name: bool) -> bool {
+    fn forget_runs(&mut self, node: &str, counts_name: bool, heard: &mut Heard) -> bool {
+        let own = self.instance;
+        heard.words.extend(self.leases.free(|(name, run)| name == node && *run != own));
         let mut was_any = false;
         self.others.retain(|(known, instance), _| {
             let goes = known == node;
@@ -211,6 +231,11 @@ impl Hearing {
         self.own.back().map_or(0, |(sequence, _)| *sequence)
     }
 
+    /// When the last own message was said that came back; zero: none did.
+    pub(crate) fn spoke_ticks_ms(&self) -> u64 {
+        self.own.back().map_or(0, |(_, ticks_ms)| *ticks_ms)
+    }
+
     /// When the stream was there at the earliest: this node had spoken, and was heard before.
     fn ticks_of(&self, sequence: u64) -> u64 {
         let at = self.own.partition_point(|(own, _)| *own <= sequence);
@@ -222,7 +247,8 @@ impl Hearing {
     pub fn heard_until(&self) -> u64 {
         let Some((_, own)) = self.own.back() else { return 0 };
         let others = self.others.values().map(|other| self.ticks_of(other.told_until));
-        match others.chain([*own]).min() {
+        let read = self.leases.places().map(|place| self.ticks_of(place));
+        match others.chain(read).chain([*own]).min() {
             None | Some(0) => 0,
             Some(ticks_ms) => ticks_ms + self.lag_ms,
         }

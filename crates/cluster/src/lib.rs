@@ -12,9 +12,13 @@
 //! moment and the lag limit after it. Invariants: 1. whoever is in touch has been told all that
 //! was acknowledged a lag limit ago. 2. what may have been missed is said ([`Ears::missed`]),
 //! before anything that came after it is told.
+//!
+//! What all nodes would read, such as a database's changes, one of them reads for all
+//! ([`Node::want`]); which one is decided in `lease`, by the same stream.
 //! Start at [`Node::run`]; what is decided stands in [`hearing`], without I/O.
 
 pub mod hearing;
+mod lease;
 mod link;
 mod node;
 mod outbox;
@@ -22,7 +26,8 @@ mod said;
 mod settings;
 mod status;
 
-pub use node::{Ears, Node, Run};
-pub use said::Said;
+pub use lease::Word;
+pub use node::{Ears, Node, Run, Sink};
+pub use said::{Lead, Said};
 pub use settings::{Settings, SettingsError};
-pub use status::{Member, Status};
+pub use status::{Member, Reading, Status};

@@ -1,5 +1,6 @@
 //! A node of the cluster: what the rest of the program holds.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use crate::hearing::{Arrival, Hearing};
+use crate::lease::Word;
 use crate::link;
 use crate::outbox::Outbox;
 use crate::said::{FORM, Said};
@@ -27,6 +29,9 @@ pub trait Ears: Send + Sync {
     /// Something may have been missed: all that is older may have changed.
     fn missed(&self);
 }
+
+/// Where the words about a source go to.
+pub type Sink = Arc<dyn Fn(Word) + Send + Sync>;
 
 /// This process among the others.
 pub struct Node {
@@ -46,6 +51,7 @@ pub struct Node {
     error: Mutex<Option<String>>,
     /// Whether its name must be written anew.
     pub(crate) name_goes: AtomicBool,
+    sinks: Mutex<HashMap<String, Sink>>,
 }
 
 /// Which run of a node this process is.
@@ -95,6 +101,7 @@ impl Node {
             missed: Counter::default(),
             error: Mutex::new(None),
             name_goes: AtomicBool::new(false),
+            sinks: Mutex::default(),
         })
     }
 
@@ -135,6 +142,57 @@ impl Node {
         is_known
     }
 
+    /// Wants a source that one node reads for all, by the name that all have for it; `sink` hears
+    /// of it. False: somebody here wants it already.
+    pub fn want(&self, source: &str, sink: Sink) -> bool {
+        let ticks_ms = self.clock.now().ticks_ms;
+        let is_taken = self.inner.lock().hearing.leases.want(source, ticks_ms);
+        if is_taken {
+            self.sinks.lock().insert(source.to_owned(), sink);
+        }
+        is_taken
+    }
+
+    /// Wants it no more.
+    pub fn leave(&self, source: &str) {
+        self.inner.lock().hearing.leases.leave(source);
+        self.sinks.lock().remove(source);
+        self.waits.notify_one();
+    }
+
+    /// As its reader: it can't be read from here, so another shall, and this node waits so long
+    /// before it tries again.
+    pub fn rest(&self, source: &str, rest: Duration) {
+        let until = self.clock.now().ticks_ms + u64::try_from(rest.as_millis()).unwrap_or(0);
+        self.inner.lock().hearing.leases.rest(source, until);
+        self.waits.notify_one();
+    }
+
+    /// As its reader by `epoch`, tells all others what was heard of it.
+    pub fn tell_read(&self, source: &str, epoch: u64, news: String) {
+        self.inner.lock().outbox.put_read(source, epoch, news);
+        self.told.bump();
+        self.waits.notify_one();
+    }
+
+    /// As its reader: following it has begun so often, zero if it isn't followed now; and all is
+    /// told that was heard of it when [`Node::place`] was that.
+    pub fn read_on(&self, source: &str, epoch: u64, begun: u64, place: u64) {
+        self.inner.lock().hearing.leases.read_on(source, epoch, begun, place);
+    }
+
+    /// All is obeyed that was heard before [`Word::Until`] with this place.
+    pub fn obeyed(&self, source: &str, place: u64) {
+        // What follows from it is noted with the next message, when what that tells is obeyed too.
+        self.inner.lock().hearing.leases.obeyed(source, place);
+    }
+
+    /// The place in the stream up to which it has come for sure; zero: not known.
+    #[must_use]
+    pub fn place(&self) -> u64 {
+        self.inner.lock().hearing.own_sequence()
+    }
+
     /// Speaks and hears until the signal to stop, and says goodbye then.
     pub async fn run(self: Arc<Self>, ears: Arc<dyn Ears>, shutdown: Shutdown) {
         link::hold(self, ears, shutdown).await;
@@ -158,11 +216,14 @@ impl Node {
             missed: self.missed.read(),
             waiting: inner.outbox.len(),
             members: inner.hearing.members(),
+            readings: inner.hearing.leases.readings(),
             error: self.error.lock().clone(),
         }
     }
 
-    pub(crate) fn beat(&self) -> Duration {
+    /// How often it speaks at least.
+    #[must_use]
+    pub fn beat(&self) -> Duration {
         self.settings.lag / WORDS_A_LAG
     }
 
@@ -183,13 +244,16 @@ impl Node {
             ..Said::default()
         };
         inner.outbox.fill(&mut said);
-        if inner.outbox.is_empty() {
+        let is_all_told = inner.outbox.is_empty();
+        if is_all_told {
             said.told_until = inner.hearing.own_sequence();
             said.is_goodbye = is_leaving;
         }
         let gone_out = inner.outbox.gone_out();
-        inner.unsaid = Some((said.clone(), gone_out));
         let ticks_ms = self.clock.now().ticks_ms;
+        let spoke_ms = inner.hearing.spoke_ticks_ms();
+        inner.hearing.leases.fill(&mut said, is_all_told, spoke_ms, ticks_ms);
+        inner.unsaid = Some((said.clone(), gone_out));
         inner.hearing.note_sent(said.number, ticks_ms);
         said
     }
@@ -214,18 +278,27 @@ impl Node {
     }
 
     pub(crate) fn begin_anew(&self, behind: u64, ears: &dyn Ears) {
-        self.inner.lock().hearing.begin_anew(behind);
+        let words = self.inner.lock().hearing.begin_anew(behind);
         self.missed.bump();
         ears.missed();
+        self.pass_on(words);
+    }
+
+    fn pass_on(&self, words: Vec<(String, Word)>) {
+        for (source, word) in words {
+            let sink = self.sinks.lock().get(&source).cloned();
+            if let Some(sink) = sink {
+                sink(word);
+            }
+        }
     }
 
     /// Has a message obeyed; only then it counts as heard.
     pub(crate) fn take(&self, arrival: Arrival, ears: &dyn Ears) {
-        let (heard, until) = {
+        let heard = {
             let mut inner = self.inner.lock();
             let ticks_ms = self.clock.now().ticks_ms;
-            let heard = inner.hearing.take(arrival, ticks_ms);
-            (heard, inner.hearing.heard_until())
+            inner.hearing.take(arrival, ticks_ms)
         };
         if heard.own_name_goes {
             self.name_goes.store(true, Ordering::Release);
@@ -244,6 +317,8 @@ impl Node {
             self.heard.bump();
             ears.hear(news);
         }
+        self.pass_on(heard.words);
+        let until = self.inner.lock().hearing.heard_until();
         self.heard_until.store(until, Ordering::SeqCst);
     }
 

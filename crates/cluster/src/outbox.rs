@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use crate::said::Said;
+use crate::said::{Lead, Said};
 
 /// Bytes that may wait.
 const BYTES_MAX: usize = 8 << 20;
@@ -18,7 +18,7 @@ const NEWS_BYTES_MAX: usize = 480 << 10;
 /// The queue, in its order.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    news: VecDeque<String>,
+    news: VecDeque<News>,
     bytes: usize,
     has_lost: bool,
     gone: Vec<String>,
@@ -26,10 +26,23 @@ pub(crate) struct Outbox {
     put: u64,
 }
 
+/// One thing that is told, and of which source and epoch it is, if it is of one that this node
+/// reads for all.
+#[derive(Debug)]
+struct News {
+    source: Option<(String, u64)>,
+    text: String,
+}
+
 impl Outbox {
-    pub(crate) fn put(&mut self, news: String) {
+    pub(crate) fn put(&mut self, text: String) {
         self.put += 1;
-        self.keep(news);
+        self.keep(News { source: None, text });
+    }
+
+    pub(crate) fn put_read(&mut self, source: &str, epoch: u64, text: String) {
+        self.put += 1;
+        self.keep(News { source: Some((source.to_owned(), epoch)), text });
     }
 
     pub(crate) fn put_count(&self) -> u64 {
@@ -41,15 +54,15 @@ impl Outbox {
         self.put - self.news.len() as u64
     }
 
-    fn keep(&mut self, news: String) {
+    fn keep(&mut self, news: News) {
         if self.has_lost {
             return;
         }
-        if news.len() > NEWS_BYTES_MAX || self.bytes + news.len() > BYTES_MAX {
+        if news.text.len() > NEWS_BYTES_MAX || self.bytes + news.text.len() > BYTES_MAX {
             (self.news, self.bytes, self.has_lost) = (VecDeque::new(), 0, true);
             return;
         }
-        self.bytes += news.len();
+        self.bytes += news.text.len();
         self.news.push_back(news);
     }
 
@@ -72,13 +85,25 @@ impl Outbox {
         said.has_lost = mem::take(&mut self.has_lost);
         said.gone = mem::take(&mut self.gone);
         let mut bytes = 0;
-        while let Some(news) = self.news.front()
-            && (said.news.is_empty() || bytes + news.len() <= MESSAGE_BYTES)
+        while let Some(next) = self.news.front()
+            && (bytes == 0 || bytes + next.text.len() <= MESSAGE_BYTES)
+            && let Some(News { source, text }) = self.news.pop_front()
         {
-            bytes += news.len();
-            said.news.extend(self.news.pop_front());
+            bytes += text.len();
+            match source {
+                Some((key, epoch)) => put_lead(&mut said.leads, key, epoch, text),
+                None => said.news.push(text),
+            }
         }
         self.bytes -= bytes;
+    }
+}
+
+fn put_lead(leads: &mut Vec<Lead>, key: String, epoch: u64, text: String) {
+    let is_it = |lead: &&mut Lead| lead.key == key && lead.epoch == epoch;
+    match leads.iter_mut().find(is_it) {
+        Some(lead) => lead.news.push(text),
+        None => leads.push(Lead { key, epoch, news: vec![text], ..Lead::default() }),
     }
 }
 

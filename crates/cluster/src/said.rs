@@ -40,6 +40,40 @@ pub struct Said {
     /// What is told, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub news: Vec<String>,
+    /// What it has to say of sources that one node reads for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leads: Vec<Lead>,
+}
+
+/// What a node says of a source that it reads for all, or wants to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Lead {
+    /// The source, by the name that all nodes have for it.
+    pub key: String,
+    /// The place in the stream of the claim by which it reads; zero: this is a claim.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u64,
+    /// Of a claim: the place of the last word by a reader that was heard; zero: none was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after: u64,
+    /// How often following it has begun; zero: it isn't followed at this moment.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub begun: u64,
+    /// All that was heard of it when the stream had come to this place is told; zero: no word
+    /// about that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub until: u64,
+    /// Whether it reads it no more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_over: bool,
+    /// What it tells of it, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub news: Vec<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What stays as it is in every form.

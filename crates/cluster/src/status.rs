@@ -30,6 +30,21 @@ pub struct Status {
     pub error: Option<String>,
     /// The other nodes.
     pub members: Vec<Member>,
+    /// Sources that one node reads for all.
+    pub readings: Vec<Reading>,
+}
+
+/// A source, and who reads it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reading {
+    /// The source, by the name that all nodes have for it.
+    pub source: String,
+    /// The node that reads it; none: nobody does.
+    pub by: Option<String>,
+    /// Its epoch: the place in the stream at which it claimed it. The higher one is obeyed.
+    pub epoch: u64,
+    /// Whether it hears all that changes there.
+    pub is_followed: bool,
 }
 
 /// Another node.
