@@ -16,6 +16,7 @@
 mod catalog;
 mod connection;
 pub(crate) mod figures;
+mod identity;
 mod memory;
 mod message;
 mod poll;
@@ -29,6 +30,7 @@ mod watch;
 pub(crate) use connection::Connection;
 pub use connection::postgres_options;
 pub(crate) use figures::figures;
+pub(crate) use identity::identity;
 pub(crate) use standing::standing;
 
 use crate::Address;

@@ -9,6 +9,7 @@
 //! Start at [`Server::hear`].
 
 mod news;
+pub(crate) mod reading;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,6 +21,7 @@ use policy::purge::{Mode, Purge};
 use wire::RequestHead;
 
 use self::news::{News, Told};
+pub use self::reading::{Reading, Word};
 use crate::Server;
 use crate::fetch;
 use crate::page::Page;
@@ -32,6 +34,10 @@ pub trait Fellows: Send + Sync {
     /// Is over when all that was told before is where nobody in touch can miss it, or nobody
     /// relies on this node any more.
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    /// How sources are read by one node for all; none: each node reads for itself.
+    fn reading(&self) -> Option<Arc<dyn Reading>> {
+        None
+    }
 }
 
 /// A server's place among others.
@@ -97,6 +103,14 @@ impl Server {
         if let Some(fellowship) = &self.fellowship {
             fellowship.fellows.settled().await;
         }
+    }
+
+    /// How a site's sources are read for all nodes, and by which host they know it.
+    pub(crate) fn shared_reading(&self, site: &Site) -> Option<(Arc<dyn Reading>, String)> {
+        let fellowship = self.fellowship.as_ref().filter(|_| !site.is_elsewhere)?;
+        let hosts = self.sites().hosts_of(site);
+        let host = hosts.into_iter().next().unwrap_or_else(|| "any-host".to_owned());
+        Some((fellowship.fellows.reading()?, host))
     }
 
     /// Another node tells this. Its sites may have other names and origins: hosts say which

@@ -5,17 +5,20 @@
 //! ones again now and then.
 
 use std::future::Future;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use changes::{Event, Feed, Lost, Rung, Source, Tap, standing_of};
+use changes::{Event, Feed, Lost, Rung, Source, Tap, identity_of, standing_of};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::shared;
+use crate::fellows::reading::{Desk, Obeyed, Reading};
+
 /// After so long a better rung is looked for.
-const LOOK_UP_EVERY: Duration = Duration::from_secs(60);
+pub(super) const LOOK_UP_EVERY: Duration = Duration::from_secs(60);
 /// How long to wait after a failure.
-const AGAIN_AFTER: Duration = Duration::from_secs(2);
+pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// How long a server may take to say what rights there are.
 const STANDING_MAX: Duration = Duration::from_secs(10);
 
@@ -25,6 +28,8 @@ pub(crate) enum Heard {
     Event(Event),
     /// From here on it is heard by this means.
     By(Means),
+    /// All that was heard before is obeyed.
+    Obeyed(Obeyed),
 }
 
 /// By what a source is heard.
@@ -40,8 +45,17 @@ pub(crate) enum Means {
     Counter,
     /// The system's word about files.
     Files,
+    /// Another node, which reads it for all: by asking, or by its log.
+    Fellow { is_polled: bool },
     /// A feed that was made elsewhere.
     Told,
+}
+
+impl Means {
+    /// Whether counters are heard that may move before others can read.
+    pub(super) fn is_polled(self) -> bool {
+        matches!(self, Self::Poll | Self::Fellow { is_polled: true })
+    }
 }
 
 /// One source, and how it is heard.
@@ -50,20 +64,68 @@ pub(crate) struct Ear {
     /// What stands between the app and that source, if anything does.
     tap: Option<Weak<Tap>>,
     feed: Option<(Feed, Means)>,
+    /// How one node reads it for all, and by which host the nodes know the site.
+    shared: Option<(Arc<dyn Reading>, String)>,
 }
 
 impl Ear {
-    pub(crate) fn new(source: Source, tap: Option<Weak<Tap>>) -> Self {
-        Self { source: Some(source), tap, feed: None }
+    pub(crate) fn new(
+        source: Source,
+        tap: Option<Weak<Tap>>,
+        shared: Option<(Arc<dyn Reading>, String)>,
+    ) -> Self {
+        // A tap hears what this node's app writes, which nobody else does.
+        let shared = shared.filter(|_| tap.is_none());
+        Self { source: Some(source), tap, feed: None, shared }
     }
 
     /// One with a feed that was made elsewhere.
     pub(crate) fn of(feed: Feed) -> Self {
-        Self { source: None, tap: None, feed: Some((feed, Means::Told)) }
+        Self { source: None, tap: None, feed: Some((feed, Means::Told)), shared: None }
     }
 
     /// Hears for ever, and tells it on with the ear's number.
     pub(crate) async fn hear(mut self, index: usize, sender: Sender<(usize, Heard)>) {
+        match self.desk(index, &sender).await {
+            Ok(Some((source, desk))) => shared::hear(&source, desk, index, &sender).await,
+            Ok(None) => self.hear_alone(index, &sender).await,
+            Err(NobodyListens) => {}
+        }
+    }
+
+    /// Where it is read for all; none where this node reads it for itself.
+    async fn desk(
+        &self,
+        index: usize,
+        sender: &Sender<(usize, Heard)>,
+    ) -> Result<Option<(Source, Desk)>, NobodyListens> {
+        let (Some((reading, host)), Some(source)) = (&self.shared, &self.source) else {
+            return Ok(None);
+        };
+        let kind = match source {
+            Source::MySql(_) => "mysql",
+            Source::PostgreSql(_) => "postgresql",
+            Source::Sqlite(_) | Source::Files(_) | Source::Other(_) => return Ok(None),
+        };
+        loop {
+            let asked = timeout(STANDING_MAX, identity_of(source)).await;
+            match asked.unwrap_or(Err(Lost::Silent)) {
+                Ok(Some(identity)) => {
+                    let name = format!("{host} {kind}-{identity}");
+                    let desk = Desk::open(reading, name);
+                    return Ok(desk.map(|desk| (source.clone(), desk)));
+                }
+                Ok(None) => return Ok(None),
+                Err(lost) => {
+                    let told = Heard::Event(Event::Lost(lost));
+                    sender.send((index, told)).await.map_err(|_| NobodyListens)?;
+                    sleep(AGAIN_AFTER).await;
+                }
+            }
+        }
+    }
+
+    async fn hear_alone(&mut self, index: usize, sender: &Sender<(usize, Heard)>) {
         loop {
             let (mut feed, means) = match self.feed.take() {
                 Some(feed) => feed,
@@ -104,7 +166,7 @@ impl Ear {
                     event = feed.next() => event,
                     () = tokio::time::sleep_until(look_up_at) => {
                         look_up_at = Instant::now() + LOOK_UP_EVERY;
-                        if self.is_log_possible().await {
+                        if is_log_possible(self.source.as_ref()).await {
                             // What changes while one is let go and the other begins isn't heard.
                             return tell(Event::Lost(Lost::Overrun)).await;
                         }
@@ -124,15 +186,22 @@ impl Ear {
             }
         }
     }
+}
 
-    async fn is_log_possible(&self) -> bool {
-        let Some(source) = &self.source else { return false };
-        matches!(rung(source).await, Ok(Rung::Log))
-    }
+/// Nobody hears what is told any more.
+#[derive(Debug)]
+struct NobodyListens;
+
+pub(super) async fn is_log_possible(source: Option<&Source>) -> bool {
+    let Some(source) = source else { return false };
+    matches!(rung(source).await, Ok(Rung::Log))
 }
 
 /// The best feed that there are rights for.
-async fn open(source: Option<&Source>, tap: Option<&Weak<Tap>>) -> Result<(Feed, Means), Lost> {
+pub(super) async fn open(
+    source: Option<&Source>,
+    tap: Option<&Weak<Tap>>,
+) -> Result<(Feed, Means), Lost> {
     let impossible = |why: &str| Err(Lost::Impossible(why.to_owned()));
     let Some(source) = source else { return impossible("its feed has ended") };
     let rung = rung(source).await?;

@@ -112,7 +112,7 @@ impl Listener {
                 self.ears[index].means = Some(means);
                 self.following.status.lock().by(index, means);
             }
-            // Who doesn't wait for it any more has ended.
+            Heard::Obeyed(obeyed) => obeyed.say(),
             Heard::Event(Event::Change(change)) => self.take_change(index, &change),
             Heard::Event(Event::Recovered) => self.recover(index),
             Heard::Event(Event::Lost(lost)) => self.lose(index, &lost),
@@ -165,12 +165,14 @@ impl Listener {
             strangers.classes.note_wrote(&target, &signature.rows.table);
         }
         let ear = &mut self.ears[index];
+        // Which rows another node's reader heard of stays there.
+        let known = (!matches!(ear.means, Some(Means::Fellow { .. }))).then_some(change);
         ear.has_changed |= ear.means != Some(Means::Tap) || change.operation == Operation::Other;
         if ear.calm.is_restless() {
             return;
         }
         following.status.lock().changed(&signature);
-        self.sweep(index, is_ours, change.fence(), Some(change));
+        self.sweep(index, is_ours, change.fence(), known);
         if let Some(settling) = &mut self.settling {
             // Any row of a table may be one that only pages show that few look at.
             // Titles of authors are alike where their first words are.
@@ -199,7 +201,7 @@ impl Listener {
         settling.at = settling.at.max(Instant::now() + fence);
         settling.is_ours &= is_ours;
         let ear = &mut self.ears[index];
-        ear.is_moving |= ear.means == Some(Means::Poll);
+        ear.is_moving |= ear.means.is_some_and(Means::is_polled);
     }
 
     /// Sweeps for what nobody told.
@@ -248,7 +250,7 @@ impl Listener {
     fn note_asked(&mut self, index: usize) {
         let (ear, now) = (&mut self.ears[index], Instant::now());
         let is_asked = match ear.means {
-            Some(Means::Poll) => true,
+            Some(Means::Poll | Means::Fellow { is_polled: true }) => true,
             Some(Means::Tap) => ear.asked_at.is_none_or(|at| now >= at + ROUND),
             _ => return,
         };

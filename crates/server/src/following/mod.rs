@@ -22,6 +22,7 @@ mod probe;
 mod pulse;
 mod rules;
 pub(crate) mod scope;
+mod shared;
 mod status;
 mod suspects;
 pub(crate) mod traffic;
@@ -223,7 +224,9 @@ impl Server {
                 continue;
             }
             let sources = following.sources.iter().cloned();
-            let ears = sources.map(|source| Ear::new(source, site.tap.clone())).collect();
+            let shared = self.shared_reading(&site);
+            let ear = |source| Ear::new(source, site.tap.clone(), shared.clone());
+            let ears = sources.map(ear).collect();
             let work = follow_site(self.clone(), site.clone(), ears, Omission::Nothing);
             followed.push(Followed { site, work: tokio::spawn(work) });
         }

@@ -179,6 +179,7 @@ impl SourceStatus {
             Some(Means::Tap) => ", by the app's own statements and by asking which tables changed",
             Some(Means::Counter) => ", by its counter of changes",
             Some(Means::Files) => ", by the system's word",
+            Some(Means::Fellow { .. }) => ", by another node, which reads it for all",
             Some(Means::Told) | None => "",
         };
         let seconds = ticks_ms.saturating_sub(self.since_ticks_ms) / 1000;

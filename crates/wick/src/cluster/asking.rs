@@ -1,6 +1,6 @@
 //! `wick cluster`: how the nodes stand, and taking one off that is gone for good.
 
-use cluster::{Member, Node, Status};
+use cluster::{Member, Node, Reading, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -87,7 +87,23 @@ fn status(status: &Status) -> Told {
         lines.push(("error".to_owned(), error.clone()));
     }
     lines.extend(status.members.iter().map(|member| (member.node.clone(), standing(member))));
+    let reads = |reading: &Reading| ("reads".to_owned(), reads(reading, &status.node));
+    lines.extend(status.readings.iter().map(reads));
     Told { lines, told: json!(status) }
+}
+
+/// Who reads a database's changes for all.
+fn reads(reading: &Reading, own: &str) -> String {
+    let source = &reading.source;
+    let followed = match reading.is_followed {
+        true => "followed",
+        false => "not followed yet: its pages are fresh for seconds",
+    };
+    match &reading.by {
+        Some(node) if node == own => format!("{source}: by this node, {followed}"),
+        Some(node) => format!("{source}: by {node}, {followed}"),
+        None => format!("{source}: by nobody yet; its pages are fresh for seconds"),
+    }
 }
 
 fn touch(status: &Status) -> String {

@@ -5,6 +5,7 @@
 //! Invariant: no login of the NATS servers is ever shown.
 
 mod asking;
+mod reading;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use base::complaint::complain;
 use base::{Clock, Shutdown};
 use cluster::{Ears, Node, Run, Settings, SettingsError};
-use server::{Fellows, Fellowship, Server, ServerConfig};
+use server::{Fellows, Fellowship, Reading, Server, ServerConfig};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
 use crate::observing::Observing;
@@ -152,6 +153,10 @@ impl Fellows for Way {
 
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(self.0.settled())
+    }
+
+    fn reading(&self) -> Option<Arc<dyn Reading>> {
+        Some(Arc::new(reading::Shared(self.0.clone())))
     }
 }
 

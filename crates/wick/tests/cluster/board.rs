@@ -100,7 +100,12 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start(name: &str, origin: &Origin, nats: &Nats) -> Self {
-        Self::start_with(name, &format!("origin = \"http://{}\"\n", origin.address), nats)
+        Self::start_also(name, origin, nats, "")
+    }
+
+    /// One whose site has these lines of settings too.
+    pub(crate) fn start_also(name: &str, origin: &Origin, nats: &Nats, more: &str) -> Self {
+        Self::start_with(name, &format!("origin = \"http://{}\"\n{more}", origin.address), nats)
     }
 
     /// The same before a site with these settings.

@@ -2,8 +2,14 @@
 //! all, whatever fails in between.
 
 mod board;
+#[path = "../../../changes/tests/shared/daemon.rs"]
+mod daemon;
+#[path = "../../../changes/tests/mariadb/server.rs"]
+#[allow(dead_code, reason = "the tests of feeds need more of it")]
+mod database;
 mod nats;
 mod php;
+mod reading;
 #[path = "../command_line/serving.rs"]
 #[allow(dead_code, reason = "it is shared with the tests of the command line")]
 mod serving;
