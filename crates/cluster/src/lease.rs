@@ -59,6 +59,9 @@ struct Lease {
     /// What its reader last said.
     until: u64,
     begun: u64,
+    /// Whether this node reads it and has left it, whoever here wants it since: what is begun
+    /// anew needs an epoch of its own.
+    is_left: bool,
     wanted: Option<Wanted>,
 }
 
@@ -102,6 +105,7 @@ impl Leases {
     pub(crate) fn leave(&mut self, key: &str) {
         if let Some(lease) = self.known.get_mut(key) {
             lease.wanted = None;
+            lease.is_left = lease.holder.as_ref() == Some(&self.own);
         }
     }
 
@@ -142,9 +146,10 @@ impl Leases {
         let mut told = mem::take(&mut said.leads);
         for (key, lease) in &mut self.known {
             let is_ours = lease.holder.as_ref() == Some(&self.own);
+            let is_left = lease.is_left;
             let mut lead = Lead { key: key.clone(), ..Lead::default() };
             match &mut lease.wanted {
-                Some(wanted) if is_ours && wanted.rests_until_ms <= now_ms => {
+                Some(wanted) if is_ours && !is_left && wanted.rests_until_ms <= now_ms => {
                     (lead.epoch, lead.begun) = (lease.epoch, wanted.begun);
                     lead.until = if is_all_told { wanted.place } else { 0 };
                     let own = told.iter_mut().find(|told| told.key == *key);
@@ -285,6 +290,7 @@ impl Lease {
     /// Another epoch begins, or another reader.
     fn pass_to(&mut self, run: &Run, is_own: bool, epoch: u64, words: &mut Vec<Word>) {
         self.lose(words);
+        self.is_left = false;
         let Some(wanted) = &mut self.wanted else {
             (self.epoch, self.holder, self.until) = (epoch, Some(run.clone()), 0);
             return;
@@ -303,6 +309,7 @@ impl Lease {
     /// The reader of this epoch says how it goes.
     fn hold(&mut self, lead: Lead, run: &Run, is_own: bool, at: (u64, u64), words: &mut Vec<Word>) {
         if lead.is_over {
+            self.is_left = false;
             (self.holder, self.revision, self.begun) = (None, at.0, 0);
             self.lose(words);
             if is_own && self.wanted.is_some() {

@@ -19,6 +19,8 @@ use crate::fellows::reading::{Desk, Obeyed, Reading};
 pub(super) const LOOK_UP_EVERY: Duration = Duration::from_secs(60);
 /// How long to wait after a failure.
 pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// How often an ear tries to take the place of one that ends.
+const DESK_TRIES: u32 = 5;
 /// How long a server may take to say what rights there are.
 const STANDING_MAX: Duration = Duration::from_secs(10);
 
@@ -107,13 +109,21 @@ impl Ear {
             Source::PostgreSql(_) => "postgresql",
             Source::Sqlite(_) | Source::Files(_) | Source::Other(_) => return Ok(None),
         };
+        let mut tries = DESK_TRIES;
         loop {
             let asked = timeout(STANDING_MAX, identity_of(source)).await;
             match asked.unwrap_or(Err(Lost::Silent)) {
                 Ok(Some(identity)) => {
                     let name = format!("{host} {kind}-{identity}");
-                    let desk = Desk::open(reading, name);
-                    return Ok(desk.map(|desk| (source.clone(), desk)));
+                    if let Some(desk) = Desk::open(reading, name) {
+                        return Ok(Some((source.clone(), desk)));
+                    }
+                    // Another ear of this node has it: of the site as it was before a reload.
+                    tries -= 1;
+                    if tries == 0 {
+                        return Ok(None);
+                    }
+                    sleep(AGAIN_AFTER).await;
                 }
                 Ok(None) => return Ok(None),
                 Err(lost) => {

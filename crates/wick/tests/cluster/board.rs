@@ -76,8 +76,9 @@ fn answer(stream: &TcpStream, version: &AtomicU64, asked: &AtomicU64) {
             }
             format!("v{version}")
         };
+        let cookie = if first.contains("/login") { "Set-Cookie: sid=x1\r\n" } else { "" };
         let answer = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: max-age=3600\r\n\
+            "HTTP/1.1 200 OK\r\n{cookie}Content-Type: text/plain\r\nCache-Control: max-age=3600\r\n\
              Cache-Tag: page\r\nContent-Length: {}\r\n\r\n{said}",
             said.len()
         );
@@ -136,6 +137,15 @@ impl Node {
         let (listen, state) = (self.address.to_string(), self.state());
         let arguments = ["--config", &self.config, "--listen", &listen, "--state", &state];
         self.wick = Some(Wick::serve(&arguments).0);
+    }
+
+    /// Takes up these lines of settings for its site.
+    pub(crate) fn reload_with(&self, more: &str) {
+        let text = std::fs::read_to_string(&self.config).expect("they are there");
+        let text = text.replace("[cluster]", &format!("{more}[cluster]"));
+        std::fs::write(&self.config, text).expect("settings can be written");
+        let reloaded = Wick::run(&["reload", "--state", &self.state()]).end();
+        assert!(reloaded.status.success(), "{}", reloaded.told());
     }
 
     pub(crate) fn state(&self) -> String {

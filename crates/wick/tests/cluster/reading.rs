@@ -109,6 +109,27 @@ fn one_node_reads_the_log_and_all_obey() {
 }
 
 #[test]
+fn a_database_that_dies_is_read_again_and_a_reload_takes_nothing_away() {
+    let Some(mut site) = Site::start(2) else { return };
+    let reader = site.until_read();
+    site.database.kill();
+    until("nobody takes it for followed", || {
+        site.nodes.iter().all(|node| node.status()["readings"][0]["is_followed"] == false)
+    });
+    site.database.again();
+    site.until_read();
+    site.until_edit_is_seen();
+
+    let epoch = |node: &Node| node.status()["readings"][0]["epoch"].as_u64();
+    let before = epoch(&site.nodes[reader]);
+    site.nodes[reader].reload_with("changes_fresh = \"1h\"\n");
+    site.until_edit_is_seen();
+    site.until_read();
+    until("one connection reads the log", || site.dumps() == 1);
+    assert!(epoch(&site.nodes[reader]) >= before);
+}
+
+#[test]
 fn another_node_reads_when_the_reader_sleeps_or_dies() {
     let Some(mut site) = Site::start(3) else { return };
     let sleeper = site.until_read();
