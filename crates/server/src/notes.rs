@@ -39,6 +39,11 @@ pub trait Notes: Send + Sync + 'static {
 
     /// Takes a note, or drops and counts it if too many wait already. Never waits.
     fn write(&self, note: Note);
+
+    /// Takes one that another node told, as [`Notes::write`] does: it isn't told on.
+    fn write_heard(&self, note: Note) {
+        self.write(note);
+    }
 }
 
 /// Keeps nothing.

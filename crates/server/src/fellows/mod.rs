@@ -8,6 +8,7 @@
 //! touch relies on this node any more. 3. what can't be understood makes all of a site old.
 //! Start at [`Server::hear`].
 
+mod learned;
 mod news;
 pub(crate) mod reading;
 
@@ -131,6 +132,9 @@ impl Server {
                     }
                 }
             }
+            Told::Learned(learned) => {
+                sites.iter().for_each(|site| self.hear_learned(site, &learned));
+            }
             Told::Written(write) => {
                 let (host, targets) = (&write.host, &write.targets);
                 for site in &sites {
@@ -182,6 +186,7 @@ mod tests {
             let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
             site.name = (*name).to_owned();
             site.hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+            site.strangers = Some(crate::StrangerRules::default());
             site
         };
         let (told, heard_until) = (Arc::<Told>::default(), Arc::<AtomicU64>::default());
@@ -230,6 +235,54 @@ mod tests {
         let (node, _) = node(&[("one", &["a.test"]), ("two", &["b.test"])]);
         node.hear("{\"hosts\":[\"a.test\"],\"painted\":{}}");
         assert!(node.sites().each().into_iter().all(|site| site.generations.content() > 0));
+    }
+
+    fn app_cookies(node: &Server, site: &str) -> Vec<String> {
+        let learned = node.learned().into_iter().find(|learned| learned.name == site);
+        let cookies = learned.expect("it is there").cookies.into_iter();
+        cookies.filter(|cookie| cookie.is_set).map(|cookie| cookie.name).collect()
+    }
+
+    #[test]
+    fn which_cookies_are_the_apps_all_nodes_know_and_who_begins_is_told() {
+        let hosts: &[(&str, &[&str])] = &[("one", &["a.test"]), ("two", &["b.test"])];
+        let ((first, told), (second, echo)) = (node(hosts), node(hosts));
+        let note = |kind, key: &str, value: &str| crate::Note {
+            site: "one".to_owned(),
+            kind,
+            key: key.as_bytes().to_vec(),
+            value: Some(value.as_bytes().to_vec()),
+        };
+        let site = |node: &Server| {
+            node.sites().each().into_iter().find(|site| site.name == "one").cloned()
+        };
+        let strangers = site(&first).and_then(|site| site.strangers.clone()).expect("strangers");
+        strangers.names.set(b"sid", policy::strangers::Standing::App);
+        first.tell_learned(&note("cookie", "sid", "app"));
+        // What would make another node less careful stays here.
+        first.tell_learned(&note("cookie", "ads", "foreign"));
+        first.tell_learned(&note("class", "/page", "shared"));
+        let news = std::mem::take(&mut *told.0.lock());
+        assert_eq!(
+            news,
+            [r#"{"hosts":["a.test"],"learned":{"app_cookies":["sid"],"asks":false}}"#]
+        );
+        news.iter().for_each(|news| second.hear(news));
+        assert_eq!(
+            (app_cookies(&second, "one"), app_cookies(&second, "two").len()),
+            (vec!["sid".to_owned()], 0)
+        );
+        assert!(echo.0.lock().is_empty(), "what is heard isn't told again");
+
+        let (third, asked) = node(hosts);
+        third.ask_learned();
+        let asks = asked.0.lock().clone();
+        asks.iter().for_each(|news| first.hear(news));
+        let answers = told.0.lock().clone();
+        assert_eq!(answers.len(), 1, "{answers:?}");
+        answers.iter().for_each(|news| third.hear(news));
+        assert_eq!(app_cookies(&third, "one"), ["sid"]);
+        assert_eq!(asked.0.lock().len(), asks.len());
     }
 
     #[test]

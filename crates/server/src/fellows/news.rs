@@ -5,6 +5,8 @@ use policy::purge::{Mode, Purge, Scope, UrlPattern, What};
 use serde::{Deserialize, Serialize};
 use wire::RequestHead;
 
+use super::learned::LearnedTold;
+
 /// One thing that is told.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct News {
@@ -21,6 +23,8 @@ pub(super) enum Told {
     Purged { host: Option<String>, purge: PurgeTold },
     /// This was written to.
     Written(WriteTold),
+    /// This was learned.
+    Learned(LearnedTold),
 }
 
 /// A write that succeeded, and what it was to.

@@ -19,6 +19,7 @@ use crate::notes::{Note, Notes, StoredNote};
 use crate::overrule::Rulings;
 
 const COOKIE: &str = "cookie";
+const APP: &[u8] = b"app";
 const CLASS: &str = "class";
 const WISHES: &str = "wishes";
 const COPY: &str = "copy";
@@ -79,6 +80,12 @@ impl Keeping {
     }
 }
 
+/// The cookie that was seen to be the app's, if that is what was noted.
+pub(crate) fn app_cookie(note: &Note) -> Option<String> {
+    let is_it = note.kind == COOKIE && note.value.as_deref() == Some(APP);
+    is_it.then(|| String::from_utf8(note.key.clone()).ok()).flatten()
+}
+
 /// What was learned about noise before the last stop.
 pub(crate) fn noise_of(learned: &[StoredNote]) -> Option<changes::noise::State> {
     let noted = learned.iter().find(|note| note.kind == NOISE)?;
@@ -110,7 +117,7 @@ impl Strangers {
         for note in learned {
             match note.kind.as_str() {
                 COOKIE => match note.value.as_slice() {
-                    b"app" => self.names.set(&note.key, Standing::App),
+                    APP => self.names.set(&note.key, Standing::App),
                     b"foreign" => self.names.set(&note.key, Standing::Foreign),
                     _ => {}
                 },
@@ -141,8 +148,19 @@ impl Strangers {
     /// Learns the names of cookies that an answer sets.
     pub(crate) fn note_cookies(&self, answer: &Fields) {
         for name in self.names.learn(answer) {
-            self.keeping.write(COOKIE, &name, b"app");
+            self.keeping.write(COOKIE, &name, APP);
         }
+    }
+
+    /// Another node saw the app set this cookie.
+    pub(crate) fn hear_app_cookie(&self, name: &str) {
+        if self.names.is_set(name.as_bytes()) {
+            return;
+        }
+        self.names.set(name.as_bytes(), Standing::App);
+        let (site, key) = (self.keeping.site.clone(), name.as_bytes().to_vec());
+        let value = Some(APP.to_vec());
+        self.keeping.notes.write_heard(Note { site, kind: COOKIE, key, value });
     }
 
     /// Notes that a page was the same for the bearer of unknown cookies.

@@ -49,7 +49,7 @@ use self::age::AgedSessions;
 use self::classes::Classes;
 use self::copies::Copies;
 use self::holders::Holders;
-pub(crate) use self::keeping::{Keeping, noise_of, proofs_of};
+pub(crate) use self::keeping::{Keeping, app_cookie, noise_of, proofs_of};
 use self::minting::Minting;
 use self::names::Names;
 use self::preference::Fronts;

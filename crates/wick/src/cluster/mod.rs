@@ -5,6 +5,7 @@
 //! Invariant: no login of the NATS servers is ever shown.
 
 mod asking;
+mod learned;
 mod reading;
 
 use std::future::Future;
@@ -69,11 +70,14 @@ impl Joined {
         let clock = Clock::machine();
         let mut joined = Self::of(plan.cluster.as_ref(), &clock, is_successor);
         config.fellowship = joined.as_ref().map(|joined| joined.fellowship.clone());
+        let Some(node) = &mut joined else { return (Server::new(config, clock), None) };
+        let notes = learned::Shared::new(config.notes);
+        config.notes = notes.clone();
         let server = Server::new(config, clock);
-        if let Some(joined) = &mut joined {
-            joined.begin(&server).await;
-            let _ = observing.cluster.set(joined.node.clone());
-        }
+        notes.tell_by(&server);
+        server.ask_learned();
+        node.begin(&server).await;
+        let _ = observing.cluster.set(node.node.clone());
         (server, joined)
     }
 

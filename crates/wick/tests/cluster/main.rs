@@ -166,6 +166,21 @@ fn a_node_that_dies_is_waited_for_until_it_is_back_or_taken_off() {
 }
 
 #[test]
+fn which_cookies_are_the_apps_all_nodes_know_and_who_comes_later() {
+    let Some(Cluster { nodes, origin, nats }) = cluster(2, 1) else { return };
+    let knows = |node: &Node| {
+        let url = format!("http://{}/page", node.address);
+        let told = Wick::run(&["explain", &url, "--state", &node.state()]).end().output;
+        told.lines().any(|line| line.starts_with("cookies") && line.contains("sid"))
+    };
+    assert!(!nodes.iter().any(knows));
+    board::get(nodes[0].address, "/login");
+    until("both nodes know", || nodes.iter().all(knows));
+    let late = Node::start("n2", &origin, &nats);
+    until("who comes later knows", || knows(&late));
+}
+
+#[test]
 fn who_says_goodbye_is_not_waited_for() {
     let Some(Cluster { mut nodes, origin, nats: _nats }) = cluster(2, 1) else { return };
     warm(&nodes);

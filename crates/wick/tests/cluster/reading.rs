@@ -41,7 +41,7 @@ impl Site {
         let changes =
             format!("changes = \"mysql://wick:{password}@localhost/site?socket={socket}\"\n");
         let origin = Origin::start();
-        let node = |at| Node::start_with(&format!("n{at}"), &origin, &nats, &changes);
+        let node = |at| Node::start_also(&format!("n{at}"), &origin, &nats, &changes);
         let nodes: Vec<_> = (0..count).map(node).collect();
         until_in_touch(&nodes);
         Some(Self { nodes, origin, database, _nats: nats })
