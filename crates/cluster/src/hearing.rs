@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
+use std::net::SocketAddr;
 
 use crate::lease::{Leases, Word};
 use crate::said::Said;
@@ -57,6 +58,8 @@ pub struct Hearing {
     own: VecDeque<(u64, u64)>,
     /// When the last of them did.
     returned_ticks_ms: u64,
+    /// Its number.
+    returned_number: u64,
     others: BTreeMap<Run, Other>,
     pub(crate) leases: Leases,
 }
@@ -69,6 +72,9 @@ pub(crate) type Run = (String, u64);
 struct Other {
     /// All that it had to tell when the stream was here is told.
     told_until: u64,
+    /// Where it may be asked for pages.
+    listen: Option<SocketAddr>,
+    is_draining: bool,
 }
 
 impl Hearing {
@@ -83,6 +89,7 @@ impl Hearing {
             sent: VecDeque::new(),
             own: VecDeque::new(),
             returned_ticks_ms: 0,
+            returned_number: 0,
             others: BTreeMap::new(),
             leases: Leases::new((node.to_owned(), instance), lag_ms),
         }
@@ -102,7 +109,7 @@ impl Hearing {
     /// Another node is said to be there, though it hasn't been heard.
     pub fn note_known(&mut self, node: &str) {
         if node != self.node && self.others.keys().all(|(known, _)| known != node) {
-            let unheard = Other { told_until: self.own_sequence() };
+            let unheard = Other { told_until: self.own_sequence(), ..Other::default() };
             self.others.insert((node.to_owned(), 0), unheard);
         }
     }
@@ -152,6 +159,7 @@ impl Hearing {
 
     fn take_own(&mut self, said: &Said, sequence: u64, now_ms: u64, heard: &mut Heard) {
         self.returned_ticks_ms = now_ms;
+        self.returned_number = said.number;
         while let Some((number, ticks_ms)) = self.sent.front().copied()
             && number <= said.number
         {
@@ -194,8 +202,14 @@ impl Hearing {
                 // What is known by name alone is known better now.
                 self.others.remove(&(run.0.clone(), 0));
                 // A run that begins owes nothing from before.
-                self.others.insert(run.clone(), Other { told_until: sequence });
+                let new = Other { told_until: sequence, ..Other::default() };
+                self.others.insert(run.clone(), new);
             }
+        }
+        if let Some(other) = self.others.get_mut(&run) {
+            // An address that this version can't read is none that it could ask.
+            other.listen = said.listen.as_ref().and_then(|text| text.parse().ok());
+            other.is_draining = said.is_draining;
         }
         if said.is_goodbye {
             self.others.remove(&run);
@@ -261,13 +275,21 @@ impl Hearing {
         self.returned_ticks_ms + self.lag_ms
     }
 
+    /// The number of the last own message that came back.
+    #[must_use]
+    pub fn returned_number(&self) -> u64 {
+        self.returned_number
+    }
+
     /// The other nodes.
     #[must_use]
     pub fn members(&self) -> Vec<Member> {
         let own = self.own.back().map_or(0, |(_, ticks_ms)| *ticks_ms);
         let member = |((node, _), other): (&Run, &Other)| {
             let behind_ms = own.saturating_sub(self.ticks_of(other.told_until));
-            Member { node: node.clone(), is_missing: behind_ms > self.lag_ms, behind_ms }
+            let Other { listen, is_draining, .. } = *other;
+            let is_missing = behind_ms > self.lag_ms;
+            Member { node: node.clone(), is_missing, behind_ms, listen, is_draining }
         };
         self.others.iter().map(member).collect()
     }

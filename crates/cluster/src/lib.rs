@@ -22,12 +22,14 @@ mod lease;
 mod link;
 mod node;
 mod outbox;
+mod roll;
 mod said;
 mod settings;
 mod status;
 
 pub use lease::Word;
 pub use node::{Ears, Node, Run, Sink};
+pub use roll::{Place, Roll};
 pub use said::{Lead, Said};
 pub use settings::{Settings, SettingsError};
 pub use status::{Member, Reading, Status};

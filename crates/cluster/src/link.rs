@@ -192,7 +192,10 @@ async fn follow(
     client: &Client,
     stream: &Stream,
 ) -> Result<push::Ordered, Failure> {
-    let state = stream.get_info().await?.state;
+    let info = stream.get_info().await?;
+    // One that is made anew counts from 1 again.
+    node.note_stream(info.created.unix_timestamp_nanos() as u64);
+    let state = info.state;
     let behind = match node.sequence() {
         Some(last)
             if (state.first_sequence.saturating_sub(1)..=state.last_sequence).contains(&last) =>

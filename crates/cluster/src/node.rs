@@ -15,6 +15,7 @@ use crate::hearing::{Arrival, Hearing};
 use crate::lease::Word;
 use crate::link;
 use crate::outbox::Outbox;
+use crate::roll::Place;
 use crate::said::{FORM, Said};
 use crate::settings::Settings;
 use crate::status::Status;
@@ -40,11 +41,14 @@ pub struct Node {
     run: Run,
     /// Until which tick this node is in touch; whoever looks at each request has it too.
     heard_until: Arc<AtomicU64>,
-    inner: Mutex<Inner>,
+    pub(crate) inner: Mutex<Inner>,
     /// Something waits to be said.
     pub(crate) waits: Notify,
     /// How many things that were told the stream has.
     acknowledged: watch::Sender<u64>,
+    /// Up to where all that was heard is obeyed.
+    pub(crate) obeyed: watch::Sender<Place>,
+    pub(crate) draining: AtomicBool,
     told: Counter,
     heard: Counter,
     missed: Counter,
@@ -63,11 +67,15 @@ pub struct Run {
     pub is_successor: bool,
 }
 
-struct Inner {
-    outbox: Outbox,
-    hearing: Hearing,
+pub(crate) struct Inner {
+    pub(crate) outbox: Outbox,
+    pub(crate) hearing: Hearing,
+    /// Which stream it is that is heard; another one has another number.
+    pub(crate) stream: u64,
     /// The last number given out.
     number: u64,
+    /// That of the last message in which something is told.
+    pub(crate) told_number: u64,
     /// What the stream may not have yet, and how many things are told with it.
     unsaid: Option<(Said, u64)>,
 }
@@ -91,11 +99,15 @@ impl Node {
             inner: Mutex::new(Inner {
                 outbox: Outbox::default(),
                 hearing,
+                stream: 0,
                 number: 0,
+                told_number: 0,
                 unsaid: None,
             }),
             waits: Notify::new(),
             acknowledged: watch::Sender::new(0),
+            obeyed: watch::Sender::default(),
+            draining: AtomicBool::new(false),
             told: Counter::default(),
             heard: Counter::default(),
             missed: Counter::default(),
@@ -182,7 +194,7 @@ impl Node {
     }
 
     /// All is obeyed that was heard before [`Word::Until`] with this place.
-    pub fn obeyed(&self, source: &str, place: u64) {
+    pub fn note_obeyed(&self, source: &str, place: u64) {
         // What follows from it is noted with the next message, when what that tells is obeyed too.
         self.inner.lock().hearing.leases.obeyed(source, place);
     }
@@ -214,6 +226,8 @@ impl Node {
             told: self.told.read(),
             heard: self.heard.read(),
             missed: self.missed.read(),
+            listen: self.settings.listen,
+            is_draining: self.is_draining(),
             waiting: inner.outbox.len(),
             members: inner.hearing.members(),
             readings: inner.hearing.leases.readings(),
@@ -244,6 +258,12 @@ impl Node {
             ..Said::default()
         };
         inner.outbox.fill(&mut said);
+        if !said.news.is_empty() || said.has_lost {
+            inner.told_number = said.number;
+        }
+        said.is_draining = self.is_draining();
+        let listen = self.settings.listen.filter(|_| !said.is_draining && !is_leaving);
+        said.listen = listen.map(|address| address.to_string());
         let is_all_told = inner.outbox.is_empty();
         if is_all_told {
             said.told_until = inner.hearing.own_sequence();
@@ -277,11 +297,20 @@ impl Node {
         self.inner.lock().hearing.sequence()
     }
 
+    /// This is the stream that is heard from now on.
+    pub(crate) fn note_stream(&self, stream: u64) {
+        self.inner.lock().stream = stream;
+    }
+
     pub(crate) fn begin_anew(&self, behind: u64, ears: &dyn Ears) {
-        let words = self.inner.lock().hearing.begin_anew(behind);
+        let (words, stream) = {
+            let mut inner = self.inner.lock();
+            (inner.hearing.begin_anew(behind), inner.stream)
+        };
         self.missed.bump();
         ears.missed();
         self.pass_on(words);
+        self.obeyed.send_replace(Place { stream, sequence: behind });
     }
 
     fn pass_on(&self, words: Vec<(String, Word)>) {
@@ -295,10 +324,12 @@ impl Node {
 
     /// Has a message obeyed; only then it counts as heard.
     pub(crate) fn take(&self, arrival: Arrival, ears: &dyn Ears) {
-        let heard = {
+        let (heard, place) = {
             let mut inner = self.inner.lock();
             let ticks_ms = self.clock.now().ticks_ms;
-            inner.hearing.take(arrival, ticks_ms)
+            let heard = inner.hearing.take(arrival, ticks_ms);
+            let sequence = inner.hearing.sequence().unwrap_or(0);
+            (heard, Place { stream: inner.stream, sequence })
         };
         if heard.own_name_goes {
             self.name_goes.store(true, Ordering::Release);
@@ -318,6 +349,7 @@ impl Node {
             ears.hear(news);
         }
         self.pass_on(heard.words);
+        self.obeyed.send_replace(place);
         let until = self.inner.lock().hearing.heard_until();
         self.heard_until.store(until, Ordering::SeqCst);
     }

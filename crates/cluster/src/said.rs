@@ -34,6 +34,12 @@ pub struct Said {
     /// Whether something that was to be told is lost.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_lost: bool,
+    /// At which address other nodes may ask it for pages; none: at none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    /// Whether its owner is about to take it off: nothing new is to come to it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_draining: bool,
     /// Nodes that the owner says are gone for good.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
@@ -124,6 +130,7 @@ impl Said {
             has_lost,
             gone,
             news,
+            ..Self::default()
         };
         (form > FORM).then_some(said)
     }

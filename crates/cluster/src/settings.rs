@@ -1,6 +1,7 @@
 //! How a node finds the others, held against what can be.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,13 +27,18 @@ pub struct Settings {
     pub lag: Duration,
     /// A file with what the NATS servers want to see.
     pub credentials: Option<PathBuf>,
+    /// At which address other nodes may ask this one for pages; none: at none.
+    pub listen: Option<SocketAddr>,
 }
 
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, node, lag, credentials, .. } = self;
+        let Self { name, node, lag, credentials, listen, .. } = self;
         let shown = self.shown();
-        write!(f, "Settings {{ {shown}, {name:?}, {node:?}, {lag:?}, {credentials:?} }}")
+        write!(
+            f,
+            "Settings {{ {shown}, {name:?}, {node:?}, {lag:?}, {credentials:?}, {listen:?} }}"
+        )
     }
 }
 
@@ -82,7 +88,8 @@ impl Settings {
         if !(LAG_MIN..=LAG_MAX).contains(&lag) {
             return Err(SettingsError::Lag);
         }
-        Ok(Self { servers, name: name.to_owned(), node: node.to_owned(), lag, credentials })
+        let (name, node) = (name.to_owned(), node.to_owned());
+        Ok(Self { servers, name, node, lag, credentials, listen: None })
     }
 
     /// The servers' addresses, without what must not be seen.

@@ -1,5 +1,7 @@
 //! How a node stands, for whoever asks.
 
+use std::net::SocketAddr;
+
 use serde::Serialize;
 
 /// A node among the others.
@@ -24,6 +26,10 @@ pub struct Status {
     pub heard: u64,
     /// How often something may have been missed.
     pub missed: u64,
+    /// At which address other nodes may ask it for pages, if at any.
+    pub listen: Option<SocketAddr>,
+    /// Whether its owner is about to take it off.
+    pub is_draining: bool,
     /// What waits to be told.
     pub waiting: usize,
     /// Why it can't speak or hear at this moment.
@@ -57,4 +63,8 @@ pub struct Member {
     /// Milliseconds between the moment up to which it has told all, and the last at which this
     /// node heard itself.
     pub behind_ms: u64,
+    /// At which address it may be asked for pages, if at any.
+    pub listen: Option<SocketAddr>,
+    /// Whether its owner is about to take it off.
+    pub is_draining: bool,
 }

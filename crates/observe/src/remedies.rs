@@ -49,6 +49,7 @@ pub const fn of_verdict(verdict: Verdict) -> Remedy {
             "let it name the old one again",
         ),
         Verdict::Collapsed => nothing("one fetch served all who waited"),
+        Verdict::Fellow => nothing("another node of the cluster had it"),
         Verdict::Synthetic(_) => nothing("Wick answered by itself"),
         Verdict::Miss(reason) => of_miss(reason),
         Verdict::Pass(reason) => of_pass(reason),

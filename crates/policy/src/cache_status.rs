@@ -105,7 +105,7 @@ const fn forward(verdict: Verdict) -> Option<&'static str> {
         Verdict::Revalidated | Verdict::Stale(StaleReason::Error | StaleReason::Slow) => {
             Some("stale")
         }
-        Verdict::Collapsed => Some("miss"),
+        Verdict::Collapsed | Verdict::Fellow => Some("miss"),
         Verdict::Miss(reason) => Some(match reason {
             MissReason::UriMiss => "uri-miss",
             MissReason::VaryMiss => "vary-miss",
@@ -137,7 +137,7 @@ const fn detail(verdict: Verdict) -> &'static str {
             MissReason::UriMiss | MissReason::VaryMiss | MissReason::Expired | MissReason::Partial,
         )
         | Verdict::Pass(PassReason::Method) => "",
-        Verdict::Revalidated => verdict.word(),
+        Verdict::Revalidated | Verdict::Fellow => verdict.word(),
         verdict => verdict.reason(),
     }
 }
@@ -223,6 +223,11 @@ mod tests {
             "wick; detail=host-unknown",
         );
         check(Verdict::Synthetic(OwnReason::Https), None, None, "wick; detail=https");
+    }
+
+    #[test]
+    fn what_came_from_another_node_is_told_from_what_came_from_the_origin() {
+        check(Verdict::Fellow, Some(9), None, "wick; fwd=miss; ttl=9; detail=fellow");
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub enum Verdict {
     Revalidated,
     /// With an answer that somebody else's request brought at the same time.
     Collapsed,
+    /// With a page that another node of the cluster had, or fetched for all of them.
+    Fellow,
     /// By Wick itself.
     Synthetic(OwnReason),
     /// From the store, no longer fresh.
@@ -30,7 +32,8 @@ pub enum Verdict {
     Failed(FailReason),
 }
 
-const PLAIN: [Verdict; 3] = [Verdict::Hit, Verdict::Revalidated, Verdict::Collapsed];
+const PLAIN: [Verdict; 4] =
+    [Verdict::Hit, Verdict::Revalidated, Verdict::Collapsed, Verdict::Fellow];
 const SYNTHETIC_START: usize = PLAIN.len();
 const STALE_START: usize = SYNTHETIC_START + OwnReason::ALL.len();
 const MISS_START: usize = STALE_START + StaleReason::ALL.len();
@@ -76,6 +79,7 @@ impl Verdict {
             Self::Hit => 0,
             Self::Revalidated => 1,
             Self::Collapsed => 2,
+            Self::Fellow => 3,
             Self::Synthetic(reason) => SYNTHETIC_START + reason as usize,
             Self::Stale(reason) => STALE_START + reason as usize,
             Self::Miss(reason) => MISS_START + reason as usize,
@@ -92,6 +96,7 @@ impl Verdict {
             Self::Hit => "hit",
             Self::Revalidated => "revalidated",
             Self::Collapsed => "collapsed",
+            Self::Fellow => "fellow",
             Self::Synthetic(_) => "synthetic",
             Self::Stale(_) => "stale",
             Self::Miss(_) => "miss",
@@ -105,7 +110,7 @@ impl Verdict {
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::Hit | Self::Revalidated | Self::Collapsed => "",
+            Self::Hit | Self::Revalidated | Self::Collapsed | Self::Fellow => "",
             Self::Synthetic(reason) => reason.reason(),
             Self::Stale(reason) => reason.reason(),
             Self::Miss(reason) => reason.reason(),

@@ -60,6 +60,18 @@ base::counters! {
         pub purges: Counter,
         /// Requests to purge whose sender may not.
         pub purges_refused: Counter,
+        /// Requests to other nodes of the cluster for pages that were missing here.
+        pub fellows_asked: Counter,
+        /// Of these, those that brought a page.
+        pub fellows_gave: Counter,
+        /// Of these, those that brought none which may be shared, or not yet.
+        pub fellows_without: Counter,
+        /// Of these, those that were not answered in time.
+        pub fellows_silent: Counter,
+        /// Pages that were handed to other nodes of the cluster.
+        pub fellows_given: Counter,
+        /// Requests to the listener for other nodes that were none of theirs.
+        pub fellows_refused: Counter,
         /// Early hints that were sent of what Wick knew of a page.
         pub hints_sent: Counter,
         /// Links of pages that there was no room for in their hints.

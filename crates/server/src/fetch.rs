@@ -178,8 +178,9 @@ fn sweep_written(journey: &Journey, answer: &ResponseHead) {
         return;
     }
     let Journey { server, site, head, .. } = journey;
-    sweep_targets(server, site, head.method.as_str(), &head.target, &head.host, &targets);
+    // First of all, as for a purge.
     server.tell_written(site, head, &targets);
+    sweep_targets(server, site, head.method.as_str(), &head.target, &head.host, &targets);
 }
 
 /// Makes old what a write was to, here or through another node.
@@ -413,6 +414,7 @@ fn freshen(
         Some(older) => Marks::renewed(fetch.began, host, &not_modified.fields, &older.marks),
         None => Marks::of(fetch.began, host, &not_modified.fields),
     };
+    let marks = named(&journey.server, marks, &not_modified.fields);
     let mut head = clean(&journey.site, &head, now);
     if stored.template.is_some() {
         // That it is still good says nothing against its holes.
@@ -454,8 +456,8 @@ async fn take_in(
         Some(_) => Admission::NoStore(NoStore::File),
         None => policy::admit(&journey.head, &answer.head, fetch.request_ticks_ms, now, rules),
     };
-    let mut too_large =
-        answer.length.is_some_and(|bytes| bytes > object_bytes_max(&journey.server));
+    let bytes_max = object_bytes_max(&journey.server);
+    let mut too_large = answer.length.is_some_and(|bytes| bytes > bytes_max);
     let may_store = matches!(admission, Admission::Store(_)) && !too_large;
     match esi::take_in(&site, &journey.server, &mut answer, may_store).await {
         Ok(is_whole) => too_large |= !is_whole,
@@ -500,7 +502,7 @@ async fn take_in(
         Ok(terms) => {
             let head = clean(&journey.site, &answer.head, now);
             let vary = journey.vary_key(&answer.head.fields);
-            let marks = Marks::of(fetch.began, &journey.head.host, &answer.head.fields);
+            let marks = marks_of(&journey, fetch.began, &answer.head.fields);
             let admitted = Admitted { head, vary, terms, marks };
             if too_large {
                 return slices::take_over(journey, lead, admitted, answer, fetch);
@@ -539,6 +541,16 @@ async fn let_go(
     let verdict = Verdict::Miss(fetch.why);
     let told = Told::fetched(verdict, answer.head.status, Some(Err(reason)));
     Reply::passed(answer, &journey, &told)
+}
+
+/// The marks of an answer whose fetch began then.
+fn marks_of(journey: &Journey, began: Moment, fields: &Fields) -> Marks {
+    named(&journey.server, Marks::of(began, &journey.head.host, fields), fields)
+}
+
+/// Marks that say what their tags are called, where other nodes may want to know.
+pub(crate) fn named(server: &Server, marks: Marks, fields: &Fields) -> Marks {
+    if server.hands_on() { marks.named(fields) } else { marks }
 }
 
 /// How long `Sun, 06 Nov 1994 08:49:37 GMT` is.

@@ -67,6 +67,8 @@ pub(crate) struct Journey {
     trace: Option<Trace>,
     /// Where in another answer its own is to stand.
     pub(crate) within: Option<Arc<Within>>,
+    /// Whether another node of the cluster asks for it.
+    pub(crate) is_for_fellow: bool,
 }
 
 impl Journey {
@@ -99,6 +101,7 @@ impl Journey {
             phases,
             trace: trace.flatten(),
             within: None,
+            is_for_fellow: false,
         }
     }
 
@@ -143,7 +146,13 @@ impl Journey {
             phases: None,
             trace: server.own_trace(),
             within: None,
+            is_for_fellow: false,
         }
+    }
+
+    /// The same for another node, which is never sent on to a third.
+    pub(crate) fn for_fellow(self) -> Self {
+        Self { is_for_fellow: true, ..self }
     }
 
     /// The same with a visitor who waits for it.

@@ -82,7 +82,7 @@ pub use defence::{DefenceRules, Rate};
 pub use disk::DiskFound;
 pub use esi::elsewhere::PartHost;
 pub use explain::{Line, Question};
-pub use fellows::{Fellows, Fellowship, Reading, Word};
+pub use fellows::{FellowRequest, Fellows, Fellowship, Place, Reading, Roll, Shield, Word};
 #[doc(hidden)]
 pub use following::Omission;
 pub use following::{FollowRules, STATEMENT_AGE, Statements};

@@ -189,6 +189,13 @@ impl Page {
         Self { early_ms, took_ms: u32::try_from(cost_ms).unwrap_or(u32::MAX), ..self }
     }
 
+    /// The same page, of which no more is known than that it was good at this tick.
+    pub(crate) fn known_since(self, ticks_ms: u64) -> Self {
+        let stored = self.as_stored().map_or(0, |stored| stored.terms.stored_ticks_ms);
+        let took_ms = u32::try_from(stored.saturating_sub(ticks_ms)).unwrap_or(u32::MAX);
+        Self { took_ms, ..self }
+    }
+
     /// The tick at which it was asked for, at the latest; zero if nobody knows.
     pub(crate) fn asked_ticks_ms(&self) -> u64 {
         match self.took_ms {

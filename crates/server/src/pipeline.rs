@@ -3,7 +3,8 @@
 //! ```text
 //! request → plan → find → judge → serve                             (depart: never waits)
 //!                             ↘ recall from the disk, look again
-//!                             ↘ join a flight | pass | fetch → admit → store → serve   (travel)
+//!                             ↘ join a flight | pass | ask a fellow | fetch → admit → store → serve
+//!                                                                                   (travel)
 //! ```
 //!
 //! Branches live here; the stations ([`policy`], the store, [`fetch`], [`serve_stored`])
@@ -16,7 +17,7 @@ use std::time::Duration;
 use base::{Now, Phase};
 use policy::strangers::Visitor;
 use policy::{Judgement, MissReason, PassReason, Plan, Rules, Terms, Verdict};
-use store::{Key, Role, Wait};
+use store::{Key, Lead, Role, Wait};
 use tokio::time::{Instant, sleep_until};
 use wire::{Name, RequestHead};
 
@@ -24,6 +25,7 @@ use crate::Server;
 use crate::companion::{self, Beside};
 use crate::disk;
 use crate::esi::Within;
+use crate::fellows;
 use crate::fetch::{self, Boarding, Landing};
 use crate::journey::{Journey, Peers, bears_credentials};
 use crate::page::{Kind, Page};
@@ -440,16 +442,7 @@ pub(crate) async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
         };
         let flight = fetch::flight_key(&journey, hash, selection.as_ref());
         let wait = match journey.server.flights.join(&flight.key()) {
-            Role::Leader(lead) => {
-                // Somebody may have landed between our look-up and our joining.
-                return match (look_again(&journey, hash), stale) {
-                    (Some(reply), _) => reply,
-                    (None, Some(page)) if page.is_for_strangers() => {
-                        Box::pin(remake::lead(journey, hash, lead, page)).await
-                    }
-                    (None, stale) => fetch::lead(journey, hash, lead, stale, why).await,
-                };
-            }
+            Role::Leader(lead) => return led(journey, hash, lead, stale, why).await,
             Role::Waiter(wait) => wait,
         };
         let came = Instant::now();
@@ -482,6 +475,30 @@ pub(crate) async fn go(journey: Journey, hash: u64, mut task: Task) -> Reply {
         }
     }
     fetch::pass(journey, hash, PassReason::Uncacheable).await
+}
+
+/// What comes of a flight that this request leads: for everybody who waits for it too.
+async fn led(
+    journey: Journey,
+    hash: u64,
+    lead: Lead<Landing>,
+    stale: Option<Arc<Page>>,
+    why: MissReason,
+) -> Reply {
+    // Somebody may have landed between our look-up and our joining.
+    if let Some(reply) = look_again(&journey, hash) {
+        return reply;
+    }
+    let (journey, lead) = match Box::pin(fellows::ask(journey, hash, lead)).await {
+        Ok(reply) => return reply,
+        Err(back) => *back,
+    };
+    match stale {
+        Some(page) if page.is_for_strangers() => {
+            Box::pin(remake::lead(journey, hash, lead, page)).await
+        }
+        stale => fetch::lead(journey, hash, lead, stale, why).await,
+    }
 }
 
 /// Asks the origin for this visitor alone, unless a part may be kept for others as well.

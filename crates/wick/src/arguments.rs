@@ -315,6 +315,12 @@ pub(crate) enum ClusterCommand {
         #[arg(required = true, value_name = "NODE")]
         nodes: Vec<String>,
     },
+    /// Have nothing new come to this node, before it is stopped: other nodes ask it for no pages
+    /// any more, and /healthz of its admin listener says 503, so that what shares out visitors
+    /// sends it no more. What comes all the same is served.
+    Drain,
+    /// Take that back.
+    Join,
 }
 
 /// `wick sphinx`.

@@ -18,6 +18,7 @@ use crate::announce::{self, say};
 use crate::arguments::Serve;
 use crate::certificates;
 use crate::changes;
+use crate::cluster;
 use crate::disk;
 use crate::listening::{explain_http3, explain_listen};
 use crate::own_user;
@@ -91,9 +92,8 @@ fn say_machine(plan: &Plan, wrong: &mut Vec<String>) {
     if let Some(address) = plan.admin.address {
         say(&format!("admin       {}\n", announce::url(address)));
     }
-    if let Err(error) = admin::probe(&plan.admin) {
-        wrong.push(error.to_string());
-    }
+    let probed = [admin::probe(&plan.admin), cluster::probe(plan)];
+    wrong.extend(probed.into_iter().filter_map(Result::err).map(|error| error.to_string()));
     for &address in plan.listen_tls.iter().filter(|_| plan.http3) {
         match Http3Listener::bind(address) {
             Ok(_) => say(&format!("listen      {address} over UDP (free, HTTP/3)\n")),

@@ -62,7 +62,7 @@ pub(crate) struct Observing {
     /// Clients of Sphinx's beside the sites.
     pub(crate) sphinx: OnceLock<Arc<Answering>>,
     /// This node among others.
-    pub(crate) cluster: OnceLock<Arc<cluster::Node>>,
+    pub(crate) cluster: OnceLock<crate::cluster::Joint>,
     /// The sites' searches.
     searches: Mutex<Vec<Arc<SiteSearch>>>,
     /// The sites' audits.

@@ -22,6 +22,7 @@ use crate::admin::{AdminPlan, AdminPlanError, AdminWritten, StatusPath};
 use crate::arguments::Serve;
 use crate::certificates::{AcmePlan, Binding, CertificatePlan, CertificateSetting, check_plan};
 use crate::changes::ChangesPlan;
+use crate::cluster::{ClusterPlan, ClusterPlanError};
 use crate::log::LogFormat;
 use crate::markup::OwnMarkup;
 use crate::origins::OriginSetting;
@@ -82,7 +83,7 @@ pub(crate) struct Plan {
     /// Clients of Sphinx's; none: they aren't answered.
     pub(crate) sphinx: Option<SphinxPlan>,
     /// The other nodes; none: it is the only one.
-    pub(crate) cluster: Option<cluster::Settings>,
+    pub(crate) cluster: Option<ClusterPlan>,
     pub(crate) sites: Vec<SitePlan>,
 }
 
@@ -258,7 +259,7 @@ pub(crate) enum PlanError {
     Sphinx(String),
     /// The other nodes can't be found as it is written.
     #[error("in [cluster]: {0}")]
-    Cluster(#[from] cluster::SettingsError),
+    Cluster(#[from] ClusterPlanError),
     /// Two sites that both answer for any host.
     #[error("more than one site has no hosts: give all of them but one hosts = [\"name\"]")]
     TwoForAnyHost,
@@ -354,7 +355,7 @@ impl Plan {
             traces: TracesPlan::of(settings.traces),
             tracker: tracker(settings.tracker)?,
             sphinx: settings.sphinx.map(SphinxPlan::of).transpose().map_err(PlanError::Sphinx)?,
-            cluster: settings.cluster.map(crate::cluster::plan).transpose()?,
+            cluster: settings.cluster.map(ClusterPlan::of).transpose()?,
             sites,
         })
     }

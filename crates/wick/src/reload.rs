@@ -9,6 +9,7 @@ use observe::history::Mark;
 use server::{Limits, Line};
 
 use crate::arguments::Serve;
+use crate::cluster::ClusterPlan;
 use crate::log::AccessLog;
 use crate::plan::{Plan, SitePlan};
 use crate::run::{RunError, Running, feasible, open_log};
@@ -122,7 +123,7 @@ impl Running {
     }
 
     /// A node is of one cluster, under one name, as long as it lives.
-    fn note_cluster(&self, plan: Option<&cluster::Settings>, lines: &mut Vec<Line>) {
+    fn note_cluster(&self, plan: Option<&ClusterPlan>, lines: &mut Vec<Line>) {
         if plan != self.plan.cluster.as_ref() {
             let text = "[cluster] takes effect at the next start".to_owned();
             lines.push(Line { topic: "later", text });

@@ -39,7 +39,7 @@ use crate::sphinx::{Answering, Port as SphinxPort, SphinxError};
 use crate::traces::Exporting;
 use crate::tracker::{TrackerError, Tracking};
 use crate::upgrade::{self, Predecessor, Succession};
-use crate::{admin, announce, app, changes, descriptors, disk, memory, reload, rulings};
+use crate::{admin, announce, app, changes, cluster, descriptors, disk, memory, reload, rulings};
 
 /// Orders that may wait for the one that is carried out.
 const ORDERS_MAX: usize = 4;
@@ -64,6 +64,12 @@ pub(crate) enum RunError {
     /// The admin listener can't be had where the owner wants it.
     #[error("{}", admin::explain(.0, *.1, .2))]
     Admin(&'static str, SocketAddr, io::Error),
+    /// Other nodes can't be listened to where the owner wants it.
+    #[error(
+        "can't listen on {0} for the other nodes ({1}): stop what listens there, or name another \
+         address by listen in [cluster]"
+    )]
+    Fellows(SocketAddr, io::Error),
     /// There is no TLS to be had.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -589,6 +595,7 @@ fn opened(plan: &Plan, takes_over: bool) -> Result<(Option<Predecessor>, Inherit
     }
     // The one before has its addresses until it leaves.
     admin::probe(&plan.admin)?;
+    cluster::probe(plan)?;
     let taken = Inherited::take().map_err(|error| RunError::System("its sockets", error))?;
     Ok((None, taken))
 }
@@ -687,6 +694,7 @@ fn begin_beside(
     tokio::spawn(memory::give_back_code_soon());
     tokio::spawn(server.clone().follow(shutdown.clone()));
     app::begin(server, shutdown);
+    cluster::listen(server, plan, shutdown);
     let replaying = tokio::spawn(server.clone().replay_views(shutdown.clone()));
     let housekeeping = server.clone().housekeeping(shutdown.clone());
     let server = server.clone();

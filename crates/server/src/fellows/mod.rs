@@ -11,8 +11,10 @@
 mod learned;
 mod news;
 pub(crate) mod reading;
+mod shield;
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +25,8 @@ use wire::RequestHead;
 
 use self::news::{News, Told};
 pub use self::reading::{Reading, Word};
+pub(crate) use self::shield::ask::ask;
+pub use self::shield::{FellowRequest, Shield};
 use crate::Server;
 use crate::fetch;
 use crate::page::Page;
@@ -39,6 +43,35 @@ pub trait Fellows: Send + Sync {
     fn reading(&self) -> Option<Arc<dyn Reading>> {
         None
     }
+    /// Who may be asked for pages at this moment.
+    fn roll(&self) -> Roll {
+        Roll::default()
+    }
+    /// Is over when this node has obeyed all that was told up to there.
+    fn obeyed(&self, _place: Place) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A place in all that nodes tell each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Which stream of news it is.
+    pub stream: u64,
+    /// How many came before.
+    pub sequence: u64,
+}
+
+/// Who there is to be asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roll {
+    /// This node's own name; none: it has a share of nothing.
+    pub own: Option<String>,
+    /// The others that may be asked, and where.
+    pub others: Vec<(String, SocketAddr)>,
+    /// Up to where this node has heard at the most; none: something that it told isn't there yet,
+    /// so nobody else can know all that it knows.
+    pub heard: Option<Place>,
 }
 
 /// A server's place among others.
@@ -50,6 +83,8 @@ pub struct Fellowship {
     pub heard_until: Arc<AtomicU64>,
     /// For how long it may go on without hearing anything.
     pub lag: Duration,
+    /// By what it asks others for pages, and is asked; none: it doesn't, and isn't.
+    pub shield: Option<Arc<Shield>>,
 }
 
 impl Fellowship {
@@ -76,6 +111,11 @@ impl Server {
         let fellowship = self.fellowship.as_ref()?;
         let lag_ms = u64::try_from(fellowship.lag.as_millis()).unwrap_or(u64::MAX).max(1);
         (!fellowship.is_in_touch(ticks_ms)).then_some(ticks_ms / lag_ms)
+    }
+
+    /// Whether pages of this node may be handed to others.
+    pub(crate) fn hands_on(&self) -> bool {
+        self.fellowship.as_ref().is_some_and(|fellowship| fellowship.shield.is_some())
     }
 
     /// Tells the other nodes what was purged here; `host` is none for all of the site's.
@@ -191,7 +231,7 @@ mod tests {
         };
         let (told, heard_until) = (Arc::<Told>::default(), Arc::<AtomicU64>::default());
         let lag = Duration::from_secs(1);
-        let fellowship = Some(Fellowship { fellows: told.clone(), heard_until, lag });
+        let fellowship = Some(Fellowship { fellows: told.clone(), heard_until, lag, shield: None });
         let sites = sites.iter().map(site).collect();
         let config = ServerConfig { sites, fellowship, ..ServerConfig::default() };
         (Server::new(config, Clock::manual(0)), told)

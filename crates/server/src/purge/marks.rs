@@ -18,6 +18,8 @@ pub(crate) struct Marks {
     pub(super) is_by_content: bool,
     /// Hashes of its tags, sorted.
     tags: Box<[u64]>,
+    /// The same as they are called, one a line, where other nodes may want to know.
+    names: Option<Box<str>>,
     /// Twice the number of the last purge that it was held against, and one more if it was
     /// softened or swept.
     checked: AtomicU64,
@@ -40,9 +42,35 @@ impl Marks {
     pub(crate) fn renewed(moment: Moment, host: &str, fields: &Fields, older: &Self) -> Self {
         let renewed = Self::of(moment, host, fields);
         match renewed.tags.is_empty() {
-            true => Self { tags: older.tags.clone(), ..renewed },
+            true => Self { tags: older.tags.clone(), names: older.names.clone(), ..renewed },
             false => renewed,
         }
+    }
+
+    /// The marks of a page that another node calls so.
+    pub(crate) fn of_names(moment: Moment, host: &str, names: &[String]) -> Self {
+        let tags = names.iter().map(|name| tag_mark(name.as_bytes())).collect();
+        let names = (!names.is_empty()).then(|| names.join("\n").into());
+        Self { names, ..Self::with_tags(moment, host, tags) }
+    }
+
+    /// The same with what their tags are called, as the answer says that they are of.
+    pub(crate) fn named(self, fields: &Fields) -> Self {
+        let mut names = Vec::new();
+        policy::purge::tags_of(fields, |tag| {
+            names.extend_from_slice(tag);
+            names.push(b'\n');
+        });
+        if names.pop().is_none() {
+            return self;
+        }
+        Self { names: String::from_utf8(names).ok().map(String::into_boxed_str), ..self }
+    }
+
+    /// What its tags are called; none: nobody knows.
+    pub(crate) fn names(&self) -> Option<impl Iterator<Item = &str>> {
+        let is_known = self.names.is_some() || self.tags.is_empty();
+        is_known.then(|| self.names.iter().flat_map(|names| names.split('\n')))
     }
 
     pub(super) fn with_tags(moment: Moment, host: &str, mut tags: Vec<u64>) -> Self {
@@ -65,7 +93,8 @@ impl Marks {
     /// The same for another page of the same answer.
     pub(crate) fn copied(&self) -> Self {
         let (born, host, tags) = (self.born, self.host, self.tags.clone());
-        Self { born, host, tags, checked: AtomicU64::new(born * 2), ..Self::default() }
+        let (names, checked) = (self.names.clone(), AtomicU64::new(born * 2));
+        Self { born, host, tags, names, checked, ..Self::default() }
     }
 
     /// What of them is worth keeping: when it was born, the host's mark and the tags'.
@@ -80,7 +109,8 @@ impl Marks {
 
     /// Bytes that lie elsewhere.
     pub(crate) fn weight(&self) -> usize {
-        allocated_bytes(size_of_val(&*self.tags))
+        let names = self.names.as_ref().map_or(0, |names| allocated_bytes(names.len()));
+        allocated_bytes(size_of_val(&*self.tags)) + names
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = u64> {

@@ -161,13 +161,14 @@ impl Server {
         // All of it or nothing: what is misdirected is most probably all wrong.
         let hosts = purges.iter().map(|purge| self.host_of(site, host, purge));
         let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
-        let mut done = Done::default();
-        for (purge, host) in purges.iter().zip(&hosts) {
-            self.counters.purges.bump();
-            done.variants += self.carry_out(site, *host, purge);
-        }
-        let told: Vec<_> = hosts.into_iter().zip(purges).collect();
+        let told: Vec<_> = hosts.iter().copied().zip(purges).collect();
+        // First of all: who asks here after it is carried out knows that others may not know yet.
         self.tell_purged(site, &told);
+        let mut done = Done::default();
+        for (host, purge) in told {
+            self.counters.purges.bump();
+            done.variants += self.carry_out(site, host, purge);
+        }
         Ok(done)
     }
 

@@ -288,6 +288,7 @@ fn store(
     let sharing = reader.sharing(&others, began.content, verified.tells_time);
     let sharing = Sharing { copy, ..sharing };
     let marks = Marks::of(began, &brief.host, &sample.fields);
+    let marks = fetch::named(&brief.server, marks, &sample.fields);
     let has_scope = brief.site.following.as_ref().is_some_and(|following| following.scope.is_on());
     // What a script asks for in the background is told apart by more than its address.
     let route = (has_scope && reader.errand == Some(0))

@@ -86,6 +86,11 @@ struct Knowing {
 }
 
 impl Asked {
+    /// Whether nothing new is to come to this node of a cluster.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.who.observing.cluster.get().is_some_and(|joint| joint.is_draining())
+    }
+
     pub(crate) fn new(server: &Arc<Server>, observing: &Arc<Observing>, is_closed: bool) -> Self {
         let (server, observing) = (server.clone(), observing.clone());
         let who = Arc::new(Knowing { server, observing, is_closed, examined: Mutex::default() });

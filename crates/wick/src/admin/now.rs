@@ -208,10 +208,12 @@ pub(crate) fn codings(server: &Server) -> Vec<CodingNow> {
     all.map(coding).collect()
 }
 
-/// Answers that memory gave: fresh, stale, or brought by somebody else's request.
+/// Answers that memory gave, here or at another node: fresh, stale, or brought by somebody else's
+/// request.
 pub(crate) fn hits(verdicts: &[(Verdict, u64)]) -> u64 {
     let is_hit = |verdict: &Verdict| {
-        matches!(verdict, Verdict::Hit | Verdict::Stale(_) | Verdict::Collapsed)
+        use Verdict::{Collapsed, Fellow, Hit, Stale};
+        matches!(verdict, Hit | Stale(_) | Collapsed | Fellow)
     };
     verdicts.iter().filter(|(verdict, _)| is_hit(verdict)).map(|(_, number)| number).sum()
 }

@@ -181,6 +181,9 @@ impl Admin {
             return page_file(file, head);
         }
         match path {
+            HEALTH if self.asked.is_draining() => {
+                text(StatusCode::SERVICE_UNAVAILABLE, "draining\n")
+            }
             HEALTH => text(StatusCode::OK, "ok\n"),
             "/metrics" => {
                 let fields = head.headers.get_all(header::ACCEPT).iter();

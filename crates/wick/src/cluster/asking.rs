@@ -3,7 +3,9 @@
 use cluster::{Member, Node, Reading, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use server::Server;
 
+use super::Joint;
 use crate::arguments::{Cluster, ClusterCommand};
 use crate::control::ControlError;
 use crate::observing::told::{self, Told};
@@ -14,7 +16,13 @@ use crate::{observing, plan};
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClusterQuestion {
     Status {},
-    Forget { nodes: Vec<String> },
+    Forget {
+        nodes: Vec<String>,
+    },
+    /// Nothing new is to come to this node, or it may again.
+    Drain {
+        ends: bool,
+    },
 }
 
 /// Asks the running Wick and shows what it says.
@@ -25,17 +33,24 @@ pub(crate) fn ask(arguments: &Cluster) -> Result<(), ControlError> {
         ClusterCommand::Forget { nodes } => {
             (ClusterQuestion::Forget { nodes: nodes.clone() }, false)
         }
+        ClusterCommand::Drain => (ClusterQuestion::Drain { ends: false }, false),
+        ClusterCommand::Join => (ClusterQuestion::Drain { ends: true }, false),
     };
     let question = observing::asking::Question::Cluster(question);
     told::show(&state, &question, as_json)
 }
 
 /// Answers a question.
-pub(crate) fn tell(node: Option<&Node>, question: &ClusterQuestion) -> Result<Told, String> {
+pub(crate) fn tell(joint: Option<&Joint>, question: &ClusterQuestion) -> Result<Told, String> {
     let none = "this Wick is the only one: add [cluster] to wick.toml";
-    let node = node.ok_or(none)?;
+    let joint = joint.ok_or(none)?;
+    let node = &*joint.node;
     match question {
-        ClusterQuestion::Status {} => Ok(status(&node.status())),
+        ClusterQuestion::Status {} => {
+            let pages = joint.server.upgrade().map(|server| Pages::of(&server));
+            Ok(status(&node.status(), &pages.unwrap_or_default()))
+        }
+        ClusterQuestion::Drain { ends } => Ok(drain(node, *ends)),
         ClusterQuestion::Forget { nodes } => forget(node, nodes),
     }
 }
@@ -67,7 +82,52 @@ fn forget(node: &Node, nodes: &[String]) -> Result<Told, String> {
     Ok(Told { lines: nodes.iter().map(line).collect(), told: json!({ "gone": nodes }) })
 }
 
-fn status(status: &Status) -> Told {
+fn drain(node: &Node, ends: bool) -> Told {
+    node.drain(!ends);
+    let name = node.status().node;
+    let text = match ends {
+        false => {
+            "draining: other nodes ask it for no pages any more, and /healthz of its admin \
+             listener says 503; what comes is served until it is stopped"
+        }
+        true => "takes its part again: other nodes ask it for pages, and /healthz says 200",
+    };
+    let told = json!({ "node": name, "is_draining": !ends });
+    Told { lines: vec![(name, text.to_owned())], told }
+}
+
+/// How often pages went between nodes, since the start.
+#[derive(Debug, Default, Serialize)]
+struct Pages {
+    /// Missing pages that another node was asked for.
+    asked: u64,
+    /// Of these, those that came.
+    came: u64,
+    /// Of these, those that it had not, or that are nobody else's.
+    without: u64,
+    /// Of these, those that nothing was said to in time.
+    silent: u64,
+    /// Pages that others were given.
+    given: u64,
+    /// Requests that were no node's.
+    refused: u64,
+}
+
+impl Pages {
+    fn of(server: &Server) -> Self {
+        let counters = server.counters();
+        Self {
+            asked: counters.fellows_asked.read(),
+            came: counters.fellows_gave.read(),
+            without: counters.fellows_without.read(),
+            silent: counters.fellows_silent.read(),
+            given: counters.fellows_given.read(),
+            refused: counters.fellows_refused.read(),
+        }
+    }
+}
+
+fn status(status: &Status, pages: &Pages) -> Told {
     let mut lines = vec![
         ("node".to_owned(), format!("{} of cluster {}", status.node, status.cluster)),
         ("nats".to_owned(), status.servers.clone()),
@@ -80,6 +140,19 @@ fn status(status: &Status) -> Told {
             ),
         ),
     ];
+    if let Some(address) = status.listen {
+        lines.push(("listen".to_owned(), format!("other nodes ask for pages at {address}")));
+        let Pages { asked, came, without, silent, given, refused } = pages;
+        let text = format!(
+            "{asked} asked of other nodes: {came} came, {without} were not to be had, {silent} got \
+             no answer in time; {given} given to others, {refused} strangers refused"
+        );
+        lines.push(("pages".to_owned(), text));
+    }
+    if status.is_draining {
+        let text = "nothing new is to come to this node; take that back with: wick cluster join";
+        lines.push(("draining".to_owned(), text.to_owned()));
+    }
     if status.waiting > 0 {
         lines.push(("waiting".to_owned(), format!("{} to be told", status.waiting)));
     }
@@ -89,7 +162,9 @@ fn status(status: &Status) -> Told {
     lines.extend(status.members.iter().map(|member| (member.node.clone(), standing(member))));
     let reads = |reading: &Reading| ("reads".to_owned(), reads(reading, &status.node));
     lines.extend(status.readings.iter().map(reads));
-    Told { lines, told: json!(status) }
+    let mut told = json!(status);
+    told["pages"] = json!(pages);
+    Told { lines, told }
 }
 
 /// Who reads a database's changes for all.
@@ -124,6 +199,13 @@ fn standing(member: &Member) -> String {
              forget {}",
             member.node
         ),
-        false => format!("there; all that it had to tell {behind} ms ago is heard"),
+        false => {
+            let pages = match (member.listen, member.is_draining) {
+                (_, true) => "; it is draining".to_owned(),
+                (Some(address), false) => format!("; asked for pages at {address}"),
+                (None, false) => String::new(),
+            };
+            format!("there; all that it had to tell {behind} ms ago is heard{pages}")
+        }
     }
 }

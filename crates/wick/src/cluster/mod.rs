@@ -5,28 +5,30 @@
 //! Invariant: no login of the NATS servers is ever shown.
 
 mod asking;
+mod door;
 mod learned;
+mod plan;
 mod reading;
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use base::complaint::complain;
 use base::{Clock, Shutdown};
-use cluster::{Ears, Node, Run, Settings, SettingsError};
-use server::{Fellows, Fellowship, Reading, Server, ServerConfig};
+use cluster::{Ears, Node, Run};
+use server::{Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
+pub(crate) use self::plan::{ClusterPlan, ClusterPlanError};
 use crate::observing::Observing;
 use crate::plan::Plan;
-use crate::settings::ClusterSettings;
+use crate::run::RunError;
 
-/// The lag limit unless the owner says otherwise.
-const LAG: Duration = Duration::from_secs(2);
 /// How long a start waits for the others before it goes on without.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Between two looks meanwhile.
@@ -34,21 +36,37 @@ const LOOK: Duration = Duration::from_millis(10);
 /// How long the goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// Holds what the owner wrote against what can be.
-pub(crate) fn plan(written: ClusterSettings) -> Result<Settings, SettingsError> {
-    let addresses = written.nats.map(|nats| nats.to_vec()).unwrap_or_default();
-    let addresses: Vec<_> = addresses.iter().map(|address| address.0.as_str()).collect();
-    let node = written.node.unwrap_or_else(machine_name);
-    let name = written.name.unwrap_or_else(|| "wick".to_owned());
-    let lag = written.lag.map_or(LAG, |lag| lag.0);
-    Settings::new(&addresses.join(","), &name, &node, lag, written.credentials)
+/// Where other nodes ask this one for pages, if anywhere.
+fn address(plan: &Plan) -> Option<SocketAddr> {
+    plan.cluster.as_ref()?.node.listen
 }
 
-/// The machine's name, with what a node's name can't have made `-`.
-fn machine_name() -> String {
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let fit = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    name.chars().take(64).map(fit).collect()
+/// Whether other nodes can be listened to where the owner wants it.
+pub(crate) fn probe(plan: &Plan) -> Result<(), RunError> {
+    let Some(address) = address(plan) else { return Ok(()) };
+    let probed = std::net::TcpListener::bind(address);
+    probed.map(drop).map_err(|error| RunError::Fellows(address, error))
+}
+
+/// Listens to other nodes, if that is wanted. It must be called on a runtime that lasts as long
+/// as the server does.
+pub(crate) fn listen(server: &Arc<Server>, plan: &Plan, shutdown: &Shutdown) {
+    if let Some(address) = address(plan) {
+        door::begin(server, address, shutdown);
+    }
+}
+
+/// What is asked about the cluster.
+pub(crate) struct Joint {
+    node: Arc<Node>,
+    server: Weak<Server>,
+}
+
+impl Joint {
+    /// Whether nothing new is to come to this node.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.node.is_draining()
+    }
 }
 
 /// A node that speaks and hears.
@@ -77,18 +95,21 @@ impl Joined {
         notes.tell_by(&server);
         server.ask_learned();
         node.begin(&server).await;
-        let _ = observing.cluster.set(node.node.clone());
+        let joint = Joint { node: node.node.clone(), server: Arc::downgrade(&server) };
+        let _ = observing.cluster.set(joint);
         (server, joined)
     }
 
     /// `clock` is the server's.
-    fn of(settings: Option<&Settings>, clock: &Clock, is_successor: bool) -> Option<Self> {
-        let settings = settings?.clone();
+    fn of(plan: Option<&ClusterPlan>, clock: &Clock, is_successor: bool) -> Option<Self> {
+        let plan = plan?;
+        let (settings, shield) = (plan.node.clone(), plan.shield());
         let lag = settings.lag;
         let heard_until = Arc::new(AtomicU64::new(0));
         let run = Run { instance: rand::random::<u64>().max(1), is_successor };
         let node = Node::new(settings, clock.clone(), run, heard_until.clone());
-        let fellowship = Fellowship { fellows: Arc::new(Way(node.clone())), heard_until, lag };
+        let fellows = Arc::new(Way(node.clone()));
+        let fellowship = Fellowship { fellows, heard_until, lag, shield };
         Some(Self { node, fellowship, shutdown: Shutdown::default(), work: None })
     }
 
@@ -161,6 +182,17 @@ impl Fellows for Way {
 
     fn reading(&self) -> Option<Arc<dyn Reading>> {
         Some(Arc::new(reading::Shared(self.0.clone())))
+    }
+
+    fn roll(&self) -> Roll {
+        let cluster::Roll { own, others, heard } = self.0.roll();
+        let heard = heard.map(|cluster::Place { stream, sequence }| Place { stream, sequence });
+        Roll { own, others, heard }
+    }
+
+    fn obeyed(&self, place: Place) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let Place { stream, sequence } = place;
+        Box::pin(self.0.obeyed(cluster::Place { stream, sequence }))
     }
 }
 

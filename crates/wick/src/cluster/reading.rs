@@ -34,7 +34,7 @@ impl Reading for Shared {
     }
 
     fn obeyed(&self, source: &str, place: u64) {
-        self.0.obeyed(source, place);
+        self.0.note_obeyed(source, place);
     }
 
     fn beat(&self) -> Duration {

@@ -9,6 +9,7 @@
 //! {"tracker": {"status": {}}}  {"tracker": {"user": {"id": 7}}}
 //! {"sphinx": {"status": {}}}
 //! {"cluster": {"status": {}}}  {"cluster": {"forget": {"nodes": ["b"]}}}
+//! {"cluster": {"drain": {"ends": false}}}
 //! {"search": {"status": {}}}  {"search": {"find": {"query": "words", "site": ""}}}
 //! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
 //! {"statements": {"site": "forum"}}
@@ -196,8 +197,7 @@ pub(crate) fn tell(
             serde_json::to_value(sphinx::tell(searching.map(|it| &**it), &question)?)
         }
         Question::Cluster(question) => {
-            let node = observing.cluster.get();
-            serde_json::to_value(cluster::tell(node.map(|it| &**it), &question)?)
+            serde_json::to_value(cluster::tell(observing.cluster.get(), &question)?)
         }
         Question::Search(question) => {
             serde_json::to_value(search::tell(&observing.searches(), &question)?)

@@ -1,5 +1,6 @@
 //! `[cluster]`, as an owner writes it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -24,4 +25,14 @@ pub(crate) struct ClusterSettings {
     /// no node. A node that hears nothing for so long asks the origin again for what is older.
     /// Default: `2s`.
     pub(crate) lag: Option<Seconds>,
+    /// The address at which other nodes ask this one for pages, as in `"10.0.0.5:7070"`: a page
+    /// that is missing on one is asked of the node that owns it, so that all of them make one
+    /// request to the origin. It is in the clear, so it belongs into a network of the nodes' own.
+    /// Default: none; this node asks no other, and is asked by none.
+    pub(crate) listen: Option<SocketAddr>,
+    /// What nodes show each other there, of at least 16 characters and the same on all. Default:
+    /// none; it must be written where `listen` isn't on this machine alone.
+    pub(crate) secret: Option<Secret>,
+    /// A file with that in its first line. Default: none.
+    pub(crate) secret_file: Option<PathBuf>,
 }

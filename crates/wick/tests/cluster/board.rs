@@ -88,6 +88,12 @@ fn answer(stream: &TcpStream, version: &AtomicU64, asked: &AtomicU64) {
     }
 }
 
+/// An address on which nobody listens.
+pub(crate) fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("an address")
+}
+
 /// A Wick of the cluster.
 pub(crate) struct Node {
     pub(crate) name: String,
@@ -111,20 +117,23 @@ impl Node {
 
     /// The same before a site with these settings.
     pub(crate) fn start_with(name: &str, site: &str, nats: &Nats) -> Self {
+        Self::start_as(name, site, nats, "")
+    }
+
+    /// One with more settings in `[cluster]`.
+    pub(crate) fn start_as(name: &str, site: &str, nats: &Nats, more: &str) -> Self {
         let wires: Vec<_> = (0..nats.len()).map(|at| Wire::to(nats.address(at))).collect();
         let addresses = wires.iter().map(|wire| format!("\"nats://{}\"", wire.address));
         let addresses: Vec<_> = addresses.collect();
         let folder = TempDir::new().expect("a temporary folder");
         let config = folder.path().join("wick.toml");
         let text = format!(
-            "[[site]]\n{site}[cluster]\nnats = [{}]\nnode = \"{name}\"\nlag = \"{}ms\"\n",
+            "[[site]]\n{site}[cluster]\nnats = [{}]\nnode = \"{name}\"\nlag = \"{}ms\"\n{more}",
             addresses.join(", "),
             LAG.as_millis()
         );
         std::fs::write(&config, text).expect("settings can be written");
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-        let address = listener.local_addr().expect("an address");
-        drop(listener);
+        let address = free_address();
         let state = TempDir::new().expect("a temporary folder");
         let config = config.display().to_string();
         let name = name.to_owned();

@@ -13,6 +13,7 @@ mod reading;
 #[path = "../command_line/serving.rs"]
 #[allow(dead_code, reason = "it is shared with the tests of the command line")]
 mod serving;
+mod shield;
 #[path = "../command_line/wick.rs"]
 #[allow(dead_code, reason = "it is shared with the tests of the command line")]
 mod wick;
@@ -247,6 +248,15 @@ fn what_cannot_be_is_told() {
     check("nats = \"a.test\"\nlag = \"10ms\"", "a lag limit is between 200ms and 60s");
     check("nats = \"a.test\"\nnode = \"a b\"", "\"a b\" is no name of a node");
     check("nats = \"a.test\"\nnoed = \"a\"", "node");
+    let listen = |more: &str| format!("nats = \"a.test\"\nlisten = {more}");
+    check(&listen("\"10.0.0.5:7070\""), "can be reached from other machines: add secret = ");
+    check(&listen("\"0.0.0.0:7070\""), "is no address at which other nodes could ask this one");
+    check(&listen("\"127.0.0.1:0\""), "is no address at which other nodes could ask this one");
+    check(&listen("\"127.0.0.1:7070\"\nsecret = \"hunter2\""), "shorter than 16 characters");
+    let both = "\"127.0.0.1:7070\"\nsecret = \"a\"\nsecret_file = \"b\"";
+    check(&listen(both), "take one of them out");
+    let file = "\"10.0.0.5:7070\"\nsecret_file = \"/nowhere/at-all\"";
+    check(&listen(file), "name a file that this user may read");
 }
 
 /// Everything at once, by a seed: `SEED=7`, `STEPS=400`.
