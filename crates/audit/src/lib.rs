@@ -34,5 +34,5 @@ pub use live::Live;
 pub use plan::{AuditError, Plan};
 pub use report::Report;
 pub use run::run;
-pub use standing::{Counts, RuleCount, Standing, judged, standing_report, sum_of};
+pub use standing::{Counts, RouteCount, RuleCount, Standing, judged, standing_report, sum_of};
 pub use workers::{Crew, Door, DoorError, JoinError, TokenError, Worker, WorkersToken};

@@ -21,12 +21,14 @@ use crate::book::BookError;
 use crate::errand;
 use crate::fetch::Answer;
 use crate::finding::{Finding, Place, Severity};
-use crate::report::{Grouped, Report, SiteReport};
+use crate::report::{Grouped, Report, SiteReport, route};
 
 const PAGES_MAX: i64 = 5_000;
 /// The worst of a page.
 const PAGE_FINDINGS_MAX: usize = 50;
 const FIXED_MAX: i64 = 1_000;
+/// Pages that are named of one group.
+const EXAMPLES_MAX: usize = 3;
 /// What wasn't stored for so long is forgotten.
 const FORGET_SECONDS: i64 = 30 * 24 * 3_600;
 /// How long is waited for who reads or writes at that moment.
@@ -247,6 +249,25 @@ pub struct RuleCount {
     pub example: String,
 }
 
+/// What breaks one rule on pages of one route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteCount {
+    /// The rule's id.
+    pub rule: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The route: a page's address without what tells it from others of its kind.
+    pub route: String,
+    /// Findings.
+    pub count: i64,
+    /// Pages with one.
+    pub pages: i64,
+    /// New ones.
+    pub new: i64,
+    /// A few of the pages.
+    pub examples: Vec<String>,
+}
+
 impl Standing {
     /// What stands against the site rule by rule, the worst first.
     ///
@@ -271,6 +292,47 @@ impl Standing {
         let mut rules: Vec<RuleCount> = rows.collect::<rusqlite::Result<_>>()?;
         rules.sort_by_key(|one| (one.severity, std::cmp::Reverse(one.pages)));
         Ok(rules)
+    }
+
+    /// What stands against the site by rule and route, the worst first, and of equals what is on
+    /// most pages.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn groups(&self, since: i64) -> Result<Vec<RouteCount>, BookError> {
+        let mut all = self.connection.prepare(
+            "select url, rule, severity, count(*), sum(since >= ?) from finding \
+             join page on page.id = finding.page group by page.id, rule, severity order by url",
+        )?;
+        let mut rows = all.query([since])?;
+        let mut groups: HashMap<(String, Severity, String), RouteCount> = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let (url, rule): (String, String) = (row.get(0)?, row.get(1)?);
+            let (severity, route) = (severity(row, 2)?, route(&url));
+            let none = || RouteCount {
+                rule: rule.clone(),
+                severity,
+                route: route.clone(),
+                count: 0,
+                pages: 0,
+                new: 0,
+                examples: Vec::new(),
+            };
+            let group = groups.entry((rule.clone(), severity, route.clone())).or_insert_with(none);
+            group.count += row.get::<_, i64>(3)?;
+            group.new += row.get::<_, i64>(4)?;
+            group.pages += 1;
+            if group.examples.len() < EXAMPLES_MAX {
+                group.examples.push(url);
+            }
+        }
+        let mut groups: Vec<RouteCount> = groups.into_values().collect();
+        groups.sort_by(|one, other| {
+            let key = |it: &RouteCount| (it.severity, std::cmp::Reverse(it.pages));
+            let name = |it: &RouteCount| (it.rule.clone(), it.route.clone());
+            key(one).cmp(&key(other)).then_with(|| name(one).cmp(&name(other)))
+        });
+        Ok(groups)
     }
 
     /// How many were mended since then.
@@ -434,6 +496,10 @@ mod tests {
         let [rule] = &rules[..] else { panic!("{rules:?}") };
         assert_eq!((&*rule.rule, rule.count, rule.pages, rule.new), ("image-size", 2, 1, 1));
         assert_eq!((&*rule.example, reader.fixed(0).unwrap()), ("http://a.test/", 0));
+        let groups = reader.groups(NOW + 50).unwrap();
+        let [group] = &groups[..] else { panic!("{groups:?}") };
+        assert_eq!((&*group.route, group.count, group.pages, group.new), ("/", 2, 1, 1));
+        assert_eq!(group.examples, ["http://a.test/"]);
         drop(standing);
         let mut standing = Standing::open(&path, "a").unwrap();
         let more = standing.put("http://a.test/", 8, &[], NOW + 200).unwrap();

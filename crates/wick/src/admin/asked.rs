@@ -128,7 +128,10 @@ impl Knowing {
             Matter::Tracker => return self.tracker(wanted),
             Matter::Search => return Ok(self.search()),
             Matter::Doctor => return self.doctor(),
-            Matter::Audit => return auditing::told(&self.observing.audits(), self.is_closed),
+            Matter::Audit => {
+                let within = wanted.number("since_seconds")?;
+                return auditing::told(&self.observing.audits(), self.is_closed, within);
+            }
             Matter::Url => {
                 let question = server::Question {
                     url: wanted.text("url"),

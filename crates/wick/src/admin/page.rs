@@ -37,6 +37,7 @@ pub(crate) const FILES: &[PageFile] = &[
     PageFile { path: "/", content_type: HTML, content: include_bytes!("page/index.html") },
     file!(CSS, "page.css"),
     file!(SCRIPT, "app.js"),
+    file!(SCRIPT, "audit.js"),
     file!(SCRIPT, "chart.js"),
     file!(SCRIPT, "dom.js"),
     file!(SCRIPT, "format.js"),

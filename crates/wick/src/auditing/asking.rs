@@ -67,14 +67,28 @@ impl SiteAudit {
     }
 }
 
+/// Groups that are told of one site.
+const GROUPS_MAX: usize = 100;
+/// The longest time within which something is new: what isn't stored for longer is forgotten.
+const SINCE_SECONDS_MAX: u64 = 30 * 24 * 3600;
+
 /// The second since which things are new.
 fn since(time: Duration) -> i64 {
     i64::try_from(unix().saturating_sub(time).as_secs()).unwrap_or_default()
 }
 
-/// What stands against the pages of these sites, rule by rule. Addresses are left out unless
-/// who asks may see them.
-pub(crate) fn told(audits: &[Arc<SiteAudit>], has_addresses: bool) -> Result<Value, String> {
+/// What stands against the pages of these sites, by rule, and by rule and route; new is what was
+/// found within these seconds. Addresses are left out unless who asks may see them.
+pub(crate) fn told(
+    audits: &[Arc<SiteAudit>],
+    has_addresses: bool,
+    within_seconds: Option<u64>,
+) -> Result<Value, String> {
+    let within = Duration::from_secs(within_seconds.unwrap_or(SINCE.as_secs()));
+    if within.is_zero() || within.as_secs() > SINCE_SECONDS_MAX {
+        return Err(format!("since_seconds is a number from 1 to {SINCE_SECONDS_MAX}"));
+    }
+    let since = since(within);
     let each = audits.iter().map(|audit| {
         let now = audit.now();
         let standing = match audit.path.exists() {
@@ -82,20 +96,46 @@ pub(crate) fn told(audits: &[Arc<SiteAudit>], has_addresses: bool) -> Result<Val
             // Nothing was stored yet.
             false => None,
         };
-        let (rules, fixed) = match standing {
-            Some(standing) => (standing.rules(since(SINCE))?, standing.fixed(since(SINCE))?),
-            None => (Vec::new(), 0),
+        let (rules, groups, fixed) = match standing {
+            Some(standing) => {
+                (standing.rules(since)?, standing.groups(since)?, standing.fixed(since)?)
+            }
+            None => (Vec::new(), Vec::new(), 0),
         };
         let rules: Vec<Value> = rules.iter().map(|one| rule(one, has_addresses)).collect();
+        let shown = groups.iter().take(GROUPS_MAX);
+        let shown: Vec<Value> = shown.map(|one| group(one, has_addresses)).collect();
         Ok(json!({
             "now": now,
-            "since_seconds": SINCE.as_secs(),
+            "since_seconds": within.as_secs(),
             "fixed": fixed,
             "rules": rules,
+            "groups_left": groups.len().saturating_sub(shown.len()),
+            "groups": shown,
         }))
     });
     let each: Result<Vec<Value>, BookError> = each.collect();
-    each.map(|sites| json!({ "sites": sites })).map_err(|error| error.to_string())
+    each.map(|sites| json!({ "sites": sites, "tells_addresses": has_addresses }))
+        .map_err(|error| error.to_string())
+}
+
+fn group(one: &::audit::RouteCount, has_addresses: bool) -> Value {
+    let rule = rules::rule(&one.rule);
+    let mut told = json!({
+        "rule": one.rule,
+        "severity": one.severity,
+        "title": rules::title(&one.rule),
+        "why": rule.map_or("", |rule| rule.why),
+        "mend": rule.map_or("", |rule| rule.mend),
+        "route": one.route,
+        "count": one.count,
+        "pages": one.pages,
+        "new": one.new,
+    });
+    if has_addresses {
+        told["examples"] = json!(one.examples);
+    }
+    told
 }
 
 fn rule(one: &::audit::RuleCount, has_addresses: bool) -> Value {

@@ -1,5 +1,5 @@
-//! The admin page, and a site's search, in a real browser; the first over a Wick that has
-//! something to show.
+//! The admin page, the findings of stored pages on it, and a site's search, in a real browser;
+//! the first over a Wick that has something to show.
 //!
 //! Three hundred requests are made first, and counted by what their `Cache-Status` says; then
 //! every view is opened, used, and held against that count. Nothing may be complained about by
@@ -17,6 +17,7 @@ mod origin;
 #[path = "../command_line/wick.rs"]
 mod wick;
 
+mod audit;
 mod load;
 mod look;
 mod search;
@@ -29,7 +30,7 @@ use look::Looker;
 use wick::{ask, until};
 
 /// Every view, and something that it shows once it has its numbers.
-const VIEWS: [(&str, &str); 10] = [
+const VIEWS: [(&str, &str); 11] = [
     ("now", "[data-verdict=hit]"),
     ("history", ".charts figure svg path"),
     ("routes", "tbody tr"),
@@ -38,6 +39,7 @@ const VIEWS: [(&str, &str); 10] = [
     ("url", "form button"),
     ("learned", "section table"),
     ("search", "code"),
+    ("audit", "code"),
     ("sites", "section dl"),
     ("machine", "details"),
 ];
