@@ -42,8 +42,8 @@ pub(crate) fn run(notes: &mut Notes<'_>) {
     let text = || conformance::file_text(&answer.body, charset(answer));
     match kind.as_str() {
         "text/css" => styles(notes, &text(), Style::Sheet, None),
-        // In XHTML other characters end a script, and entities stand in it.
-        "text/html" => page(notes),
+        "text/html" => page(notes, false),
+        "application/xhtml+xml" => page(notes, true),
         kind if SCRIPTS.contains(&kind) => {
             if let Some(fault) = Scripts::new().check(&text(), Script::File) {
                 script(notes, &fault, None, "");
@@ -53,7 +53,7 @@ pub(crate) fn run(notes: &mut Notes<'_>) {
     }
 }
 
-fn page(notes: &mut Notes<'_>) {
+fn page(notes: &mut Notes<'_>, is_xml: bool) {
     let Some(tree) = &notes.page().tree else { return };
     let scripts = Scripts::new();
     // A page that is made by a program says many things again and again.
@@ -61,9 +61,15 @@ fn page(notes: &mut Notes<'_>) {
     for element in tree.elements() {
         match element.name() {
             "style" if is_css(element) => {
-                styles(notes, &element.raw_text(), Style::Sheet, Some(element.line()));
+                if let Some(text) = written(element, is_xml) {
+                    styles(notes, &text, Style::Sheet, Some(element.line()));
+                }
             }
-            "script" if element.attribute("src").is_none() => inline(notes, &scripts, element),
+            "script" if element.attribute("src").is_none() => {
+                if let Some(text) = written(element, is_xml) {
+                    inline(notes, &scripts, element, &text);
+                }
+            }
             _ => {}
         }
         for (name, value) in element.attributes() {
@@ -79,28 +85,79 @@ fn page(notes: &mut Notes<'_>) {
     }
 }
 
-fn inline(notes: &mut Notes<'_>, scripts: &Scripts, element: Element<'_>) {
+/// What stands in a style sheet or script of the page; none where it isn't text.
+fn written(element: Element<'_>, is_xml: bool) -> Option<String> {
+    let text = element.raw_text();
+    if is_xml { xml_text(&text) } else { Some(text) }
+}
+
+/// The text of an element of XHTML that HTML reads as it is written: comments are none of it,
+/// sections of CDATA are, and elsewhere references stand for characters (XML 1.0 §2.4). None
+/// where elements stand in it, or references that only a DTD knows.
+fn xml_text(written: &str) -> Option<String> {
+    let (mut text, mut rest) = (String::new(), written);
+    while let Some(at) = rest.find(['<', '&']) {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(section) = rest.strip_prefix("<![CDATA[") {
+            let (inside, behind) = section.split_once("]]>")?;
+            text.push_str(inside);
+            rest = behind;
+        } else if let Some(comment) = rest.strip_prefix("<!--") {
+            let (inside, behind) = comment.split_once("-->")?;
+            // Lines are counted as they are in the page.
+            text.extend(inside.chars().filter(|letter| *letter == '\n'));
+            rest = behind;
+        } else {
+            let (name, behind) = rest.strip_prefix('&')?.split_once(';')?;
+            text.push(referred(name)?);
+            rest = behind;
+        }
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+/// The character that a reference of XML stands for.
+fn referred(name: &str) -> Option<char> {
+    Some(match name {
+        "lt" => '<',
+        "gt" => '>',
+        "amp" => '&',
+        "quot" => '"',
+        "apos" => '\'',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix('x') {
+                Some(hex) => u32::from_str_radix(hex, 16),
+                None => number.parse(),
+            };
+            char::from_u32(code.ok()?)?
+        }
+    })
+}
+
+fn inline(notes: &mut Notes<'_>, scripts: &Scripts, element: Element<'_>, text: &str) {
     let said = element.attribute("type").unwrap_or("").trim().to_ascii_lowercase();
     let own = match said.as_str() {
         "module" => Script::Module,
         "importmap" | "speculationrules" | "application/json" => {
-            data(notes, element, &said);
+            data(notes, element, &said, text);
             return;
         }
         kind if kind.is_empty() || SCRIPTS.contains(&kind) => Script::Classic,
         _ => return,
     };
-    if let Some(fault) = scripts.check(&element.raw_text(), own) {
+    if let Some(fault) = scripts.check(text, own) {
         script(notes, &fault, Some(element.line()), "");
     }
 }
 
-fn data(notes: &mut Notes<'_>, element: Element<'_>, kind: &str) {
-    let text = element.raw_text();
+fn data(notes: &mut Notes<'_>, element: Element<'_>, kind: &str, text: &str) {
     if text.trim().is_empty() {
         return;
     }
-    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text) {
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
         let line = on_page(error.line() as u64, Some(element.line()));
         notes.note("script-data", line, format!("the {kind} is no JSON: {}", kind_of(&error)));
     }
@@ -150,4 +207,44 @@ fn is_css(style: Element<'_>) -> bool {
 fn is_handler(name: &str) -> bool {
     name.strip_prefix("on")
         .is_some_and(|event| event.len() > 2 && event.bytes().all(|byte| byte.is_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod cases {
+    use url::Url;
+
+    use super::*;
+    use crate::fetch::Answer;
+    use crate::page::Page;
+    use crate::tests::examine;
+
+    #[test]
+    fn what_xml_writes_otherwise_is_read_as_xml() {
+        for (written, expected) in [
+            ("a { b: c }", Some("a { b: c }")),
+            ("//<![CDATA[\nif (a < b && c) d();\n//]]>", Some("//\nif (a < b && c) d();\n//")),
+            ("a &lt; b &amp;&amp; c &#62; &#x64;", Some("a < b && c > d")),
+            ("a\n<!-- b\nc -->d", Some("a\n\nd")),
+            ("a && b", None),
+            ("a &nbsp; b", None),
+            ("a <b> c", None),
+            ("<![CDATA[ a", None),
+        ] {
+            assert_eq!(xml_text(written).as_deref(), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn style_sheets_and_scripts_of_xhtml_are_read() {
+        let body = "<html xmlns=\"http://www.w3.org/1999/xhtml\"><head><title>A</title>\n\
+            <style>/*<![CDATA[*/ a > b { colour: red } /*]]>*/</style>\n\
+            <script>//<![CDATA[\nif (1 < 2 && 3) alert(1);\n//]]></script>\n\
+            <script>if (1 &lt; 2) alert(1)\nlet = = 1</script></head><body/></html>";
+        let answer = Answer::page(200, "content-type: application/xhtml+xml", body);
+        let url = Url::parse("http://a.test/").unwrap();
+        let told = examine(&Page::of(&url, &answer));
+        let told = told.iter().filter(|one| matches!(&*one.rule, "css-property" | "js-syntax"));
+        let told: Vec<_> = told.map(|one| (&*one.rule, one.place.line)).collect();
+        assert_eq!(told, [("js-syntax", 7), ("css-property", 2)]);
+    }
 }
