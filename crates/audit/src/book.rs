@@ -5,7 +5,7 @@
 //! Invariants: 1. an address is asked for once a run. 2. two runs never write one book: the
 //! second is told so.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Statement, params};
@@ -351,6 +351,13 @@ impl Book {
             hear(row.get(0)?, row.get(1)?, fragment, kind, line as u64);
         }
         Ok(())
+    }
+
+    /// The rules that a page breaks, as far as its own tests go.
+    pub(crate) fn rules_of(&self, page: i64) -> rusqlite::Result<HashSet<String>> {
+        let mut all =
+            self.connection.prepare("select distinct rule from finding where page = ?")?;
+        all.query_map([page], |row| row.get(0))?.collect()
     }
 
     /// What the tests of pages found.

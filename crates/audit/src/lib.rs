@@ -2,13 +2,14 @@
 //!
 //! In: a [`Plan`]. Out: a [`Report`], and a book in the state folder by which an interrupted run
 //! goes on and the next one knows what is new and what was mended.
-//! Invariants: 1. an address is fetched once for all tests; only probes ask again. 2. nothing is
-//! sent but GET and HEAD, nothing to an address that may do something, nothing that
+//! Invariants: 1. an address is fetched once for all tests; only probes and a browser ask again.
+//! 2. nothing is sent but GET and HEAD, nothing to an address that may do something, nothing that
 //! `robots.txt` forbids, and nothing to another machine that nobody named. 3. what was fetched
 //! is written down before the next is.
 //! Start at [`run()`]; one site's visit is `visit.rs`, the tests are `tests/`.
 
 mod book;
+mod browser;
 mod errand;
 mod fetch;
 mod finding;
@@ -28,6 +29,7 @@ mod visit;
 mod workers;
 
 pub use book::BookError;
+pub use browser::{BrowserError, BrowserPlan};
 pub use fetch::FetchError;
 pub use finding::{Finding, Place, Severity};
 pub use live::Live;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use url::Url;
 
 use crate::errand::{self, Outcome};
@@ -22,6 +22,7 @@ pub struct Live {
     done: AtomicUsize,
     found: AtomicUsize,
     places: Arc<Semaphore>,
+    browsers: Semaphore,
     crew: Option<Arc<Crew>>,
 }
 
@@ -33,6 +34,7 @@ impl Default for Live {
             done: AtomicUsize::new(0),
             found: AtomicUsize::new(0),
             places: Arc::new(Semaphore::new(PLACES)),
+            browsers: Semaphore::new(1),
             crew: None,
         }
     }
@@ -111,6 +113,12 @@ impl Live {
     pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         // It is never closed; without a permit a request would merely be one too many.
         Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+
+    /// The turn of who needs a browser: it takes more memory than all the rest.
+    pub(crate) async fn browser(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.browsers.acquire().await.ok()
     }
 }
 

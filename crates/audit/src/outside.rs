@@ -149,7 +149,8 @@ async fn one_answer(host: &Host, url: &Url) -> Result<Answer, FetchError> {
     }
 }
 
-fn is_public(host: &Host) -> bool {
+/// Whether a host is one of the web, and none of a network of its own.
+pub(crate) fn is_public(host: &Host) -> bool {
     host.addresses.iter().all(|address| match address.ip().to_canonical() {
         IpAddr::V4(ip) => {
             let [a, b, ..] = ip.octets();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use url::Url;
 
 use crate::book::BookError;
+use crate::browser::{BrowserError, BrowserPlan};
 use crate::fetch::FetchError;
 
 /// An audit.
@@ -24,6 +25,8 @@ pub struct Plan {
     pub external: usize,
     /// Pages that are asked for as several strangers.
     pub probes: usize,
+    /// The browser in which some pages are judged, too.
+    pub browser: Option<BrowserPlan>,
     /// Requests a second to one site.
     pub rate: Option<f64>,
     /// The folder of the books.
@@ -70,6 +73,9 @@ pub enum AuditError {
     /// SQLite.
     #[error("the book can't be read or written: {0}")]
     Sqlite(#[from] rusqlite::Error),
+    /// The browser.
+    #[error(transparent)]
+    Browser(#[from] BrowserError),
     /// TLS.
     #[error("TLS can't be set up: {0}")]
     Tls(#[from] rustls::Error),

@@ -156,6 +156,9 @@ rules! {
     "frame-title" Error "A frame without a title"
         "Who can't see it isn't told what is in it."
         "Give it a title attribute." "WCAG 2.2 §4.1.2"
+    "browser-failed" Warning "A page couldn't be looked at in the browser"
+        "What axe-core would have said of it isn't known."
+        "The message says what happened; open the page in a browser." "axe-core"
     "viewport-zoom" Error "The page forbids to enlarge it"
         "Who sees little can't read it."
         "Leave user-scalable and maximum-scale out of the viewport." "WCAG 2.2 §1.4.4"
@@ -200,6 +203,19 @@ rules! {
         "Say for how long it is good; Wick shares such pages by itself." "RFC 9111 §3"
 }
 
+/// What the ids of axe's rules begin with here.
+pub(crate) const AXE: &str = "axe-";
+
+/// All rules of axe-core: what is wrong, and the page that tells more, are in the message.
+const OF_AXE: Rule = Rule {
+    id: AXE,
+    severity: Severity::Warning,
+    title: "Not everybody can use what the browser shows",
+    why: "axe-core found it in a browser, on the page as its styles and scripts make it.",
+    mend: "The address in the message tells whom it keeps out, and how to mend it.",
+    source: "axe-core",
+};
+
 /// What the ids of `conformance`'s rules begin with here.
 pub(crate) const HTML: &str = "html-";
 
@@ -216,18 +232,21 @@ const OF_HTML: Rule = Rule {
 /// A rule by its id.
 #[must_use]
 pub fn rule(id: &str) -> Option<&'static Rule> {
-    match id.starts_with(HTML) {
-        true => Some(&OF_HTML),
-        false => RULES.iter().find(|rule| rule.id == id),
+    match id {
+        _ if id.starts_with(HTML) => Some(&OF_HTML),
+        _ if id.starts_with(AXE) => Some(&OF_AXE),
+        _ => RULES.iter().find(|rule| rule.id == id),
     }
 }
 
 /// What a rule is called in a report.
 #[must_use]
 pub fn title(id: &str) -> String {
-    match id.strip_prefix(HTML).filter(|name| !name.is_empty()) {
-        Some(name) => format!("HTML: {}", name.replace('-', " ")),
-        None => rule(id).map_or(id, |rule| rule.title).to_owned(),
+    let named = |prefix| id.strip_prefix(prefix).filter(|name| !name.is_empty());
+    match (named(HTML), named(AXE)) {
+        (Some(name), _) => format!("HTML: {}", name.replace('-', " ")),
+        (_, Some(name)) => format!("axe: {}", name.replace('-', " ")),
+        _ => rule(id).map_or(id, |rule| rule.title).to_owned(),
     }
 }
 

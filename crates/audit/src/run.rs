@@ -1,11 +1,12 @@
 //! An audit from its beginning to its report: all sites at once, each at its own pace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures_util::future::join_all;
 use url::Url;
 
 use crate::book::State;
+use crate::browser;
 use crate::fetch::Client;
 use crate::finding::Finding;
 use crate::live::Live;
@@ -18,9 +19,12 @@ use crate::visit::Visit;
 /// sites are audited all the same.
 ///
 /// # Errors
-/// TLS can't be set up.
+/// TLS can't be set up, or there is no browser where one is wanted.
 pub async fn run(plan: &Plan, live: &Live) -> Result<Report, AuditError> {
     let client = Client::new()?;
+    if let Some(browser) = &plan.browser {
+        browser::check(browser).await?;
+    }
     let visits = plan.sites.iter().map(|seed| one(plan, live, client.clone(), seed));
     let sites = join_all(visits).await;
     Ok(Report::of(sites))
@@ -56,9 +60,10 @@ async fn audit(
     let past = visit.book.past()?;
     let mut report = SiteReport { site: seed.to_string(), is_whole, ..SiteReport::default() };
     report.is_first = !has_past;
-    let marks: std::collections::HashSet<u64> = findings.iter().map(Finding::mark).collect();
+    let marks: HashSet<u64> = findings.iter().map(Finding::mark).collect();
+    let unseen = unseen(&visit, &findings, &past)?;
     if is_whole {
-        let gone = past.iter().filter(|(mark, _)| !marks.contains(mark));
+        let gone = past.iter().filter(|(mark, _)| !marks.contains(mark) && !unseen.contains(mark));
         report.fixed = gone.map(|(_, finding)| finding.clone()).collect();
         report.fixed.sort();
     }
@@ -72,10 +77,29 @@ async fn audit(
     }
     report.notes = std::mem::take(&mut visit.notes);
     if is_whole {
-        let all: Vec<Finding> = report.findings.iter().map(|one| one.finding.clone()).collect();
+        let mut all: Vec<Finding> = report.findings.iter().map(|one| one.finding.clone()).collect();
+        all.extend(unseen.iter().filter_map(|mark| past.get(mark).cloned()));
         visit.book.end(&all)?;
     }
     Ok(report)
+}
+
+/// What an earlier run found in the browser on pages that this one didn't look at: it is neither
+/// there nor gone.
+fn unseen(
+    visit: &Visit<'_>,
+    findings: &[Finding],
+    past: &HashMap<u64, Finding>,
+) -> Result<HashSet<u64>, AuditError> {
+    let of_browser = || past.iter().filter(|(_, one)| browser::is_of_browser(&one.rule));
+    if of_browser().next().is_none() {
+        return Ok(HashSet::new());
+    }
+    let judged = browser::judged(visit, findings)?;
+    let there: HashSet<String> = visit.book.addresses()?.into_values().map(|it| it.url).collect();
+    let unseen =
+        of_browser().filter(|(_, one)| there.contains(&one.url) && !judged.contains(&one.url));
+    Ok(unseen.map(|(mark, _)| *mark).collect())
 }
 
 /// Why there is no page: what the first address came to.

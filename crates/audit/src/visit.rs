@@ -1,7 +1,7 @@
 //! One site visited: found, fetched, tested and written down.
 //!
 //! The story is in [`Visit::go`]: robots and maps first, then whatever waits, then what other
-//! sites say of our links, then probes. It may end anywhere; the book has all that was done.
+//! sites say of our links, then probes, then a browser. It may end anywhere; the book has all that was done.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::book::{self, Book, Found, Known, State};
+use crate::browser::{BrowserPlan, wanted_rest};
 use crate::errand::{Outcome, Taken};
 use crate::fetch::{Answer, Client, FetchError, Host, target};
 use crate::live::{Hand, Live};
@@ -90,8 +91,9 @@ impl<'a> Visit<'a> {
     }
 
     fn take_up(&mut self) -> Result<(), AuditError> {
+        let browser = self.plan.browser.as_ref().map_or_else(String::new, BrowserPlan::mark);
         let plan = format!(
-            "{} {:?} {} {} {} {}",
+            "{} {:?} {} {} {} {}{browser}",
             self.seed,
             self.plan.also,
             self.plan.pages,
@@ -135,6 +137,9 @@ impl<'a> Visit<'a> {
         if !self.is_over() {
             crate::probe::run(self).await?;
         }
+        if !self.is_over() {
+            crate::browser::run(self).await?;
+        }
         Ok(!self.is_over())
     }
 
@@ -148,8 +153,18 @@ impl<'a> Visit<'a> {
         self.pace.rest(self.began.elapsed(), wanted);
     }
 
+    /// What a page loads in the browser came, or didn't.
+    pub(crate) fn heard(&mut self, answer: Result<&Answer, &FetchError>) {
+        let wanted = answer.map_or(Some(None), wanted_rest);
+        match (wanted, answer) {
+            (None, Ok(answer)) => self.pace.answered(answer.took),
+            (wanted, _) => self.rest(wanted.flatten()),
+        }
+        self.give_up();
+    }
+
     /// Reads `robots.txt` of an origin, once.
-    async fn robots(&mut self, url: &Url) -> Result<(), AuditError> {
+    pub(crate) async fn robots(&mut self, url: &Url) -> Result<(), AuditError> {
         let origin = origin(url);
         if self.scope.robots.contains_key(&origin) {
             return Ok(());
@@ -218,7 +233,7 @@ impl<'a> Visit<'a> {
     }
 
     /// The host of an own address, found once; none if it may not be asked.
-    async fn host(&mut self, url: &Url) -> Option<Arc<Host>> {
+    pub(crate) async fn host(&mut self, url: &Url) -> Option<Arc<Host>> {
         let origin = origin(url);
         if let Some(host) = self.hosts.get(&origin) {
             return host.clone();

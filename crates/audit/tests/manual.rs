@@ -13,7 +13,8 @@ fn the_page_of_the_audit_has_every_rule() {
         "\nAn id never changes. Rules of `html-…` are those of the crate `conformance`, which \
          holds pages against HTML's specification as vnu does: its errors are warnings here, \
          since browsers mend them, its warnings notices, and what a rule below says isn't said \
-         a second time.\n\n| id | | what is wrong | why, and how to mend it | source |\n\
+         a second time. Rules of `axe-…` are those of axe-core, where `--browser` asks it.\n\n\
+         | id | | what is wrong | why, and how to mend it | source |\n\
          | --- | --- | --- | --- | --- |\n",
     );
     for rule in RULES {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::audit::{Crew, Live, Plan, Report, Severity, report};
+use ::audit::{BrowserError, BrowserPlan, Crew, Live, Plan, Report, Severity, report};
 use base::complaint::complain;
 use clap::{Args, Subcommand, ValueEnum};
 use tokio::time::{Instant, interval};
@@ -69,6 +69,21 @@ pub(crate) struct Audit {
     /// The most pages that are asked for as several strangers, to see what they depend on.
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) probes: usize,
+    /// Also judge pages in Chromium, by axe-core, as scripts and styles make them: contrast, and
+    /// what else only a browser sees [default PATH: chromium].
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true)]
+    pub(crate) browser: Option<Option<PathBuf>>,
+    /// The most pages that are, those of different shapes first [default: one of each shape, 40
+    /// at most].
+    #[arg(long, value_name = "N", value_parser = read_count, requires = "browser")]
+    pub(crate) browser_pages: Option<usize>,
+    /// axe-core's axe.min.js [default: here, in node_modules/axe-core, or in
+    /// /usr/share/javascript/axe-core].
+    #[arg(long, value_name = "FILE", requires = "browser")]
+    pub(crate) axe: Option<PathBuf>,
+    /// Run Chromium without its sandbox, which isn't there for root.
+    #[arg(long, requires = "browser")]
+    pub(crate) no_sandbox: bool,
     /// The most requests a second to one site [default: as many as it bears without getting
     /// slower].
     #[arg(long, value_name = "N", value_parser = read_rate)]
@@ -159,7 +174,7 @@ fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
         }
         None => {}
     }
-    let mut plan = plan(typed);
+    let mut plan = plan(typed)?;
     let interrupted = listen()?;
     let runtime = single_threaded()?;
     let door = match typed.workers {
@@ -186,10 +201,14 @@ fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::from(status(&report, typed.fail_on, is_stopped)))
 }
 
-fn plan(typed: &Audit) -> Plan {
+fn plan(typed: &Audit) -> Result<Plan, BrowserError> {
     let mut known = HashSet::new();
     let sites = typed.urls.iter().filter(|url| known.insert(url.as_str())).cloned().collect();
-    Plan {
+    let browser = typed.browser.as_ref().map(|program| {
+        let (program, axe) = (program.as_deref(), typed.axe.as_deref());
+        BrowserPlan::find(program, axe, typed.browser_pages, !typed.no_sandbox)
+    });
+    Ok(Plan {
         sites,
         also: typed.also.clone(),
         named: typed.i_may_audit.clone(),
@@ -197,10 +216,11 @@ fn plan(typed: &Audit) -> Plan {
         depth: typed.depth,
         external: if typed.external { typed.external_max } else { 0 },
         probes: typed.probes,
+        browser: browser.transpose()?,
         rate: typed.rate,
         state: typed.state.clone().unwrap_or_else(default_state).join("audit"),
         anew: typed.anew,
-    }
+    })
 }
 
 /// Audits once; what was found, and whether somebody had enough.

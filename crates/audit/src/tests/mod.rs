@@ -84,7 +84,7 @@ pub(crate) fn examine(page: &Page<'_>) -> Vec<Finding> {
 }
 
 /// Of each rule so many, and one more that says how many are left out.
-fn bounded(findings: Vec<Finding>) -> Vec<Finding> {
+pub(crate) fn bounded(findings: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     let (mut of_rule, mut more) = (0, 0);
     for finding in findings {

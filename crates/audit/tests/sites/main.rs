@@ -1,6 +1,7 @@
 //! Audits of sites that are served here: with nothing to be said, with one fault each, and
-//! interrupted, and by several workers.
+//! interrupted, by several workers, and in a browser.
 
+mod browser;
 mod interrupted;
 mod seeded;
 mod server;

@@ -210,8 +210,8 @@ fn what_keeps_a_page_from_caches_is_told_by_the_law_and_what_that_wastes() {
 
 #[test]
 fn every_rule_has_a_fault_that_shows_it() {
-    // These need TLS, another host, an error that is no answer, or much room: unit tests have them.
-    const ELSEWHERE: [&str; 8] = [
+    // These need TLS, another host, a browser, an error that is no answer, or much room: unit tests have them.
+    const ELSEWHERE: [&str; 9] = [
         "link-failed",
         "link-external",
         "mixed-content",
@@ -220,6 +220,7 @@ fn every_rule_has_a_fault_that_shows_it() {
         "cookie-flags",
         "weight-html",
         "cache-other",
+        "browser-failed",
     ];
     let own = FAULTS.iter().map(|one| one.0).filter(|rule| !rule.starts_with("html-"));
     let shown = own.chain(WASTED.iter().map(|one| one.0));

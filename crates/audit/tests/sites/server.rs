@@ -48,6 +48,7 @@ pub(crate) fn plan(served: &Served, state: &Path) -> Plan {
         depth: 10,
         external: 0,
         probes: 10,
+        browser: None,
         rate: None,
         state: state.to_owned(),
         anew: false,

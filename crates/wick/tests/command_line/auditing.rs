@@ -125,3 +125,25 @@ fn a_worker_that_joins_does_an_audits_work_and_ends_with_it() {
     let shown = fs::read_to_string(&token).expect("it was made");
     assert!(!ended.errors.contains(shown.trim()) && !worked.errors.contains(shown.trim()));
 }
+
+#[test]
+fn what_a_browser_needs_is_said_before_anything_is_asked_for() {
+    let state = open_folder();
+    let kept = state.path().display().to_string();
+    let none = state.path().join("none.js").display().to_string();
+    let other = state.path().join("other.js");
+    fs::write(&other, "another script").expect("the folder takes files");
+    let other = other.display().to_string();
+    for (options, expected) in [
+        (&["--browser=/no/such/chromium", "--no-sandbox"][..], "--browser=PATH"),
+        (&["--browser=sh", "--no-sandbox", "--axe", &none], "--axe FILE"),
+        (&["--browser=sh", "--no-sandbox", "--axe", &other], "it says nothing of axe"),
+        (&["--axe", &none], "--browser"),
+    ] {
+        let mut all = vec!["audit", "http://127.0.0.1:1/", "--state", &kept];
+        all.extend(options);
+        let ended = Wick::run(&all).end();
+        assert_eq!(ended.status.code(), Some(2), "{options:?}: {}", ended.errors);
+        assert!(ended.errors.contains(expected), "{options:?}: {}", ended.errors);
+    }
+}
