@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use tantivy::SegmentMeta;
 use tantivy::directory::error::{LockError, OpenReadError};
-use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy};
+use tantivy::indexer::{
+    IndexWriterOptions, LogMergePolicy, MergeCandidate, MergePolicy, NoMergePolicy,
+};
 use tantivy::schema::{
     BytesOptions, FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema,
     TextFieldIndexing, TextOptions, Value as _,
@@ -30,6 +33,8 @@ const ANALYSIS: &str = "wick";
 /// Parts are joined early, for each is looked into by every search.
 const PARTS_JOINED: usize = 4;
 const PARTS_JOINED_SELDOM: usize = 8;
+/// No more at once: what a joining holds in memory grows with the distinct words in them.
+const PARTS_JOINED_MOST: usize = 16;
 /// Parts of up to so many documents are of one size: to join a larger one with what came within the
 /// last seconds would be to write all of it every few seconds.
 const SMALL_PART: u32 = 1000;
@@ -193,7 +198,7 @@ impl Files {
             .memory_budget_per_thread(limits.writer_bytes.max(15_000_000))
             .build();
         let writer = index.writer_with_options(options)?;
-        writer.set_merge_policy(joining(PARTS_JOINED));
+        writer.set_merge_policy(Box::new(Joining::of(PARTS_JOINED)));
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
@@ -206,12 +211,14 @@ impl Files {
         self.writer.as_ref().ok_or_else(no_writer)
     }
 
-    /// Joins fewer parts from now on: what is filled at once has few, and each joining reads and
-    /// writes all of it again.
-    pub(super) fn join_seldom(&self) {
-        if let Some(writer) = &self.writer {
-            writer.set_merge_policy(joining(PARTS_JOINED_SELDOM));
-        }
+    /// Joins none from now on, or few: what is filled at once has few parts, each joining reads and
+    /// writes all of them again, and behind the filling it has the writer's memory.
+    pub(super) fn join_seldom(&self, is_filled: bool) {
+        let Some(writer) = &self.writer else { return };
+        writer.set_merge_policy(match is_filled {
+            true => Box::new(Joining::of(PARTS_JOINED_SELDOM)),
+            false => Box::new(NoMergePolicy),
+        });
     }
 
     pub(super) fn commit(&mut self) -> tantivy::Result<()> {
@@ -368,13 +375,30 @@ fn field_name(at: usize) -> String {
     format!("f{at}")
 }
 
-/// Joins so many parts of about one size.
-fn joining(parts: usize) -> Box<dyn MergePolicy> {
-    let mut merges = LogMergePolicy::default();
-    merges.set_min_num_segments(parts);
-    merges.set_min_layer_size(SMALL_PART);
-    merges.set_del_docs_ratio_before_merge(0.3);
-    Box::new(merges)
+/// Joins so many parts of about one size, or more of them.
+#[derive(Debug)]
+struct Joining(LogMergePolicy);
+
+impl Joining {
+    fn of(parts: usize) -> Self {
+        let mut merges = LogMergePolicy::default();
+        merges.set_min_num_segments(parts);
+        merges.set_min_layer_size(SMALL_PART);
+        merges.set_del_docs_ratio_before_merge(0.3);
+        Self(merges)
+    }
+}
+
+impl MergePolicy for Joining {
+    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+        let all = self.0.compute_merge_candidates(segments);
+        let groups = all.iter().flat_map(|MergeCandidate(parts)| {
+            let groups = parts.chunks(PARTS_JOINED_MOST);
+            // One alone is joined with nothing, but to be rid of what was removed from it.
+            groups.filter(|group| group.len() > 1 || parts.len() == 1)
+        });
+        groups.map(|group| MergeCandidate(group.to_vec())).collect()
+    }
 }
 
 fn stamp(shape: &Shape, analyzer: &Analyzer) -> String {

@@ -258,9 +258,9 @@ impl Index {
     /// that nobody looks into.
     pub(crate) fn gather(&self, is_gathering: bool) {
         self.inner.is_gathering.store(is_gathering, Ordering::Relaxed);
+        self.inner.files.read().join_seldom(!is_gathering);
         if is_gathering {
             self.inner.pending.lock().keep_none();
-            self.inner.files.read().join_seldom();
         } else {
             self.commit();
         }
