@@ -16,6 +16,7 @@ pub mod processor;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use disk::DiskTraffic;
 use memory::{Memory, Pressure};
@@ -28,6 +29,11 @@ use serde::Serialize;
 const FILE_BYTES_MAX: usize = 64 << 10;
 /// Of `/proc/net/tcp`, which lists every connection behind the listeners.
 const LISTENERS_BYTES_MAX: usize = 16 << 10;
+/// Behind the listeners the kernel looks through all the places that connections could have: the
+/// more memory, the more of them. Where it takes longer than this…
+const LISTENERS_DEAR: Duration = Duration::from_millis(1);
+/// …so many looks do without.
+const LISTENERS_REST: u32 = 9;
 
 /// Everything at one moment. What is not known is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -66,7 +72,8 @@ pub struct Machine {
     pub network_received_bytes: Option<u64>,
     /// Bytes that went.
     pub network_sent_bytes: Option<u64>,
-    /// Connections that wait to be accepted by us.
+    /// Connections that wait to be accepted by us; as it was up to nine looks ago where asking for
+    /// it is dear.
     pub accept_queue: Option<u64>,
     /// How often a connection found such a queue full, of any program, since the machine's start.
     pub accept_overflows: Option<u64>,
@@ -102,6 +109,9 @@ pub struct Meter {
     folder: PathBuf,
     /// The ports that we listen on.
     ports: Vec<u16>,
+    /// Who waits there, and for how many looks that stands.
+    accept_queue: Option<u64>,
+    listeners_rest: u32,
     cores: Vec<CoreTimes>,
     buffer: Vec<u8>,
     page_bytes: u64,
@@ -124,6 +134,8 @@ impl Meter {
             own_statm: open("/proc/self/statm"),
             folder: folder.into(),
             ports,
+            accept_queue: None,
+            listeners_rest: 0,
             cores: Vec::new(),
             buffer: vec![0; FILE_BYTES_MAX],
             page_bytes: rustix::param::page_size() as u64,
@@ -194,15 +206,26 @@ impl Meter {
         let netstat = open("/proc/self/net/netstat");
         machine.accept_overflows =
             read(netstat.as_ref(), &mut self.buffer, network::listen_overflows).flatten();
-        for path in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
-            let file = open(path);
-            let beginning = &mut self.buffer[..LISTENERS_BYTES_MAX];
-            let waiting =
-                read(file.as_ref(), beginning, |text| network::waiting(text, &self.ports));
-            let so_far = machine.accept_queue.unwrap_or(0);
-            machine.accept_queue =
-                waiting.map(|waiting| so_far.saturating_add(waiting)).or(machine.accept_queue);
+        machine.accept_queue = self.waiting();
+    }
+
+    /// Connections that wait at our listeners.
+    fn waiting(&mut self) -> Option<u64> {
+        if let Some(rest) = self.listeners_rest.checked_sub(1) {
+            self.listeners_rest = rest;
+            return self.accept_queue;
         }
+        let begun = Instant::now();
+        let buffer = &mut self.buffer[..LISTENERS_BYTES_MAX];
+        let all = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].into_iter().filter_map(|path| {
+            let file = File::open(path).ok();
+            read(file.as_ref(), buffer, |text| network::waiting(text, &self.ports))
+        });
+        self.accept_queue = all.reduce(u64::saturating_add);
+        if begun.elapsed() > LISTENERS_DEAR {
+            self.listeners_rest = LISTENERS_REST;
+        }
+        self.accept_queue
     }
 
     fn process(&mut self) -> Process {
@@ -280,7 +303,9 @@ mod tests {
         let Some(before) = meter.look().accept_queue else { return };
         assert_eq!(before, 0);
         let _waiting = [TcpStream::connect(address), TcpStream::connect(address)];
-        assert_eq!(meter.look().accept_queue, Some(2));
+        // Where asking is dear, within as many looks.
+        let looks = (0..=LISTENERS_REST).map(|_| meter.look().accept_queue);
+        assert_eq!(looks.last().flatten(), Some(2));
         assert_eq!(Meter::new("/", vec![]).look().accept_queue, Some(0));
     }
 
