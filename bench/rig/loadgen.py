@@ -24,7 +24,7 @@ MEMORY_MIB_MAX = 32
 WORK_US = 1000
 SLOWER = 0.05
 # Turns in the closed model: what else the machine does widens intervals, and makes none void.
-AA_TURN = "500ms"
+AA_TURN = "250ms"
 AA_ROUNDS = 10
 
 

@@ -13,6 +13,8 @@ mod mysql;
 mod postgres;
 
 use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use queries::advice::Advice;
 use queries::advice::server::advise;
@@ -47,6 +49,15 @@ fn read(log: &mut impl Read, reading: &mut Reading, classes: &mut Classes) {
     reading.take_all(log, &mut |query| classes.take(query)).expect("the log can be read");
 }
 
+/// Waits until the log has this: a server answers first and writes then.
+async fn until_written(log: &Path, last: &str) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !std::fs::read_to_string(log).is_ok_and(|text| text.contains(last)) {
+        assert!(Instant::now() < deadline, "{last} never came into the log");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test]
 async fn a_mariadb_writes_its_log_and_it_is_read_while_it_grows_and_is_rotated() {
     let Some(server) = mariadb::Server::start(&[]) else { return };
@@ -67,6 +78,7 @@ async fn a_mariadb_writes_its_log_and_it_is_read_while_it_grows_and_is_rotated()
     std::fs::rename(&log, folder.join("slow.log.1")).expect("it is rotated");
     server.ask("FLUSH SLOW LOGS;");
     server.ask(&format!("USE site; {}", questions(10)));
+    until_written(&log, "IN (9, 7);\n").await;
     read(&mut growing, &mut reading, &mut classes);
     assert!(growing.turn_over().expect("the new one is there"));
     read(&mut growing, &mut reading, &mut classes);
@@ -106,6 +118,7 @@ async fn a_mysql_writes_its_log_and_it_is_read_while_it_grows_and_is_rotated() {
     server.ask("FLUSH SLOW LOGS;").await;
     let sorted = "SELECT topic, COUNT(*) FROM posts GROUP BY topic ORDER BY COUNT(*);";
     server.ask(&format!("USE site; {} {sorted}", questions(10))).await;
+    until_written(&log, &format!("{sorted}\n")).await;
     read(&mut growing, &mut reading, &mut classes);
     assert!(growing.turn_over().expect("the new one is there"));
     read(&mut growing, &mut reading, &mut classes);
