@@ -8,7 +8,7 @@ use crate::metadata::Metadata;
 
 /// The house, lowest row first. Rooms that are not built yet have their place already.
 const ROWS: &[&[&str]] = &[
-    &["base", "resident"],
+    &["base", "resident", "loopback"],
     &["wire"],
     &[
         "policy",

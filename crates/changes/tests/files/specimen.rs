@@ -18,9 +18,7 @@ impl Site {
     /// None where there is no PHP.
     fn start(data: &Path) -> Option<Self> {
         let specimen = concat!(env!("CARGO_MANIFEST_DIR"), "/../../specimens/flat-notes");
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = free.local_addr().expect("an address").to_string();
-        drop(free);
+        let address = loopback::address().to_string();
         let server = Command::new("php")
             .args(["-S", &address, "-t", specimen])
             .env("SPECIMEN_DATA", data)

@@ -155,9 +155,7 @@ async fn what_is_refused_says_why_and_never_the_password() {
 /// and as a scramble once the server has seen it.
 #[tokio::test]
 async fn a_password_is_shown_over_tcp_to_who_saw_it_before_and_who_did_not() {
-    // Free by the time that the server wants it, as a rule: nobody else is given it soon.
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());
-    let port = port.expect("a port").port();
+    let port = loopback::port();
     let settings = [format!("--port={port}"), "--bind-address=127.0.0.1".to_owned()];
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let Some(server) = Server::start(&settings).await else { return };

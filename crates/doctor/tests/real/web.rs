@@ -59,11 +59,6 @@ impl Web {
     }
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
-}
-
 fn write(root: &TempDir, path: &str, text: &str) -> PathBuf {
     let path = root.path().join(path);
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -84,7 +79,7 @@ fn apache(workers: u64) -> Option<Web> {
         eprintln!("SKIPPED: libapache2-mod-php is not installed; scripts/setup test installs it");
         return None;
     };
-    let (root, run, port) = (root(), daemon::folder("apa", SYSTEM_USER), free_port());
+    let (root, run, port) = (root(), daemon::folder("apa", SYSTEM_USER), loopback::port());
     let loaded = write(
         &root,
         "etc/apache2/mods-enabled/php.load",
@@ -123,7 +118,7 @@ async fn php_inside_a_real_apache_is_found_and_how_many_workers_fit() {
 
 #[tokio::test]
 async fn a_real_nginx_that_has_most_of_its_files_open_is_found() {
-    let (root, run, port) = (root(), daemon::folder("ngx", SYSTEM_USER), free_port());
+    let (root, run, port) = (root(), daemon::folder("ngx", SYSTEM_USER), loopback::port());
     let folder = run.path().display();
     let text = format!(
         "daemon off;\nuser {SYSTEM_USER};\nworker_processes 1;\npid {folder}/pid;\n\

@@ -30,14 +30,6 @@ fn conf_of(folder: &str, api: u16, mysql: u16) -> String {
     )
 }
 
-/// Two ports that nobody had a moment ago.
-fn ports() -> (u16, u16) {
-    let free = || TcpListener::bind("127.0.0.1:0").expect("a port");
-    let (one, other) = (free(), free());
-    let port = |own: &TcpListener| own.local_addr().expect("an address").port();
-    (port(&one), port(&other))
-}
-
 /// The oracle. It ends with this.
 pub(crate) struct Searchd {
     child: Child,
@@ -51,7 +43,7 @@ impl Searchd {
     pub(crate) fn start() -> Option<Self> {
         Command::new("searchd").arg("--help").stdout(Stdio::null()).status().ok()?;
         let folder = tempfile::tempdir().expect("a folder");
-        let (api, mysql) = ports();
+        let (api, mysql) = (loopback::port(), loopback::port());
         let path = folder.path().join("sphinx.conf");
         let text = conf_of(&folder.path().display().to_string(), api, mysql);
         fs::write(&path, text).expect("it can be written");

@@ -88,12 +88,6 @@ fn answer(stream: &TcpStream, version: &AtomicU64, asked: &AtomicU64) {
     }
 }
 
-/// An address on which nobody listens.
-pub(crate) fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("an address")
-}
-
 /// A Wick of the cluster.
 pub(crate) struct Node {
     pub(crate) name: String,
@@ -133,7 +127,7 @@ impl Node {
             LAG.as_millis()
         );
         std::fs::write(&config, text).expect("settings can be written");
-        let address = free_address();
+        let address = loopback::address();
         let state = TempDir::new().expect("a temporary folder");
         let config = config.display().to_string();
         let name = name.to_owned();

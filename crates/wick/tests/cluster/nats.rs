@@ -27,7 +27,7 @@ impl Nats {
             return None;
         }
         let folder = TempDir::new().expect("a temporary folder");
-        let ports = free_ports(2 * count).chunks(2).map(|pair| (pair[0], pair[1])).collect();
+        let ports = (0..count).map(|_| (loopback::port(), loopback::port())).collect();
         let mut nats = Self { folder, ports, running: Vec::new() };
         for at in 0..count {
             nats.running.push(None);
@@ -86,13 +86,6 @@ impl Drop for Nats {
     fn drop(&mut self) {
         (0..self.running.len()).for_each(|at| self.kill(at));
     }
-}
-
-fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<_> = (0..count)
-        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port"))
-        .collect();
-    listeners.iter().map(|own| own.local_addr().expect("an address").port()).collect()
 }
 
 /// A wire to a server. Cut, it is silent, as a network is that loses all packets; slow, each

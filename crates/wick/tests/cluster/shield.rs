@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::board::{Node, free_address, until_in_touch};
+use crate::board::{Node, until_in_touch};
 use crate::nats::{Nats, Wire};
 use crate::wick::{self, Wick, until};
 
@@ -137,7 +137,7 @@ fn shielded() -> Option<Shielded> {
     let nats = Nats::start(1)?;
     let site = Site::start();
     let node = |at: usize| {
-        let more = format!("listen = \"{}\"\nsecret = \"{SECRET}\"\n", free_address());
+        let more = format!("listen = \"{}\"\nsecret = \"{SECRET}\"\n", loopback::address());
         Node::start_as(
             &format!("n{at}"),
             &format!("origin = \"http://{}\"\n", site.address),

@@ -8,12 +8,6 @@ use std::process::{Command, Stdio};
 use crate::origin::Origin;
 use crate::wick::{Wick, ask, body, has_php, open_folder, until};
 
-/// A port that was free a moment ago.
-pub(crate) fn free_port() -> u16 {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    free.local_addr().expect("an address").port()
-}
-
 /// A Wick with these settings before `origin`.
 fn serve(settings: &str, origin: &str) -> (Wick, SocketAddr, tempfile::TempDir) {
     let folder = open_folder();
@@ -39,7 +33,7 @@ fn what_visitors_did_is_told_to_whoever_is_on_this_machine() {
     let origin = Origin::saying(
         "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\n\r\nhello",
     );
-    let port = free_port();
+    let port = loopback::port();
     let admin: SocketAddr = ([127, 0, 0, 1], port).into();
     let (wick, address, _folder) = serve(&format!("admin = \"{admin}\"\n"), &origin.url());
     for _ in 0..3 {
@@ -130,7 +124,7 @@ fn what_must_not_be_open_is_told_before_anything_is_served() {
 #[test]
 fn with_a_token_it_may_be_open() {
     let origin = Origin::saying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    let port = free_port();
+    let port = loopback::port();
     let settings =
         format!("admin = \"0.0.0.0:{port}\"\nadmin_token = \"a-token-of-many-letters\"\n");
     let (wick, _, _folder) = serve(&settings, &origin.url());
@@ -155,7 +149,7 @@ fn php_and_its_opcode_cache_are_told_also_after_a_reload() {
     let other = folder.path().join("other");
     fs::create_dir(&other).expect("ours");
     fs::write(other.join("index.php"), "<?php echo 'other';").expect("ours");
-    let admin: SocketAddr = ([127, 0, 0, 1], free_port()).into();
+    let admin: SocketAddr = loopback::address();
     let file = folder.path().join("wick.toml");
     let state = folder.path().join("state").display().to_string();
     let write = |site: &std::path::Path| {

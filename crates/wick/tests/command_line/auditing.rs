@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value;
 
-use crate::admin::free_port;
 use crate::origin::Origin;
 use crate::search::{Page, Pages, set, site, visit};
 use crate::wick::{Wick, ask, body, open_folder, until};
@@ -40,7 +39,7 @@ fn what_is_stored_for_everybody_is_judged_and_what_is_mended_is_known_to_be() {
     let origin = site(&pages);
     let (folder, state) = (open_folder(), open_folder());
     let state = state.path().display().to_string();
-    let admin: SocketAddr = ([127, 0, 0, 1], free_port()).into();
+    let admin: SocketAddr = loopback::address();
     let file = folder.path().join("wick.toml");
     let text = format!(
         "admin = \"{admin}\"\n[[site]]\norigin = {:?}\naudit = true\nsearch = true\n\
@@ -102,7 +101,7 @@ fn a_worker_that_joins_does_an_audits_work_and_ends_with_it() {
     let state = open_folder();
     let kept = state.path().display().to_string();
     let token = state.path().join("audit/workers.token").display().to_string();
-    let port = free_port().to_string();
+    let port = loopback::port().to_string();
     let url = format!("{}/", origin.url());
     let audit = ["audit", &url, "--state", &kept, "--workers", &port, "--probes", "0"];
     let audit = Wick::run(&audit);

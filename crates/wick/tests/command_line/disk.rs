@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::admin::free_port;
 use crate::origin::Origin;
 use crate::serving::upgrade;
 use crate::wick::{Wick, ask, names, until};
@@ -139,7 +138,7 @@ fn a_stop_keeps_what_was_asked_for_once_and_the_start_says_so() {
 #[test]
 fn what_the_disk_did_is_told_to_whoever_watches() {
     let stage = Stage::new();
-    let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let admin = loopback::address();
     let settings = stage.state.path().join("wick.toml").display().to_string();
     fs::write(&settings, format!("admin = \"{admin}\"\ndisk = \"64M\"\n")).expect("ours");
     let (url, state) = (stage.origin.url(), stage.state());

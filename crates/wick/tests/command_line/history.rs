@@ -131,8 +131,7 @@ fn a_day_is_there_after_a_kill_but_for_the_second_that_was_written() {
 /// A Wick that begins in the same folder tells of all of it, without a hand.
 /// Of the seconds in which the writer was killed there were so many requests.
 fn a_wick_tells_it(state: &Path, begin: u64, end: u64, doubtful: u64) {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let admin = free.expect("a free port");
+    let admin = loopback::address();
     let file = state.join("wick.toml");
     fs::write(&file, format!("admin = \"{admin}\"\n")).expect("the settings are written");
     let (state, file) = (state.display().to_string(), file.display().to_string());

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::admin::free_port;
 use crate::origin::Origin;
 use crate::wick::{Wick, ask, body, has_php, is_root, names, open_folder, processes_with, until};
 
@@ -84,7 +83,7 @@ fn no_thread_is_roots_and_php_fpm_is_healed() {
     let state = open_folder();
     let kept = state.path().join("state").display().to_string();
     let path = site.path().display().to_string();
-    let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let admin = loopback::address();
     let settings = state.path().join("wick.toml").display().to_string();
     fs::write(&settings, format!("admin = \"{admin}\"\n")).expect("ours");
     let serve = [&path, "--config", &settings, "--state", &kept, "--user", "www-data"];

@@ -27,8 +27,7 @@ fn where_slow_requests_are_is_told_without_their_arguments() {
     }
     let site = open_folder();
     fs::write(site.path().join("index.php"), SCRIPT).expect("a script");
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let admin = free.expect("a free port");
+    let admin = loopback::address();
     let settings = open_folder();
     let file = settings.path().join("wick.toml");
     let text = format!("admin = \"{admin}\"\n[[site]]\nphp_slow = \"1s\"\n");

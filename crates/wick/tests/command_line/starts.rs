@@ -161,8 +161,7 @@ fn check_tells_everything_that_is_wrong_and_not_only_the_first() {
     let file = folder.path().join("wick.toml").display().to_string();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let listen = taken.local_addr().expect("an address");
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let nobody = free.expect("an address");
+    let nobody = loopback::address();
     let text = format!(
         "listen = \"{listen}\"\nmemory = \"100M\"\nthreads = 3\n\
          [[site]]\nhosts = [\"a.test\", \"b.test\"]\norigin = \"/nowhere\"\n\

@@ -118,8 +118,7 @@ fn somebody_who_stops_reading_the_output_is_no_reason_to_stop_serving() {
     let mut command = std::process::Command::new("sh");
     let script = "\"$0\" \"$@\" | head -n 1 >&2";
     command.args(["-c", script, env!("CARGO_BIN_EXE_wick")]);
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let address = free.expect("a free port");
+    let address = loopback::address();
     let (origin, listen) = (origin.url(), address.to_string());
     let state = open_folder();
     let kept = state.path().display().to_string();

@@ -262,8 +262,7 @@ fn php_finds_the_trace_and_metrics_name_one_that_was_told() {
     fs::write(site.path().join("index.php"), "<?php echo $_SERVER['HTTP_TRACEPARENT'];")
         .expect("a script");
     let collector = Collector::saying("200 OK");
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let admin = port.expect("a free port");
+    let admin = loopback::address();
     let settings = format!(
         "admin = \"{admin}\"\n[traces]\notlp = \"http://{}\"\nsample = 1\n",
         collector.address

@@ -150,9 +150,7 @@ fn the_admin_listener_is_the_new_ones() {
     let origin = Origin::saying("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
     let folder = open_folder();
     let state = folder.path().join("state").display().to_string();
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let admin = free.local_addr().expect("an address");
-    drop(free);
+    let admin = loopback::address();
     let config = folder.path().join("wick.toml");
     fs::write(&config, format!("admin = \"{admin}\"\n")).expect("ours");
     let config = config.display().to_string();

@@ -41,9 +41,7 @@ fn what_is_wrong_with_stored_pages_is_told_by_rule_and_route() {
         return;
     }
     let (origin, folder) = (site(), open_folder());
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let admin = free.local_addr().expect("an address");
-    drop(free);
+    let admin = loopback::address();
     let file = folder.path().join("wick.toml");
     let settings = format!(
         "admin = \"{admin}\"\nadmin_token = \"{TOKEN}\"\n[[site]]\norigin = {:?}\naudit = true\n",

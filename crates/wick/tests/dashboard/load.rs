@@ -66,9 +66,7 @@ impl Site {
             // A visitor who went away is the test's affair.
             let _ = stream.write_all(answer.as_bytes());
         });
-        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let admin = free.local_addr().expect("an address");
-        drop(free);
+        let admin = loopback::address();
         let folder = open_folder();
         let file = folder.path().join("wick.toml");
         let settings = format!("admin = \"{admin}\"\nadmin_token = \"{TOKEN}\"\n");

@@ -40,9 +40,7 @@ fn results_come_as_one_types_and_everybody_can_use_them() {
     let file = folder.path().join("wick.toml");
     let lines = "search = true\nsearch_crawl = false\n";
     fs::write(&file, format!("[[site]]\norigin = {:?}\n{lines}", origin.url())).expect("ours");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let admin = free.local_addr().expect("an address");
-    drop(free);
+    let admin = loopback::address();
     let text = fs::read_to_string(&file).expect("ours");
     let opened = format!("admin = \"{admin}\"\nadmin_token = \"{TOKEN}\"\n");
     fs::write(&file, opened + &text).expect("ours");

@@ -104,9 +104,7 @@ fn no_request_fails_over_upgrades_under_tls_and_http2() {
     let pair = ca.pair(folder.path(), "all", &["a.test"]);
     let file = folder.path().join("wick.toml");
     // Ports of their own: those that the system chose could not be told apart by the next one.
-    let [plain, address] = [(), ()]
-        .map(|()| std::net::TcpListener::bind("127.0.0.1:0"))
-        .map(|probe| probe.and_then(|probe| probe.local_addr()).expect("a free port"));
+    let [plain, address] = [loopback::address(), loopback::address()];
     let settings = format!(
         "listen_tls = \"{address}\"\n[[site]]\nhosts = [\"a.test\"]\norigin = \"{}\"\n{}",
         origin.url(),

@@ -75,9 +75,7 @@ fn http2_is_spoken_behind_a_proxy_that_introduces_it_and_names_its_requests() {
 
 #[test]
 fn the_owners_page_is_shown_while_the_origin_is_out_and_is_read_again() {
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let origin = format!("http://{}", gone.local_addr().expect("an address"));
-    drop(gone);
+    let origin = format!("http://{}", loopback::address());
     let folder = TempDir::new().expect("a temporary folder");
     let page = folder.path().join("busy.html");
     std::fs::write(&page, "<p>back soon</p>").expect("the page is written");

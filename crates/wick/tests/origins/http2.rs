@@ -33,11 +33,6 @@ impl Drop for Nginx {
     }
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").port()
-}
-
 impl Nginx {
     /// Starts one with these settings of its `http` block; `/chat` is the chat's.
     fn start(settings: &str, chat: SocketAddr) -> Self {
@@ -52,7 +47,7 @@ impl Nginx {
         write("key.pem", key.as_bytes());
         let big: Vec<u8> = (0..BIG).map(|at| (at % 251) as u8).collect();
         write("big.bin", &big);
-        let (tls, clear) = (free_port(), free_port());
+        let (tls, clear) = (loopback::port(), loopback::port());
         let text = configuration(folder.path(), settings, tls, clear, chat);
         write("nginx.conf", text.as_bytes());
         let child = Command::new("nginx")

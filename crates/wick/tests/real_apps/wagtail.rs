@@ -150,9 +150,7 @@ fn manage(bin: &Path, folder: &AppFolder) -> Command {
 }
 
 fn serve(bin: &Path, folder: &AppFolder) -> Server {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = free.local_addr().expect("an address").to_string();
-    drop(free);
+    let address = loopback::address().to_string();
     let mut command = manage(bin, folder);
     command.args(["runserver", "--noreload", "--insecure", &address]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -51,11 +51,6 @@ fn program() -> Option<PathBuf> {
     PROGRAM.get_or_init(build).clone()
 }
 
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
-}
-
 impl Pebble {
     /// A CA with files in this folder.
     pub(crate) fn new(folder: &Path) -> Option<Self> {
@@ -65,8 +60,8 @@ impl Pebble {
         ca.pair(&folder, "own", &["127.0.0.1", "localhost"]);
         Some(Self {
             program: program()?,
-            address: free_address(),
-            management: free_address(),
+            address: loopback::address(),
+            management: loopback::address(),
             ca_file: ca.file,
             folder,
             running: None,

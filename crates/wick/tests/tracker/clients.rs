@@ -151,7 +151,7 @@ fn taker(name: &str, folder: &Path, port: u16) -> Option<Client> {
             );
             fs::write(format!("{folder}/qBittorrent.conf"), text).expect("its settings");
             command.arg(format!("--profile={own}")).arg(format!("--save-path={own}"));
-            command.arg(format!("--webui-port={}", self::port()));
+            command.arg(format!("--webui-port={}", loopback::port()));
             command.args(["--skip-dialog=true", &torrent]);
             command
         }
@@ -201,12 +201,6 @@ fn totals(folder: &Path) -> Option<(u64, u64)> {
     Some((sent.parse().ok()?, taken.parse().ok()?))
 }
 
-/// A port that nobody has; another may take it before it is used, which then shows.
-fn port() -> u16 {
-    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a socket");
-    socket.local_addr().expect("an address").port()
-}
-
 /// A torrent for the giver and one for the taker, of the same file, and the tables of a private
 /// tracker that knows both.
 fn both(
@@ -241,11 +235,11 @@ fn exchange(listen: &str, at: &str, scheme: &str) {
         (folder(&served, "giver", &shared.torrent), folder(&served, "taker", &other.torrent));
     fs::write(giver.join("file.bin"), &shared.content).expect("the file");
     let done = served.folder.path().join("done").display().to_string();
-    let _giver = libtorrent(&giver, &format!("{at}:{}", port()), &done);
+    let _giver = libtorrent(&giver, &format!("{at}:{}", loopback::port()), &done);
     until("the giver to announce", || {
         served.ask(&["tracker", "torrent", &shared.hash]).contains("seeds, ")
     });
-    let _taker = libtorrent(&taker, &format!("{at}:{}", port()), &done);
+    let _taker = libtorrent(&taker, &format!("{at}:{}", loopback::port()), &done);
     until("the file", || taker.join("whole").exists());
     assert!(is_whole(&taker.join("file.bin"), &shared.content));
     fs::write(&done, "").expect("a file");
@@ -290,11 +284,11 @@ fn give_to(name: &str, scheme: &str) {
         (folder(&served, "giver", &shared.torrent), folder(&served, "taker", &other.torrent));
     fs::write(giver.join("file.bin"), &shared.content).expect("the file");
     let done = served.folder.path().join("done").display().to_string();
-    let _giver = libtorrent(&giver, &format!("127.0.0.1:{}", port()), &done);
+    let _giver = libtorrent(&giver, &format!("127.0.0.1:{}", loopback::port()), &done);
     until("the giver to announce", || {
         served.ask(&["tracker", "torrent", &shared.hash]).contains("seeds, ")
     });
-    let Some(taker) = taker(name, &own, port()) else { return };
+    let Some(taker) = taker(name, &own, loopback::port()) else { return };
     until("the file", || is_whole(&own.join("file.bin"), &shared.content));
     taker.interrupt();
     fs::write(&done, "").expect("a file");

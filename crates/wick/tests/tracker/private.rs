@@ -95,9 +95,7 @@ fn who_grows_by_round_steps_is_pointed_at() {
 
 #[test]
 fn the_admin_listener_tells_figures_to_all_and_users_to_who_shows_the_token() {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let admin: SocketAddr = free.local_addr().expect("an address");
-    drop(free);
+    let admin = loopback::address();
     let top = format!("admin = \"{admin}\"");
     let served = Served::begin(&top, TABLE);
     served.enrol(&[(1, ONE)], &torrent());
