@@ -13,8 +13,8 @@ use wire::Name;
 
 use crate::fetch::{Answer, FetchError, Host};
 use crate::finding::Finding;
+use crate::kind::Tests;
 use crate::page::{Facts, Link, Page};
-use crate::tests;
 use crate::tests::caching;
 
 /// What an answer comes to, when its tests are done.
@@ -45,12 +45,12 @@ pub(crate) type Outcome = Result<Taken, FetchError>;
 
 /// Asks for an address, and tests the answer where it holds nobody up; `place` is given back
 /// once it is there.
-pub(crate) async fn run<P>(host: Arc<Host>, url: Url, place: P) -> Outcome {
+pub(crate) async fn run<P>(host: Arc<Host>, url: Url, tests: Tests, place: P) -> Outcome {
     let answer = host.ask(Method::GET, &url, &[]).await;
     drop(place);
     let answer = answer?;
     let bare = bare(&answer);
-    let made = tokio::task::spawn_blocking(move || examined(&url, &answer));
+    let made = tokio::task::spawn_blocking(move || examined(&url, &answer, tests));
     // A test that broke is no reason to lose the answer, but is told as what it is.
     Ok(made.await.unwrap_or(Taken { is_broken: true, ..bare }))
 }
@@ -65,8 +65,8 @@ fn bare(answer: &Answer) -> Taken {
     }
 }
 
-/// All that the tests of an answer say.
-pub(crate) fn examined(url: &Url, answer: &Answer) -> Taken {
+/// All that these tests of an answer say.
+pub(crate) fn examined(url: &Url, answer: &Answer, tests: Tests) -> Taken {
     let page = Page::of(url, answer);
     let kind = answer.fields.text(Name::ContentType).unwrap_or("");
     let feed = match kind.contains("xml") && answer.status == 200 {
@@ -76,7 +76,7 @@ pub(crate) fn examined(url: &Url, answer: &Answer) -> Taken {
     Taken {
         facts: page.facts(caching::verdict(url, answer).to_owned()),
         links: page.links(),
-        findings: tests::examine(&page),
+        findings: crate::tests::examine(&page, tests),
         feed,
         ..bare(answer)
     }

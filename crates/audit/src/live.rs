@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::errand::{self, Outcome};
 use crate::fetch::Host;
+use crate::kind::Tests;
 use crate::workers::{Crew, Slot};
 
 /// Requests at once, to all sites. Who waits longest comes first, so no site waits for another's
@@ -131,10 +132,11 @@ impl Hand {
         self,
         host: Arc<Host>,
         url: Url,
+        tests: Tests,
         place: Option<OwnedSemaphorePermit>,
     ) -> Outcome {
-        let Some(slot) = self.0 else { return errand::run(host, url, place).await };
-        let outcome = slot.run(url.into(), host.addresses.clone()).await;
+        let Some(slot) = self.0 else { return errand::run(host, url, tests, place).await };
+        let outcome = slot.run(url.into(), host.addresses.clone(), tests).await;
         drop(place);
         outcome
     }

@@ -7,6 +7,7 @@ use url::Url;
 use crate::book::BookError;
 use crate::browser::{BrowserError, BrowserPlan};
 use crate::fetch::FetchError;
+use crate::kind::Tests;
 
 /// An audit.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct Plan {
     pub probes: usize,
     /// The browser in which some pages are judged, too.
     pub browser: Option<BrowserPlan>,
+    /// Which kinds of tests are run.
+    pub tests: Tests,
     /// Requests a second to one site.
     pub rate: Option<f64>,
     /// The folder of the books.

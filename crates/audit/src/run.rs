@@ -12,6 +12,7 @@ use crate::finding::Finding;
 use crate::live::Live;
 use crate::plan::{AuditError, Plan};
 use crate::report::{Grouped, Report, SiteReport};
+use crate::rules::rule;
 use crate::tests;
 use crate::visit::Visit;
 
@@ -54,6 +55,7 @@ async fn audit(
     if is_whole {
         findings.extend(tests::site::examine(&visit.book)?);
     }
+    findings.retain(|finding| is_of(plan, finding));
     findings.sort();
     findings.dedup();
     let has_past = visit.book.kept_past()?;
@@ -76,6 +78,9 @@ async fn audit(
         return Err(empty(&visit, seed)?);
     }
     report.notes = std::mem::take(&mut visit.notes);
+    if let Some(names) = plan.tests.names() {
+        report.notes.push(format!("Of the tests only these were run: {names}."));
+    }
     if is_whole {
         let mut all: Vec<Finding> = report.findings.iter().map(|one| one.finding.clone()).collect();
         all.extend(unseen.iter().filter_map(|mark| past.get(mark).cloned()));
@@ -84,22 +89,30 @@ async fn audit(
     Ok(report)
 }
 
-/// What an earlier run found in the browser on pages that this one didn't look at: it is neither
-/// there nor gone.
+/// Whether a finding is of a kind that was asked for.
+fn is_of(plan: &Plan, finding: &Finding) -> bool {
+    rule(&finding.rule).is_none_or(|rule| plan.tests.has(rule.kind))
+}
+
+/// What an earlier run found by tests that this one didn't run, or in the browser on pages that
+/// it didn't look at: it is neither there nor gone.
 fn unseen(
     visit: &Visit<'_>,
     findings: &[Finding],
     past: &HashMap<u64, Finding>,
 ) -> Result<HashSet<u64>, AuditError> {
+    let mut unseen: HashSet<u64> =
+        past.iter().filter(|(_, one)| !is_of(visit.plan, one)).map(|(mark, _)| *mark).collect();
     let of_browser = || past.iter().filter(|(_, one)| browser::is_of_browser(&one.rule));
     if of_browser().next().is_none() {
-        return Ok(HashSet::new());
+        return Ok(unseen);
     }
     let judged = browser::judged(visit, findings)?;
     let there: HashSet<String> = visit.book.addresses()?.into_values().map(|it| it.url).collect();
-    let unseen =
+    let unjudged =
         of_browser().filter(|(_, one)| there.contains(&one.url) && !judged.contains(&one.url));
-    Ok(unseen.map(|(mark, _)| *mark).collect())
+    unseen.extend(unjudged.map(|(mark, _)| *mark));
+    Ok(unseen)
 }
 
 /// Why there is no page: what the first address came to.

@@ -21,6 +21,7 @@ use crate::book::BookError;
 use crate::errand;
 use crate::fetch::Answer;
 use crate::finding::{Finding, Place, Severity};
+use crate::kind::Tests;
 use crate::report::{Grouped, Report, SiteReport, route};
 
 const PAGES_MAX: i64 = 5_000;
@@ -69,7 +70,7 @@ pub fn judged(url: &Url, fields: &Fields, body: &Bytes) -> Vec<Finding> {
         sent_bytes: body.len() as u64,
         ..Answer::default()
     };
-    let mut findings = errand::examined(url, &answer).findings;
+    let mut findings = errand::examined(url, &answer, Tests::ALL).findings;
     findings.retain(|finding| !is_of_the_way(&finding.rule));
     findings.truncate(PAGE_FINDINGS_MAX);
     findings

@@ -18,6 +18,7 @@ use crate::book::{self, Book, Found, Known, State};
 use crate::browser::{BrowserPlan, wanted_rest};
 use crate::errand::{Outcome, Taken};
 use crate::fetch::{Answer, Client, FetchError, Host, target};
+use crate::kind::Kind;
 use crate::live::{Hand, Live};
 use crate::pace::Pace;
 use crate::page::{Link, LinkKind, plain};
@@ -93,13 +94,14 @@ impl<'a> Visit<'a> {
     fn take_up(&mut self) -> Result<(), AuditError> {
         let browser = self.plan.browser.as_ref().map_or_else(String::new, BrowserPlan::mark);
         let plan = format!(
-            "{} {:?} {} {} {} {}{browser}",
+            "{} {:?} {} {} {} {}{browser}{}",
             self.seed,
             self.plan.also,
             self.plan.pages,
             self.plan.depth,
             self.plan.external,
-            self.plan.probes
+            self.plan.probes,
+            self.plan.tests.mark()
         );
         let is_same = self.book.kept("plan")?.as_deref() == Some(&plan);
         let has_ended = self.book.kept("ended")?.is_some();
@@ -134,7 +136,7 @@ impl<'a> Visit<'a> {
         if !self.is_over() {
             crate::outside::ask(self).await?;
         }
-        if !self.is_over() {
+        if !self.is_over() && self.plan.tests.has(Kind::Caching) {
             crate::probe::run(self).await?;
         }
         if !self.is_over() {
@@ -386,8 +388,8 @@ impl<'a> Visit<'a> {
             return Ok(false);
         };
         self.pace.begin(self.began.elapsed());
-        let place = self.live.place().await;
-        flying.spawn(async move { Asked { known, what: hand.run(host, url, place).await } });
+        let (place, tests) = (self.live.place().await, self.plan.tests);
+        flying.spawn(async move { Asked { known, what: hand.run(host, url, tests, place).await } });
         Ok(true)
     }
 

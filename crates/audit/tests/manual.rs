@@ -14,16 +14,19 @@ fn the_page_of_the_audit_has_every_rule() {
          holds pages against HTML's specification as vnu does: its errors are warnings here, \
          since browsers mend them, its warnings notices, and what a rule below says isn't said \
          a second time. Rules of `axe-…` are those of axe-core, where `--browser` asks it.\n\n\
-         | id | | what is wrong | why, and how to mend it | source |\n\
-         | --- | --- | --- | --- | --- |\n",
+         | id | kind | | what is wrong | why, and how to mend it | source |\n\
+         | --- | --- | --- | --- | --- | --- |\n",
     );
     for rule in RULES {
         let severity = rule.severity.as_str();
         let why = format!("{} {}", rule.why, rule.mend).replace('<', "&lt;");
         writeln!(
             table,
-            "| `{}` | {severity} | {} | {why} | {} |",
-            rule.id, rule.title, rule.source
+            "| `{}` | {} | {severity} | {} | {why} | {} |",
+            rule.id,
+            rule.kind.as_str(),
+            rule.title,
+            rule.source
         )
         .expect("a string takes all");
     }

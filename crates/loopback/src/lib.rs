@@ -10,8 +10,8 @@
 use std::fs::{self, File, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Kernels give ports from 32,768 on.
 const FIRST: u16 = 10_000;
@@ -60,19 +60,18 @@ impl Block {
         let _ = fs::create_dir(&folder);
         // Other users run tests as well; only who made the folder may say so.
         let _ = fs::set_permissions(&folder, Permissions::from_mode(0o777));
-        for number in 0..BLOCKS {
+        let own = (0..BLOCKS).find_map(|number| {
             let path = folder.join(number.to_string());
-            let file = File::options().write(true).create(true).truncate(false).open(&path);
-            let Ok(file) = file else {
-                assert!(folder.is_dir(), "{} can't be made", folder.display());
-                continue;
-            };
-            if file.try_lock().is_ok() {
-                let first = FIRST + number * BLOCK;
-                return Self { first, given: AtomicU16::new(0), _lock: file };
-            }
-        }
-        panic!("all {BLOCKS} blocks of ports are taken: see {}", folder.display());
+            let file = File::options().write(true).create(true).truncate(false).open(path).ok()?;
+            file.try_lock().ok().map(|()| (number, file))
+        });
+        assert!(
+            own.is_some(),
+            "no block of ports is free, or {} can't be written",
+            folder.display()
+        );
+        let (number, lock) = own.expect("it was looked at");
+        Self { first: FIRST + number * BLOCK, given: AtomicU16::new(0), _lock: lock }
     }
 }
 
@@ -84,7 +83,8 @@ mod tests {
 
     #[test]
     fn each_port_is_given_once_and_can_be_listened_on() {
-        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(|| [(); 10].map(|()| super::port()))).collect();
+        let threads: Vec<_> =
+            (0..4).map(|_| std::thread::spawn(|| [(); 10].map(|()| super::port()))).collect();
         let given = threads.into_iter().flat_map(|own| own.join().expect("it ended well"));
         let mut seen = HashSet::new();
         for port in given {

@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::audit::{BrowserError, BrowserPlan, Crew, Live, Plan, Report, Severity, report};
+use ::audit::{BrowserError, BrowserPlan, Crew, Kind, Live, Plan, Report, Severity, Tests, report};
 use base::complaint::complain;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use tokio::time::{Instant, interval};
 use url::Url;
@@ -84,6 +85,9 @@ pub(crate) struct Audit {
     /// Run Chromium without its sandbox, which isn't there for root.
     #[arg(long, requires = "browser")]
     pub(crate) no_sandbox: bool,
+    /// Run these tests alone; several with commas between them [default: all].
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
+    pub(crate) only: Vec<Kind>,
     /// The most requests a second to one site [default: as many as it bears without getting
     /// slower].
     #[arg(long, value_name = "N", value_parser = read_rate)]
@@ -217,6 +221,7 @@ fn plan(typed: &Audit) -> Result<Plan, BrowserError> {
         external: if typed.external { typed.external_max } else { 0 },
         probes: typed.probes,
         browser: browser.transpose()?,
+        tests: if typed.only.is_empty() { Tests::ALL } else { Tests::only(&typed.only) },
         rate: typed.rate,
         state: typed.state.clone().unwrap_or_else(default_state).join("audit"),
         anew: typed.anew,
@@ -327,6 +332,11 @@ fn read_url(text: &str) -> Result<Url, String> {
 fn read_count(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=10_000_000).contains(count));
     count.ok_or_else(|| "write a number from 1 to 10000000".to_owned())
+}
+
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(Kind::CHOICES.map(Kind::as_str))
+        .try_map(|name| Kind::named(&name).ok_or("there is no such kind of test"))
 }
 
 fn read_rate(text: &str) -> Result<f64, String> {

@@ -242,7 +242,7 @@ mod cases {
             <script>if (1 &lt; 2) alert(1)\nlet = = 1</script></head><body/></html>";
         let answer = Answer::page(200, "content-type: application/xhtml+xml", body);
         let url = Url::parse("http://a.test/").unwrap();
-        let told = examine(&Page::of(&url, &answer));
+        let told = examine(&Page::of(&url, &answer), crate::kind::Tests::ALL);
         let told = told.iter().filter(|one| matches!(&*one.rule, "css-property" | "js-syntax"));
         let told: Vec<_> = told.map(|one| (&*one.rule, one.place.line)).collect();
         assert_eq!(told, [("js-syntax", 7), ("css-property", 2)]);

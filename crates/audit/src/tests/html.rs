@@ -8,19 +8,20 @@ use conformance::Severity as Weight;
 
 use super::Notes;
 use crate::finding::{Place, Severity};
+use crate::kind::Kind;
 use crate::page::{charset, is_html};
 use crate::rules::HTML as PREFIX;
 
-/// Rules of which one of our own table speaks.
-const SPOKEN_OF: [&str; 8] = [
-    "alt-missing",
-    "charset-undeclared",
-    "duplicate-id",
-    "empty-title",
-    "heading-level-skipped",
-    "lang-missing",
-    "no-top-heading",
-    "viewport-fixed",
+/// Rules of which one of our own table speaks, of that kind.
+const SPOKEN_OF: [(&str, Kind); 8] = [
+    ("alt-missing", Kind::Accessibility),
+    ("charset-undeclared", Kind::Http),
+    ("duplicate-id", Kind::Accessibility),
+    ("empty-title", Kind::Metadata),
+    ("heading-level-skipped", Kind::Accessibility),
+    ("lang-missing", Kind::Metadata),
+    ("no-top-heading", Kind::Accessibility),
+    ("viewport-fixed", Kind::Accessibility),
 ];
 
 pub(crate) fn run(notes: &mut Notes<'_>) {
@@ -31,7 +32,9 @@ pub(crate) fn run(notes: &mut Notes<'_>) {
     }
     for found in conformance::check(&answer.body, charset(answer)) {
         let is_title = found.rule == "child-missing" && found.message.contains("“title”");
-        if is_title || SPOKEN_OF.contains(&found.rule) {
+        let of_table = SPOKEN_OF.iter().find(|(rule, _)| *rule == found.rule);
+        let other = of_table.map(|(_, kind)| *kind).or(is_title.then_some(Kind::Metadata));
+        if other.is_some_and(|kind| notes.has(kind)) {
             continue;
         }
         let severity = match found.severity {

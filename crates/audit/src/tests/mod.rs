@@ -15,6 +15,7 @@ pub(crate) mod site;
 pub(crate) mod weight;
 
 use crate::finding::{Finding, Place, Severity};
+use crate::kind::{Kind, Tests};
 use crate::page::{Page, plain};
 use crate::rules::rule;
 
@@ -24,6 +25,7 @@ const EACH_MAX: usize = 50;
 /// What a test writes its findings into.
 pub(crate) struct Notes<'a> {
     url: String,
+    tests: Tests,
     page: &'a Page<'a>,
     findings: Vec<Finding>,
 }
@@ -31,6 +33,11 @@ pub(crate) struct Notes<'a> {
 impl<'a> Notes<'a> {
     pub(crate) fn page(&self) -> &'a Page<'a> {
         self.page
+    }
+
+    /// Whether a test of this kind says what it has to say.
+    pub(crate) fn has(&self, kind: Kind) -> bool {
+        self.tests.has(kind)
     }
 
     /// Notes what a test with a table of its own found.
@@ -66,15 +73,24 @@ pub(crate) fn finding(
     })
 }
 
-/// Every test of a page.
-const PAGE_TESTS: &[fn(&mut Notes<'_>)] =
-    &[http::run, metadata::run, access::run, weight::run, caching::run, code::run, html::run];
+type PageTest = fn(&mut Notes<'_>);
 
-/// All that the tests of a page say of it.
+/// Every test of a page; the rules of each are of its kind.
+const PAGE_TESTS: &[(Kind, PageTest)] = &[
+    (Kind::Http, http::run),
+    (Kind::Metadata, metadata::run),
+    (Kind::Accessibility, access::run),
+    (Kind::Weight, weight::run),
+    (Kind::Caching, caching::run),
+    (Kind::Code, code::run),
+    (Kind::Html, html::run),
+];
+
+/// All that these tests of a page say of it.
 #[must_use]
-pub(crate) fn examine(page: &Page<'_>) -> Vec<Finding> {
-    let mut notes = Notes { url: plain(page.url), page, findings: Vec::new() };
-    for test in PAGE_TESTS {
+pub(crate) fn examine(page: &Page<'_>, tests: Tests) -> Vec<Finding> {
+    let mut notes = Notes { url: plain(page.url), tests, page, findings: Vec::new() };
+    for (_, test) in PAGE_TESTS.iter().filter(|(kind, _)| tests.has(*kind)) {
         test(&mut notes);
     }
     let mut findings = notes.findings;
@@ -116,7 +132,7 @@ mod cases {
         let url = Url::parse("https://a.test/").unwrap();
         let fields = format!("content-type: text/html\n{fields}");
         let answer = Answer::page(200, &fields, body);
-        let findings = examine(&Page::of(&url, &answer));
+        let findings = examine(&Page::of(&url, &answer), Tests::ALL);
         let told = findings.iter().filter(|one| one.rule == rule);
         let told: Vec<_> = told.map(|one| one.message.as_str()).collect();
         assert_eq!(told, expected, "{body}");
@@ -193,7 +209,7 @@ mod cases {
         let url = Url::parse("http://a.test/").unwrap();
         let body = "<p><img src=a alt=a>\n".repeat(200);
         let answer = Answer::page(200, "content-type: text/html", &body);
-        let findings = examine(&Page::of(&url, &answer));
+        let findings = examine(&Page::of(&url, &answer), Tests::ALL);
         let told: Vec<_> = findings.iter().filter(|one| one.rule == "image-size").collect();
         assert_eq!(told.len(), EACH_MAX);
         assert_eq!(told[EACH_MAX - 1].message, "and 151 more of this kind on the page");

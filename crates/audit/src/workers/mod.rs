@@ -25,6 +25,7 @@ use tokio::time::timeout;
 
 use crate::errand::Outcome;
 use crate::fetch::FetchError;
+use crate::kind::Tests;
 
 pub use door::{Door, DoorError};
 pub use join::{JoinError, Worker};
@@ -35,7 +36,7 @@ pub use token::{TokenError, WorkersToken};
 const LEASE: Duration = Duration::from_secs(120);
 /// What both sides have to have in common: the version, and what counts up when the messages
 /// change.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 /// The fields by which a worker tells who it is.
 const VERSION_FIELD: &str = "wick-audit-version";
 const MACHINE_FIELD: &str = "wick-audit-machine";
@@ -50,6 +51,8 @@ struct Handed {
     url: String,
     /// Where: its name was looked up once, by the coordinator.
     addresses: Vec<SocketAddr>,
+    /// What to hold it against.
+    tests: Tests,
 }
 
 /// A worker's request for work that waits.
@@ -194,11 +197,16 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// Hands an address over, and waits for what comes of it.
-    pub(crate) async fn run(self, url: String, addresses: Vec<SocketAddr>) -> Outcome {
+    pub(crate) async fn run(
+        self,
+        url: String,
+        addresses: Vec<SocketAddr>,
+        tests: Tests,
+    ) -> Outcome {
         let (tell, told) = oneshot::channel();
         let lease = Lease { number: rand::random(), crew: &self.crew };
         locked(&self.crew.leases).insert(lease.number, tell);
-        let handed = Handed { lease: lease.number, url, addresses };
+        let handed = Handed { lease: lease.number, url, addresses, tests };
         if self.poll.give.send(handed).is_err() {
             return Err(FetchError::Lost);
         }
@@ -240,11 +248,11 @@ mod tests {
     async fn who_is_slower_than_the_lease_is_not_counted_and_the_page_is_given_anew() {
         let crew = Arc::new(Crew::default());
         let slow = crew.ask(true);
-        let lost = crew.slot().await.run("http://a.test/".to_owned(), Vec::new());
+        let lost = crew.slot().await.run("http://a.test/".to_owned(), Vec::new(), Tests::ALL);
         let (lost, handed) = tokio::join!(lost, slow);
         assert_eq!(lost, Err(FetchError::Lost));
         let (slot, again) = (crew.slot(), crew.ask(true));
-        let run = slot.await.run("http://a.test/".to_owned(), Vec::new());
+        let run = slot.await.run("http://a.test/".to_owned(), Vec::new(), Tests::ALL);
         let answered = async {
             let again = again.await.unwrap();
             let late = crew.done(handed.unwrap().lease, outcome(500));
@@ -264,7 +272,7 @@ mod tests {
         let here = crew.ask(true);
         crew.stay_here();
         assert!(elsewhere.await.is_err() && crew.refuses(false) && !crew.refuses(true));
-        let run = crew.slot().await.run("http://a.test/".to_owned(), Vec::new());
+        let run = crew.slot().await.run("http://a.test/".to_owned(), Vec::new(), Tests::ALL);
         let answered = async { crew.done(here.await.unwrap().lease, outcome(200)) };
         let (counted, is_told) = tokio::join!(run, answered);
         assert!(is_told && counted.is_ok());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::server::{Asked, FIELDS, Reply, Served, Site, clean, page, reply};
 use audit::rules::RULES;
-use audit::{Live, Plan, Report};
+use audit::{Kind, Live, Plan, Report, Tests};
 use url::Url;
 
 fn audit(served: &Served, state: &std::path::Path, change: impl FnOnce(&mut Plan)) -> Report {
@@ -297,6 +297,33 @@ fn a_run_tells_what_is_new_and_what_was_mended() {
     let third = audit(&served, state.path(), |plan| plan.probes = 0);
     assert_eq!((third.totals.new, third.totals.fixed), (0, 0));
     assert_eq!(audit::report::news(&third), "");
+}
+
+#[test]
+fn a_run_of_some_tests_tells_of_their_rules_alone_and_of_the_others_nothing() {
+    let mut site = clean();
+    let body =
+        "<p id=part><a href=/gone>Gone</a><input name=a><p id=two><p id=two><center>x</center>";
+    put(&mut site, "/one", page("One", body));
+    let (served, state) = (Served::begin(site), folder());
+    let all = audit(&served, state.path(), |_| {});
+    let expected = ["html-obsolete-element", "id-duplicate", "label-missing", "link-broken"];
+    assert_eq!(BTreeSet::from_iter(rules(&all)), BTreeSet::from(expected));
+    let only =
+        |kinds: &[Kind]| audit(&served, state.path(), |plan| plan.tests = Tests::only(kinds));
+    let asked = served.asked().len();
+    let links = only(&[Kind::Links]);
+    assert_eq!(rules(&links), ["link-broken"]);
+    // What wasn't looked for is not gone, and not new when it is looked for again.
+    assert_eq!((links.totals.new, links.totals.fixed), (0, 0));
+    assert_eq!(links.sites[0].notes, ["Of the tests only these were run: links."]);
+    let again = served.asked().len() - asked;
+    assert!(again < asked, "{again} of {asked}: nobody was asked as several strangers");
+    // Nobody else says it now.
+    let html = only(&[Kind::Html]);
+    assert!(rules(&html).contains(&"html-duplicate-id"), "{:?}", rules(&html));
+    let last = audit(&served, state.path(), |_| {});
+    assert_eq!(last.totals.new, 0, "{:?}", last.sites[0].findings);
 }
 
 #[test]

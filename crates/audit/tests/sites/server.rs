@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use audit::{Live, Plan, Report, run};
+use audit::{Live, Plan, Report, Tests, run};
 use url::Url;
 
 /// How often who waits looks.
@@ -49,6 +49,7 @@ pub(crate) fn plan(served: &Served, state: &Path) -> Plan {
         external: 0,
         probes: 10,
         browser: None,
+        tests: Tests::ALL,
         rate: None,
         state: state.to_owned(),
         anew: false,

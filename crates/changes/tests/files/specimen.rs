@@ -2,7 +2,7 @@
 //! server: what readers do is learned as noise, and an editor's saving is not.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

@@ -1,7 +1,5 @@
 //! Feeds of MySQL in trouble: a server that dies, logs that go, rights that are missing.
 
-use std::net::{Ipv4Addr, TcpListener};
-
 use changes::{Address, Door, Event, Feed, Gauge, LogEnd, Lost, Progress, Rung, Source};
 
 use crate::hearing::until;

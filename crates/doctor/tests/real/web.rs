@@ -1,6 +1,6 @@
 //! Web servers: an Apache with PHP inside, and an nginx that is about to have no file left.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,7 +1,6 @@
 //! Started as root, and as whom it goes on: what is left of root, and what still works without.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 

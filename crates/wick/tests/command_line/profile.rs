@@ -1,7 +1,6 @@
 //! Where slow requests are in PHP, told by a php-fpm that Wick started with its slow log.
 
 use std::fs;
-use std::net::TcpListener;
 
 use crate::wick::{Wick, ask, body, has_php, open_folder, until};
 

@@ -1,7 +1,7 @@
 //! Wagtail, which is Django: an HTTP origin whose forms bear a token that is masked anew
 //! at each reading, and a cookie that has to match it.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 

@@ -1,7 +1,7 @@
 //! A CA that speaks ACME: pebble, by the people of Let's Encrypt, as a process of the test's.
 
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;

@@ -1,8 +1,6 @@
 //! A private tracker: users by their passkeys, each byte credited in the tables, and told to
 //! whom it concerns.
 
-use std::net::{SocketAddr, TcpListener};
-
 use crate::served::{Served, UdpClient, get};
 use crate::wick::{ask, until};
 
