@@ -9,6 +9,9 @@ mod daemon;
 mod database;
 mod nats;
 mod php;
+#[path = "../../../changes/tests/postgres/server.rs"]
+#[allow(dead_code, reason = "shared with the tests of the feed")]
+mod postgres_server;
 mod reading;
 #[path = "../command_line/serving.rs"]
 #[allow(dead_code, reason = "it is shared with the tests of the command line")]

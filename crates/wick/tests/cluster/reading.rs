@@ -1,4 +1,4 @@
-//! One node reads a database's log, and all obey: with a real MariaDB.
+//! One node reads a database's log, and all obey: with a real MariaDB, and a real PostgreSQL.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use crate::board::{Edits, LAG, Node, Origin, until_in_touch};
 use crate::database::{PASSWORD, Server};
 use crate::nats::Nats;
+use crate::postgres_server::{self, LOGICAL};
 use crate::warm;
 use crate::wick::{Wick, until};
 
@@ -22,24 +23,91 @@ const LOGGED: &[&str] = &[
 /// How long a database may take to tell its log's reader, on a machine that is busy.
 const FEED: Duration = Duration::from_secs(1);
 
+enum Database {
+    MariaDb(Server),
+    Postgres(postgres_server::Server),
+}
+
+impl Database {
+    fn mariadb() -> Option<Self> {
+        let server = Server::start(LOGGED)?;
+        server.ask("CREATE TABLE site.posts (id INT PRIMARY KEY, title TEXT)");
+        server.ask("INSERT INTO site.posts VALUES (1, 'first')");
+        Some(Self::MariaDb(server))
+    }
+
+    fn postgres() -> Option<Self> {
+        let server = postgres_server::Server::start(LOGICAL)?;
+        server.ask("CREATE TABLE posts (id int PRIMARY KEY, title text)");
+        server.ask("INSERT INTO posts VALUES (1, 'first')");
+        Some(Self::Postgres(server))
+    }
+
+    /// As `changes` names it.
+    fn address(&self) -> String {
+        let (scheme, socket) = match self {
+            Self::MariaDb(server) => ("mysql", server.socket().display().to_string()),
+            Self::Postgres(server) => ("postgres", server.folder().display().to_string()),
+        };
+        let password = PASSWORD.replace(':', "%3A").replace('@', "%40");
+        format!("{scheme}://wick:{password}@localhost/site?socket={socket}")
+    }
+
+    fn update(&self, title: &str) {
+        let set = format!("SET title = '{title}' WHERE id = 1");
+        match self {
+            Self::MariaDb(server) => drop(server.ask(&format!("UPDATE site.posts {set}"))),
+            Self::Postgres(server) => drop(server.ask(&format!("UPDATE posts {set}"))),
+        }
+    }
+
+    /// Connections that read the log.
+    fn readers(&self) -> usize {
+        let told = match self {
+            Self::MariaDb(server) => server.ask(
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
+                 WHERE COMMAND LIKE 'Binlog Dump%'",
+            ),
+            // Slots are temporary, and go with their connections.
+            Self::Postgres(server) => {
+                server.administer_site("SELECT count(*) FROM pg_replication_slots")
+            }
+        };
+        told.parse().expect("a count")
+    }
+
+    fn kill(&mut self) {
+        match self {
+            Self::MariaDb(server) => server.kill(),
+            Self::Postgres(server) => server.kill(),
+        }
+    }
+
+    fn again(&mut self) {
+        match self {
+            Self::MariaDb(server) => server.again(),
+            Self::Postgres(server) => server.again(),
+        }
+    }
+}
+
 struct Site {
     nodes: Vec<Node>,
     origin: Origin,
-    database: Server,
+    database: Database,
     _nats: Nats,
 }
 
 impl Site {
     /// Nodes that all follow the site's database; none where there is no NATS or no MariaDB.
     fn start(count: usize) -> Option<Self> {
+        Self::start_with(count, Database::mariadb)
+    }
+
+    fn start_with(count: usize, database: fn() -> Option<Database>) -> Option<Self> {
         let nats = Nats::start(1)?;
-        let database = Server::start(LOGGED)?;
-        database.ask("CREATE TABLE site.posts (id INT PRIMARY KEY, title TEXT)");
-        database.ask("INSERT INTO site.posts VALUES (1, 'first')");
-        let password = PASSWORD.replace(':', "%3A").replace('@', "%40");
-        let socket = database.socket().display().to_string();
-        let changes =
-            format!("changes = \"mysql://wick:{password}@localhost/site?socket={socket}\"\n");
+        let database = database()?;
+        let changes = format!("changes = {:?}\n", database.address());
         let origin = Origin::start();
         let node = |at| Node::start_also(&format!("n{at}"), &origin, &nats, &changes);
         let nodes: Vec<_> = (0..count).map(node).collect();
@@ -47,17 +115,10 @@ impl Site {
         Some(Self { nodes, origin, database, _nats: nats })
     }
 
-    /// Connections that read the log.
-    fn dumps(&self) -> usize {
-        let ask = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
-                   WHERE COMMAND LIKE 'Binlog Dump%'";
-        self.database.ask(ask).parse().expect("a count")
-    }
-
     /// Changes what pages show, and tells it to nobody but the database.
     fn edit(&self) -> u64 {
         let version = self.origin.change();
-        self.database.ask(&format!("UPDATE site.posts SET title = 'v{version}' WHERE id = 1"));
+        self.database.update(&format!("v{version}"));
         version
     }
 
@@ -97,12 +158,12 @@ fn reader(node: &Node) -> Option<String> {
 fn one_node_reads_the_log_and_all_obey() {
     let Some(site) = Site::start(3) else { return };
     site.until_read();
-    until("one connection reads the log", || site.dumps() == 1);
+    until("one connection reads the log", || site.database.readers() == 1);
     for _ in 0..3 {
         site.until_edit_is_seen();
     }
     warm(&site.nodes);
-    assert_eq!(site.dumps(), 1);
+    assert_eq!(site.database.readers(), 1);
     let told = Wick::run(&["cluster", "status", "--state", &site.nodes[0].state()]).end().output;
     assert!(told.contains("reads") && told.contains("any-host mysql-"), "{told}");
     assert!(!told.contains("wick-p4ss"), "{told}");
@@ -125,7 +186,7 @@ fn a_database_that_dies_is_read_again_and_a_reload_takes_nothing_away() {
     site.nodes[reader].reload_with("changes_fresh = \"1h\"\n");
     site.until_edit_is_seen();
     site.until_read();
-    until("one connection reads the log", || site.dumps() == 1);
+    until("one connection reads the log", || site.database.readers() == 1);
     assert!(epoch(&site.nodes[reader]) >= before);
 }
 
@@ -151,7 +212,7 @@ fn another_node_reads_when_the_reader_sleeps_or_dies() {
     edits.look(&site.nodes[sleeper], "waking");
     let second = site.until_read();
     assert_ne!(second, sleeper, "the lower epoch is dropped");
-    until("one connection reads the log", || site.dumps() == 1);
+    until("one connection reads the log", || site.database.readers() == 1);
     site.until_edit_is_seen();
 
     site.nodes[second].kill();
@@ -166,5 +227,40 @@ fn another_node_reads_when_the_reader_sleeps_or_dies() {
     let gone = Wick::run(&["cluster", "forget", &name, "--state", &state]).end();
     assert!(gone.status.success(), "{}", gone.told());
     site.until_edit_is_seen();
-    assert_eq!(site.dumps(), 1);
+    assert_eq!(site.database.readers(), 1);
+}
+
+#[test]
+fn a_postgresql_is_read_by_one_node_and_by_another_after_its_death() {
+    let Some(mut site) = Site::start_with(3, Database::postgres) else { return };
+    let first = site.until_read();
+    until("one connection reads the log", || site.database.readers() == 1);
+    (0..3).for_each(|_| site.until_edit_is_seen());
+    let told = Wick::run(&["cluster", "status", "--state", &site.nodes[0].state()]).end().output;
+    assert!(told.contains("reads") && !told.contains("wick-p4ss"), "{told}");
+
+    site.nodes[first].kill();
+    let mut edits = Edits::default();
+    edits.note(site.edit());
+    sleep(LAG + FEED);
+    for node in site.nodes.iter().filter(|node| node.is_running()) {
+        edits.look(node, "its reader is dead");
+    }
+    let second = site.until_read();
+    assert_ne!(second, first);
+    let (name, state) = (site.nodes[first].name.clone(), site.nodes[second].state());
+    let gone = Wick::run(&["cluster", "forget", &name, "--state", &state]).end();
+    assert!(gone.status.success(), "{}", gone.told());
+    site.until_edit_is_seen();
+    until("no slot of the dead one is left", || site.database.readers() == 1);
+
+    site.database.kill();
+    until("nobody takes it for followed", || {
+        let mut running = site.nodes.iter().filter(|node| node.is_running());
+        running.all(|node| node.status()["readings"][0]["is_followed"] == false)
+    });
+    site.database.again();
+    site.until_read();
+    site.until_edit_is_seen();
+    until("one connection reads the log", || site.database.readers() == 1);
 }
