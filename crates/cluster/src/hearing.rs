@@ -281,6 +281,15 @@ impl Hearing {
         self.returned_number
     }
 
+    /// Up to where each other node has heard that isn't missing; none: there is no other.
+    #[must_use]
+    pub fn heard_by_others(&self) -> Option<u64> {
+        let own = self.own.back().map_or(0, |(_, ticks_ms)| *ticks_ms);
+        let is_there = |until: u64| own.saturating_sub(self.ticks_of(until)) <= self.lag_ms;
+        let heard = self.others.values().map(|other| other.told_until);
+        heard.filter(|until| is_there(*until)).min()
+    }
+
     /// The other nodes.
     #[must_use]
     pub fn members(&self) -> Vec<Member> {

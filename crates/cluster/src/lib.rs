@@ -13,11 +13,14 @@
 //! was acknowledged a lag limit ago. 2. what may have been missed is said ([`Ears::missed`]),
 //! before anything that came after it is told.
 //!
+//! What is to outlive every node is kept in a bucket beside it ([`Node::keep`]).
+//!
 //! What all nodes would read, such as a database's changes, one of them reads for all
 //! ([`Node::want`]); which one is decided in `lease`, by the same stream.
 //! Start at [`Node::run`]; what is decided stands in [`hearing`], without I/O.
 
 pub mod hearing;
+mod kept;
 mod lease;
 mod link;
 mod node;
@@ -27,6 +30,7 @@ mod said;
 mod settings;
 mod status;
 
+pub use kept::KeepError;
 pub use lease::Word;
 pub use node::{Ears, Node, Run, Sink};
 pub use roll::{Place, Roll};

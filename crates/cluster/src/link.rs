@@ -79,7 +79,11 @@ async fn once(
 ) -> Result<(), Failure> {
     let client = match kept {
         Some(client) => client.clone(),
-        None => kept.insert(connect(node).await?).clone(),
+        None => {
+            let client = kept.insert(connect(node).await?).clone();
+            *node.client.lock() = Some(client.clone());
+            client
+        }
     };
     let context = jetstream::new(client.clone());
     let stream = stream(node, &context).await?;
@@ -154,18 +158,21 @@ fn is_alone(error: &CreateStreamError) -> bool {
     told.error_code() == ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED
 }
 
-fn replicas(node: &Node) -> usize {
+pub(crate) fn replicas(node: &Node) -> usize {
     if node.settings.servers.len() >= REPLICAS { REPLICAS } else { 1 }
 }
 
-/// The names of all nodes that didn't say goodbye; this one's is put there.
-async fn names(node: &Node, context: &Context) -> Result<kv::Store, Failure> {
-    let bucket = node.settings.bucket();
+/// A bucket that keeps the last value of each key; made by the node that comes first.
+pub(crate) async fn bucket(
+    context: &Context,
+    name: &str,
+    replicas: usize,
+) -> Result<kv::Store, Failure> {
     // A bucket is a stream. The client's own way to make one asks the server for more than those
     // before 2.10 say.
     let with = |num_replicas| jetstream::stream::Config {
-        name: format!("KV_{bucket}"),
-        subjects: vec![format!("$KV.{bucket}.>")],
+        name: format!("KV_{name}"),
+        subjects: vec![format!("$KV.{name}.>")],
         max_messages_per_subject: 1,
         discard: DiscardPolicy::New,
         allow_rollup: true,
@@ -173,10 +180,15 @@ async fn names(node: &Node, context: &Context) -> Result<kv::Store, Failure> {
         num_replicas,
         ..jetstream::stream::Config::default()
     };
-    if context.get_key_value(&bucket).await.is_err() {
-        made(context, with, replicas(node)).await?;
+    if context.get_key_value(name).await.is_err() {
+        made(context, with, replicas).await?;
     }
-    let names = context.get_key_value(&bucket).await?;
+    Ok(context.get_key_value(name).await?)
+}
+
+/// The names of all nodes that didn't say goodbye; this one's is put there.
+async fn names(node: &Node, context: &Context) -> Result<kv::Store, Failure> {
+    let names = bucket(context, &node.settings.bucket(), replicas(node)).await?;
     names.put(node.settings.node.as_str(), env!("CARGO_PKG_VERSION").into()).await?;
     let mut keys = names.keys().await?;
     while let Some(key) = keys.next().await {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use async_nats::Client;
 use base::complaint::complain;
 use base::{Clock, Counter, Shutdown};
 use parking_lot::Mutex;
@@ -37,7 +38,7 @@ pub type Sink = Arc<dyn Fn(Word) + Send + Sync>;
 /// This process among the others.
 pub struct Node {
     pub(crate) settings: Settings,
-    clock: Clock,
+    pub(crate) clock: Clock,
     run: Run,
     /// Until which tick this node is in touch; whoever looks at each request has it too.
     heard_until: Arc<AtomicU64>,
@@ -45,7 +46,7 @@ pub struct Node {
     /// Something waits to be said.
     pub(crate) waits: Notify,
     /// How many things that were told the stream has.
-    acknowledged: watch::Sender<u64>,
+    pub(crate) acknowledged: watch::Sender<u64>,
     /// Up to where all that was heard is obeyed.
     pub(crate) obeyed: watch::Sender<Place>,
     pub(crate) draining: AtomicBool,
@@ -56,6 +57,8 @@ pub struct Node {
     /// Whether its name must be written anew.
     pub(crate) name_goes: AtomicBool,
     sinks: Mutex<HashMap<String, Sink>>,
+    /// The way to NATS, once it was found.
+    pub(crate) client: Mutex<Option<Client>>,
 }
 
 /// Which run of a node this process is.
@@ -73,7 +76,7 @@ pub(crate) struct Inner {
     /// Which stream it is that is heard; another one has another number.
     pub(crate) stream: u64,
     /// The last number given out.
-    number: u64,
+    pub(crate) number: u64,
     /// That of the last message in which something is told.
     pub(crate) told_number: u64,
     /// What the stream may not have yet, and how many things are told with it.
@@ -114,6 +117,7 @@ impl Node {
             error: Mutex::new(None),
             name_goes: AtomicBool::new(false),
             sinks: Mutex::default(),
+            client: Mutex::default(),
         })
     }
 

@@ -7,6 +7,9 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use crate::node::Node;
 use crate::status::Member;
@@ -58,6 +61,34 @@ impl Node {
         let _ = obeyed.wait_for(is_there).await;
     }
 
+    /// Waits until all that this node has told until now was heard by every node that isn't
+    /// missing, but so long at most; whether it was.
+    pub async fn heard_by_all(&self, patience: Duration) -> bool {
+        let count = self.inner.lock().outbox.put_count();
+        let heard = async {
+            let mut acknowledged = self.acknowledged.subscribe();
+            // The senders are this node's own.
+            let _ = acknowledged.wait_for(|gone_out| *gone_out >= count).await;
+            let number = self.inner.lock().number;
+            let (mut obeyed, mut place) = (self.obeyed.subscribe(), 0);
+            loop {
+                obeyed.borrow_and_update();
+                let others = {
+                    let hearing = &self.inner.lock().hearing;
+                    if place == 0 && hearing.returned_number() >= number {
+                        place = hearing.own_sequence();
+                    }
+                    hearing.heard_by_others()
+                };
+                if place != 0 && others.is_none_or(|others| others >= place) {
+                    return;
+                }
+                let _ = obeyed.changed().await;
+            }
+        };
+        timeout(patience, heard).await.is_ok()
+    }
+
     /// Tells all others that nothing new is to come to this node, or that it may again.
     pub fn drain(&self, is_draining: bool) {
         self.draining.store(is_draining, Ordering::Release);
@@ -75,7 +106,6 @@ impl Node {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
-    use std::time::Duration;
 
     use base::Clock;
 
@@ -191,5 +221,50 @@ mod tests {
         }
         speak(&node, &ears, 11);
         waits.await;
+    }
+
+    #[tokio::test]
+    async fn what_was_told_is_heard_by_all_when_everybody_who_is_there_says_so() {
+        let (node, ears) = node();
+        let hears = |node: &str, number, told_until, sequence| {
+            let said = Said { node: node.into(), told_until, ..other(number, "") };
+            (Arrival { sequence, said: Some(said) }, &ears)
+        };
+        let take = |(arrival, ears): (Arrival, &Looking)| node.take(arrival, ears);
+        speak(&node, &ears, 11);
+        take(hears("b", 1, 0, 12));
+        take(hears("c", 1, 0, 13));
+        node.tell("look".to_owned());
+        let mut waits = Box::pin(node.heard_by_all(Duration::from_secs(600)));
+        let mut is_over = async || {
+            tokio::select! {
+                biased;
+                heard = &mut waits => Some(heard),
+                () = tokio::task::yield_now() => None,
+            }
+        };
+        assert_eq!(is_over().await, None, "it waits to be said");
+        speak(&node, &ears, 14);
+        assert_eq!(is_over().await, None, "nobody says that it was heard");
+        take(hears("b", 2, 14, 15));
+        // What it says was said before.
+        take(hears("c", 2, 13, 16));
+        assert_eq!(is_over().await, None, "c hasn't heard it");
+        take(hears("c", 3, 14, 17));
+        assert_eq!(is_over().await, Some(true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_missing_is_not_waited_for_and_nobody_forever() {
+        let (node, ears) = node();
+        speak(&node, &ears, 11);
+        node.take(Arrival { sequence: 12, said: Some(other(1, "")) }, &ears);
+        node.tell("look".to_owned());
+        speak(&node, &ears, 13);
+        assert!(!node.heard_by_all(Duration::from_secs(5)).await, "b is there and silent");
+        node.clock.advance_ms(2000);
+        speak(&node, &ears, 14);
+        assert!(node.status().members[0].is_missing);
+        assert!(node.heard_by_all(Duration::from_secs(5)).await);
     }
 }

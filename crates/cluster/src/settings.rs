@@ -122,6 +122,11 @@ impl Settings {
     pub(crate) fn bucket(&self) -> String {
         format!("wick-{}", self.name)
     }
+
+    /// Where lies what all nodes keep together.
+    pub(crate) fn kept_bucket(&self) -> String {
+        format!("wick_kept-{}", self.name)
+    }
 }
 
 #[cfg(test)]
