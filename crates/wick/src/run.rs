@@ -238,7 +238,7 @@ impl Running {
         let (server, joined) = Joined::serve(&plan, config, &observing, takes_over).await;
         found.extend(disk::open(&server, &plan, &shutdown).await);
         // Before anybody can come.
-        let certificates = prepared.map(Prepared::begin);
+        let certificates = prepared.map(|one| one.begin(Joined::certificates(joined.as_ref())));
         let ends = [&shutdown, &abandon];
         let begun = listening::begin(&plan, takes_over, &mut inherited, &server, ends);
         let (Listening { addresses, addresses_tls, addresses_http3, sockets, threads }, started) =

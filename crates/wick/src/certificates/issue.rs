@@ -3,8 +3,10 @@
 //! In: a name and the ways by which it can be proved. Out: a chain and its key, or why not,
 //! in words for the owner. Nothing secret is in an error.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::KeepError;
 use instant_acme::{
     Account, AccountCredentials, AuthorizationStatus, ChallengeType, Error, ExternalAccountKey,
     Identifier, NewAccount, NewOrder, Order, OrderStatus, RetryPolicy,
@@ -13,7 +15,9 @@ use server::{Shown, Tls};
 
 use super::Binding;
 use super::client::Client;
+use super::fellows::{Fellows, Spread};
 use super::made;
+use super::proof::{Proof, Way};
 use super::schedule::Setback;
 use super::shelf::Shelf;
 
@@ -28,13 +32,11 @@ const NO_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
 /// What says that a CA takes no account without one that its owner has there.
 const NO_BINDING: &str = "urn:ietf:params:acme:error:externalAccountRequired";
 
-/// How a CA is shown whose a name is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// By a page at port 80.
-    Http,
-    /// By a certificate at port 443.
-    Tls,
+/// Where proofs are shown.
+pub(crate) struct Stage<'a> {
+    pub(crate) tls: &'a Tls,
+    /// The other nodes, which a CA may ask as well.
+    pub(crate) fellows: Option<&'a Arc<Fellows>>,
 }
 
 /// What a CA has issued.
@@ -63,6 +65,9 @@ pub(crate) enum IssueError {
          acme_eab_hmac_key as it gives them to you"
     )]
     Unbound(String),
+    /// The other nodes, without whom nothing is ordered.
+    #[error("the other nodes can't be asked or told of it: {0}")]
+    Fellows(#[from] KeepError),
     /// Ours.
     #[error("{0}")]
     Ours(String),
@@ -83,7 +88,7 @@ impl IssueError {
                 _ if self.is_forgotten() => Setback::Unheard,
                 _ => Setback::Refused,
             },
-            Self::Acme(Error::Other(_)) => Setback::Unheard,
+            Self::Acme(Error::Other(_)) | Self::Fellows(_) => Setback::Unheard,
             _ => Setback::Refused,
         }
     }
@@ -94,20 +99,27 @@ impl IssueError {
     }
 }
 
-/// Our account at a CA; a new one where there is none.
-pub(crate) async fn account(
+/// The account at a CA that is kept, if there is one that can be read.
+pub(crate) async fn known_account(
+    client: &Client,
+    shelf: &Shelf,
+    directory: &str,
+) -> Result<Option<Account>, IssueError> {
+    let kept = shelf.account(directory);
+    let kept = kept.and_then(|text| serde_json::from_slice::<AccountCredentials>(&text).ok());
+    let Some(credentials) = kept else { return Ok(None) };
+    let builder = Account::builder_with_http(Box::new(client.clone()));
+    Ok(Some(builder.from_credentials(credentials).await?))
+}
+
+/// A new account at a CA, which is kept.
+pub(crate) async fn new_account(
     client: &Client,
     shelf: &Shelf,
     directory: &str,
     email: Option<&str>,
     binding: Option<&Binding>,
 ) -> Result<Account, IssueError> {
-    let builder = || Account::builder_with_http(Box::new(client.clone()));
-    let kept = shelf.account(directory);
-    let kept = kept.and_then(|text| serde_json::from_slice::<AccountCredentials>(&text).ok());
-    if let Some(credentials) = kept {
-        return Ok(builder().from_credentials(credentials).await?);
-    }
     let contact = email.map(|email| format!("mailto:{email}"));
     let contact: Vec<&str> = contact.as_deref().into_iter().collect();
     let new = NewAccount {
@@ -117,7 +129,8 @@ pub(crate) async fn account(
     };
     let binding =
         binding.map(|Binding { id, key }| ExternalAccountKey::new(id.clone(), key.reveal()));
-    let created = builder().create(&new, directory.to_owned(), binding.as_ref()).await;
+    let builder = Account::builder_with_http(Box::new(client.clone()));
+    let created = builder.create(&new, directory.to_owned(), binding.as_ref()).await;
     let (account, credentials) = created.map_err(|error| match &error {
         Error::Api(problem) if problem.r#type.as_deref() == Some(NO_BINDING) => {
             IssueError::Unbound(problem.detail.clone().unwrap_or_default())
@@ -135,12 +148,12 @@ pub(crate) async fn issue(
     account: &Account,
     name: &str,
     way: Way,
-    tls: &Tls,
+    stage: &Stage<'_>,
 ) -> Result<Issued, IssueError> {
     let identifiers = [Identifier::Dns(name.to_owned())];
     let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
     // What is shown goes when this ends, however it does.
-    let _shown = show(&mut order, name, way, tls).await?;
+    let _shown = show(&mut order, name, way, stage).await?;
     match order.poll_ready(&STEP).await {
         Ok(OrderStatus::Ready) => {}
         Ok(_) | Err(Error::Api(_)) => return Err(unproved(&mut order).await),
@@ -158,8 +171,8 @@ async fn show(
     order: &mut Order,
     name: &str,
     way: Way,
-    tls: &Tls,
-) -> Result<Vec<Shown>, IssueError> {
+    stage: &Stage<'_>,
+) -> Result<Vec<(Shown, Option<Spread>)>, IssueError> {
     let mut all = Vec::new();
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {
@@ -172,15 +185,18 @@ async fn show(
             Way::Tls => ChallengeType::TlsAlpn01,
         };
         let mut challenge = authorization.challenge(kind).ok_or(IssueError::NoWay)?;
-        let proof = challenge.key_authorization();
-        let shown = match way {
-            Way::Http => tls.show_proof(&challenge.token, proof.as_str()),
-            Way::Tls => {
-                let proof = made::proof(name, &proof).map_err(IssueError::Ours)?;
-                tls.show_certificate(name, &proof)
-            }
+        let proof = Proof {
+            way,
+            name: name.to_owned(),
+            token: challenge.token.clone(),
+            text: challenge.key_authorization().as_str().to_owned(),
         };
-        all.push(shown.ok_or_else(|| IssueError::Ours("too many names at a time".to_owned()))?);
+        let shown = proof.show(stage.tls).map_err(IssueError::Ours)?;
+        let spread = match stage.fellows {
+            Some(fellows) => Some(fellows.show(&proof).await),
+            None => None,
+        };
+        all.push((shown, spread));
         challenge.set_ready().await?;
     }
     Ok(all)

@@ -1,7 +1,6 @@
 //! Keys and certificates that are made here: what stands in until a CA has issued one, what
 //! shows a CA whose a name is, and the request for one.
 
-use instant_acme::KeyAuthorization;
 use rcgen::{CertificateParams, CustomExtension, DistinguishedName, DnType, Error, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use server::Identity;
@@ -26,11 +25,10 @@ pub(crate) fn stand_in(names: &[String]) -> Result<Identity, String> {
     Identity::of(vec![certificate], key).map_err(|error| error.to_string())
 }
 
-/// The certificate by which a name is proved (RFC 8737 §3).
-pub(crate) fn proof(name: &str, authorization: &KeyAuthorization) -> Result<Identity, String> {
+/// The certificate by which a name is proved (RFC 8737 §3), by the digest of the proof.
+pub(crate) fn proof(name: &str, digest: &[u8]) -> Result<Identity, String> {
     let mut parameters = parameters(&[name.to_owned()]).map_err(|error| error.to_string())?;
-    let digest = authorization.digest();
-    parameters.custom_extensions = vec![CustomExtension::new_acme_identifier(digest.as_ref())];
+    parameters.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
     let (certificate, key) = self_signed(&parameters).map_err(|error| error.to_string())?;
     Identity::for_a_ca(certificate, key).map_err(|error| error.to_string())
 }

@@ -1,7 +1,8 @@
 //! Certificates: the owner's own, and those that a CA issues by itself (ACME, RFC 8555).
 //!
 //! [`Prepared`] is what a plan asks for, with everything read that can be wrong; once it
-//! begins, [`own`] looks after files and [`keeping`] after what comes from a CA. What visitors
+//! begins, [`own`] looks after files and [`keeping`] after what comes from a CA, together with
+//! the other nodes of a cluster ([`fellows`]). What visitors
 //! are shown meanwhile lies in [`showcase`], what outlives a restart on the [`shelf`]; [`stapling`] has
 //! CAs say that what is shown was not revoked.
 //! Invariants: 1. no key and no account is ever told. 2. nothing that goes wrong here ends
@@ -10,11 +11,14 @@
 pub(crate) mod check;
 mod client;
 mod exchange;
+mod fellows;
+mod in_turn;
 mod issue;
 mod keeping;
 mod made;
 mod own;
 mod plan;
+mod proof;
 mod schedule;
 mod setting;
 mod shelf;
@@ -28,6 +32,7 @@ use base::complaint::complain;
 use server::{Served, Tls};
 use tokio::task::JoinSet;
 
+pub(crate) use fellows::{Fellows, TURN, is_news};
 pub(crate) use own::Files;
 pub(crate) use plan::{AcmePlan, Binding, CertificatePlan, check_plan, names};
 pub(crate) use setting::{BindingKey, CertificateSetting, Directories};
@@ -69,6 +74,7 @@ pub(crate) struct Prepared {
 /// Certificates that are looked after.
 pub(crate) struct Certificates {
     pub(crate) tls: Arc<Tls>,
+    fellows: Option<Arc<Fellows>>,
     tasks: JoinSet<()>,
 }
 
@@ -79,7 +85,14 @@ impl Prepared {
             return Ok(None);
         }
         let tls = Tls::new().map_err(|error| CertificateError::Tls(error.to_string()))?;
-        Self::with(plan, tls).map(Some)
+        let prepared = Self::with(plan, tls)?;
+        if !prepared.kept.is_empty() && plan.cluster.as_ref().is_some_and(|one| !one.has_secret()) {
+            complain(
+                "cluster: without a secret in [cluster] each node orders certificates for itself, \
+                 and a CA that asks another node sees no proof",
+            );
+        }
+        Ok(Some(prepared))
     }
 
     fn with(plan: &Plan, tls: Arc<Tls>) -> Result<Self, CertificateError> {
@@ -104,6 +117,7 @@ impl Prepared {
                 email: plan.acme.email.clone(),
                 binding: plan.acme.binding.clone(),
                 ways: ways(plan),
+                fellows: None,
             }),
         };
         Ok(Self { showcase, watched, keeper, kept, shelf, found })
@@ -114,17 +128,18 @@ impl Prepared {
         self.showcase.tls.clone()
     }
 
-    /// Shows everything, and looks after it from now on.
-    pub(crate) fn begin(self) -> Certificates {
+    /// Shows everything, and looks after it from now on, together with these other nodes.
+    pub(crate) fn begin(self, fellows: Option<Arc<Fellows>>) -> Certificates {
         let mut tasks = JoinSet::new();
         let tls = self.tls();
         self.showcase.show();
-        if let Some(keeper) = self.keeper {
+        if let Some(mut keeper) = self.keeper {
+            keeper.fellows.clone_from(&fellows);
             tasks.spawn(keeper.keep(self.kept));
         }
         tasks.spawn(own::watch(self.watched, self.showcase.clone()));
         tasks.spawn(Stapler::new(self.showcase, self.shelf).keep());
-        Certificates { tls, tasks }
+        Certificates { tls, fellows, tasks }
     }
 }
 
@@ -137,7 +152,7 @@ impl Certificates {
     /// Looks after these from now on.
     pub(crate) fn succeed(&mut self, prepared: Prepared) {
         self.tasks.abort_all();
-        *self = prepared.begin();
+        *self = prepared.begin(self.fellows.take());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use super::issue::Way;
+use super::proof::Way;
 use super::{BindingKey, CertificateSetting, Directories, Files};
 use crate::plan::{Plan, PlanError, SitePlan};
 use crate::settings::SiteSettings;

@@ -28,6 +28,20 @@ pub(crate) struct Lying {
     pub(crate) directory: String,
 }
 
+/// A certificate and its key as one text, so that they never part.
+pub(crate) fn text(directory: &str, chain: &str, key: &str) -> String {
+    format!("{ISSUED_BY}{directory}\n{}\n{chain}", key.trim_end())
+}
+
+impl Lying {
+    /// Reads such a text.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let identity = Identity::read(text.as_bytes(), text.as_bytes()).ok()?;
+        let directory = text.lines().next()?.strip_prefix(ISSUED_BY)?.to_owned();
+        Some(Self { identity: Arc::new(identity), directory })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Shelf {
     folder: PathBuf,
@@ -41,21 +55,16 @@ impl Shelf {
 
     /// The certificate that was got for a name.
     pub(crate) fn certificate(&self, name: &str) -> Option<Lying> {
-        let text = fs::read_to_string(self.place(name)).ok()?;
-        let identity = Identity::read(text.as_bytes(), text.as_bytes()).ok()?;
-        let directory = text.lines().next()?.strip_prefix(ISSUED_BY)?.to_owned();
-        Some(Lying { identity: Arc::new(identity), directory })
+        Lying::read(&self.certificate_text(name)?)
     }
 
-    /// Keeps a certificate and its key, in one file so that they never part.
-    pub(crate) fn keep_certificate(
-        &self,
-        name: &str,
-        directory: &str,
-        chain: &str,
-        key: &str,
-    ) -> io::Result<()> {
-        let text = format!("{ISSUED_BY}{directory}\n{}\n{chain}", key.trim_end());
+    /// The same with its key, as it lies.
+    pub(crate) fn certificate_text(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.place(name)).ok()
+    }
+
+    /// Keeps a certificate and its key.
+    pub(crate) fn keep_certificate(&self, name: &str, text: &str) -> io::Result<()> {
         self.keep(&self.place(name), text)
     }
 
@@ -146,7 +155,8 @@ mod tests {
         assert!(shelf.certificate("a.test").is_none());
         let request = made::signing_request("a.test").expect("a key");
         // Without a certificate it is as good as nothing.
-        shelf.keep_certificate("a.test", "https://ca/dir", "", &request.key).expect("it is kept");
+        let text = text("https://ca/dir", "", &request.key);
+        shelf.keep_certificate("a.test", &text).expect("it is kept");
         assert!(shelf.certificate("a.test").is_none());
         shelf.keep_account("https://ca.test:1/../dir", "{}").expect("it is kept");
         assert_eq!(shelf.account("https://ca.test:1/../dir").as_deref(), Some(&b"{}"[..]));

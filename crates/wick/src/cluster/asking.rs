@@ -7,6 +7,7 @@ use server::Server;
 
 use super::Joint;
 use crate::arguments::{Cluster, ClusterCommand};
+use crate::certificates::TURN;
 use crate::control::ControlError;
 use crate::observing::told::{self, Told};
 use crate::{observing, plan};
@@ -48,7 +49,7 @@ pub(crate) fn tell(joint: Option<&Joint>, question: &ClusterQuestion) -> Result<
     match question {
         ClusterQuestion::Status {} => {
             let pages = joint.server.upgrade().map(|server| Pages::of(&server));
-            Ok(status(&node.status(), &pages.unwrap_or_default()))
+            Ok(status(node.status(), &pages.unwrap_or_default()))
         }
         ClusterQuestion::Drain { ends } => Ok(drain(node, *ends)),
         ClusterQuestion::Forget { nodes } => forget(node, nodes),
@@ -127,7 +128,9 @@ impl Pages {
     }
 }
 
-fn status(status: &Status, pages: &Pages) -> Told {
+fn status(mut status: Status, pages: &Pages) -> Told {
+    let ordering = ordering(&mut status);
+    let status = &status;
     let mut lines = vec![
         ("node".to_owned(), format!("{} of cluster {}", status.node, status.cluster)),
         ("nats".to_owned(), status.servers.clone()),
@@ -162,9 +165,22 @@ fn status(status: &Status, pages: &Pages) -> Told {
     lines.extend(status.members.iter().map(|member| (member.node.clone(), standing(member))));
     let reads = |reading: &Reading| ("reads".to_owned(), reads(reading, &status.node));
     lines.extend(status.readings.iter().map(reads));
+    if let Some(node) = &ordering {
+        let text = format!("{node} orders one at this moment");
+        lines.push(("certificates".to_owned(), text));
+    }
     let mut told = json!(status);
     told["pages"] = json!(pages);
+    told["certificates"] = json!({ "ordering": ordering });
     Told { lines, told }
+}
+
+/// Who orders a certificate, which is claimed as a source is, and is none.
+fn ordering(status: &mut Status) -> Option<String> {
+    let turn = status.readings.iter().find(|reading| reading.source == TURN);
+    let ordering = turn.and_then(|turn| turn.by.clone());
+    status.readings.retain(|reading| reading.source != TURN);
+    ordering
 }
 
 /// Who reads a database's changes for all.

@@ -9,6 +9,7 @@ mod door;
 mod learned;
 mod plan;
 mod reading;
+mod seal;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -25,6 +26,8 @@ use server::{Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
 pub(crate) use self::plan::{ClusterPlan, ClusterPlanError};
+pub(crate) use self::seal::Seal;
+use crate::certificates;
 use crate::observing::Observing;
 use crate::plan::Plan;
 use crate::run::RunError;
@@ -73,6 +76,8 @@ impl Joint {
 pub(crate) struct Joined {
     node: Arc<Node>,
     fellowship: Fellowship,
+    /// By which all nodes have their certificates together; none without a secret, or TLS.
+    certificates: Option<Arc<certificates::Fellows>>,
     shutdown: Shutdown,
     work: Option<JoinHandle<()>>,
 }
@@ -91,6 +96,10 @@ impl Joined {
         let Some(node) = &mut joined else { return (Server::new(config, clock), None) };
         let notes = learned::Shared::new(config.notes);
         config.notes = notes.clone();
+        let seal = config.tls.as_ref().and_then(|_| plan.cluster.as_ref()?.seal());
+        node.certificates = seal
+            .zip(config.tls.clone())
+            .map(|(seal, tls)| certificates::Fellows::new(node.node.clone(), seal, tls));
         let server = Server::new(config, clock);
         notes.tell_by(&server);
         server.ask_learned();
@@ -110,12 +119,19 @@ impl Joined {
         let node = Node::new(settings, clock.clone(), run, heard_until.clone());
         let fellows = Arc::new(Way(node.clone()));
         let fellowship = Fellowship { fellows, heard_until, lag, shield };
-        Some(Self { node, fellowship, shutdown: Shutdown::default(), work: None })
+        let shutdown = Shutdown::default();
+        Some(Self { node, fellowship, certificates: None, shutdown, work: None })
+    }
+
+    /// The way to the other nodes' certificates, where all have them together.
+    pub(crate) fn certificates(joined: Option<&Self>) -> Option<Arc<certificates::Fellows>> {
+        joined?.certificates.clone()
     }
 
     /// Begins to speak and to hear, and waits a while until it is in touch.
     async fn begin(&mut self, server: &Arc<Server>) {
-        let ears = Arc::new(ServerEars(server.clone()));
+        let ears = ServerEars { server: server.clone(), certificates: self.certificates.clone() };
+        let ears = Arc::new(ears);
         let run = self.node.clone().run(ears, self.shutdown.clone());
         // Of its own, since a start or a reload may hold the others up for longer than a lag limit.
         let begun = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -197,14 +213,25 @@ impl Fellows for Way {
 }
 
 /// The way in.
-struct ServerEars(Arc<Server>);
+struct ServerEars {
+    server: Arc<Server>,
+    certificates: Option<Arc<certificates::Fellows>>,
+}
 
 impl Ears for ServerEars {
     fn hear(&self, news: &str) {
-        self.0.hear(news);
+        match &self.certificates {
+            Some(certificates) if certificates.hear(news) => {}
+            // It is for nodes that serve by TLS and have the secret.
+            None if certificates::is_news(news) => {}
+            _ => self.server.hear(news),
+        }
     }
 
     fn missed(&self) {
-        self.0.hear_unknown();
+        self.server.hear_unknown();
+        if let Some(certificates) = &self.certificates {
+            certificates.missed();
+        }
     }
 }

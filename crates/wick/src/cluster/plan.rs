@@ -8,6 +8,7 @@ use std::time::Duration;
 use cluster::{Settings, SettingsError};
 use server::Shield;
 
+use super::seal::{self, Seal};
 use crate::settings::{ClusterSettings, Secret};
 
 /// The lag limit unless the owner says otherwise.
@@ -85,11 +86,21 @@ impl ClusterPlan {
         Ok(Self { node: settings, secret })
     }
 
+    /// Whether nodes have a secret together.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.secret.is_some()
+    }
+
+    /// By what is sealed that is for the nodes alone; none without a secret.
+    pub(crate) fn seal(&self) -> Option<Seal> {
+        Seal::of(self.secret.as_ref()?, &self.node.name)
+    }
+
     /// By what it asks others for pages and is asked; none: it takes no part.
     pub(crate) fn shield(&self) -> Option<Arc<Shield>> {
         self.node.listen?;
-        let secret = self.secret.as_ref().map(|Secret(text)| text.as_str());
-        Shield::new(secret).map(Arc::new)
+        let shown = self.secret.as_ref().map(|secret| seal::shown(secret, &self.node.name));
+        Shield::new(shown.as_deref()).map(Arc::new)
     }
 }
 

@@ -30,8 +30,10 @@ pub(crate) struct ClusterSettings {
     /// request to the origin. It is in the clear, so it belongs into a network of the nodes' own.
     /// Default: none; this node asks no other, and is asked by none.
     pub(crate) listen: Option<SocketAddr>,
-    /// What nodes show each other there, of at least 16 characters and the same on all. Default:
-    /// none; it must be written where `listen` isn't on this machine alone.
+    /// By what nodes know each other, of at least 16 characters and the same on all, such as
+    /// `openssl rand -hex 16` prints. With it they have the certificates that CAs issue together:
+    /// one orders, all serve; these and their keys go through NATS sealed by it. Default: none; each
+    /// node orders for itself, and it must be written where `listen` isn't on this machine alone.
     pub(crate) secret: Option<Secret>,
     /// A file with that in its first line. Default: none.
     pub(crate) secret_file: Option<PathBuf>,

@@ -80,6 +80,21 @@ impl Nats {
     pub(crate) fn len(&self) -> usize {
         self.ports.len()
     }
+
+    /// All bytes that the servers have written: what is told and kept, as it lies with them.
+    pub(crate) fn stored(&self) -> Vec<u8> {
+        let (mut folders, mut bytes) = (vec![self.folder.path().to_owned()], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("it can be read").flatten() {
+                match entry.path() {
+                    path if path.is_dir() => folders.push(path),
+                    // It may be one that is written beside its place.
+                    path => bytes.extend(fs::read(path).unwrap_or_default()),
+                }
+            }
+        }
+        bytes
+    }
 }
 
 impl Drop for Nats {

@@ -5,6 +5,9 @@
 //! Pebble is built from the Go module proxy into `target/tmp` once; where no Go can be had the
 //! tests that need it say so and are skipped.
 
+#[path = "../cluster/nats.rs"]
+#[allow(dead_code, reason = "the tests of clusters use the rest")]
+mod nats;
 #[path = "../command_line/origin.rs"]
 mod origin;
 #[path = "../command_line/wick.rs"]
@@ -13,6 +16,8 @@ mod wick;
 
 mod acme;
 mod authority;
+mod door;
+mod fellows;
 mod names;
 mod own;
 mod pebble;

@@ -16,7 +16,7 @@ const MODULE: &str = "github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1";
 pub(crate) struct Pebble {
     program: PathBuf,
     folder: PathBuf,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     management: SocketAddr,
     /// By which the CA itself is known.
     pub(crate) ca_file: PathBuf,
