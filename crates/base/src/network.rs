@@ -102,6 +102,18 @@ impl Block {
         }
         Self((bits >> 64) as u64)
     }
+
+    /// The block as a number, for other machines.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The block of such a number.
+    #[must_use]
+    pub fn numbered(number: u64) -> Self {
+        Self(number)
+    }
 }
 
 #[cfg(test)]

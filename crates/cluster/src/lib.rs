@@ -13,12 +13,14 @@
 //! was acknowledged a lag limit ago. 2. what may have been missed is said ([`Ears::missed`]),
 //! before anything that came after it is told.
 //!
+//! What may get lost is said beside the stream ([`Node::say_aside`]).
 //! What is to outlive every node is kept in a bucket beside it ([`Node::keep`]).
 //!
 //! What all nodes would read, such as a database's changes, one of them reads for all
 //! ([`Node::want`]); which one is decided in `lease`, by the same stream.
 //! Start at [`Node::run`]; what is decided stands in [`hearing`], without I/O.
 
+mod aside;
 pub mod hearing;
 mod kept;
 mod lease;

@@ -18,6 +18,7 @@ use base::complaint::complain;
 use futures_util::StreamExt;
 use tokio::time::{sleep, timeout};
 
+use crate::aside;
 use crate::hearing::Arrival;
 use crate::node::{Ears, Node};
 use crate::said::Said;
@@ -34,7 +35,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// Copies of the stream where there are servers for them.
 const REPLICAS: usize = 3;
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Speaks and hears until the signal, and then says goodbye.
 pub(crate) async fn hold(node: Arc<Node>, ears: Arc<dyn Ears>, shutdown: Shutdown) {
@@ -92,6 +93,7 @@ async fn once(
     tokio::select! {
         ended = hear(node, ears, subscription) => ended,
         ended = speak(node, &context, &names, shutdown) => ended,
+        ended = aside::converse(node, ears, &client) => ended,
     }
 }
 

@@ -30,6 +30,8 @@ pub trait Ears: Send + Sync {
     fn hear(&self, news: &str);
     /// Something may have been missed: all that is older may have changed.
     fn missed(&self);
+    /// Another node says this beside the stream ([`Node::say_aside`]).
+    fn hear_aside(&self, _bytes: &[u8]) {}
 }
 
 /// Where the words about a source go to.
@@ -57,6 +59,9 @@ pub struct Node {
     /// Whether its name must be written anew.
     pub(crate) name_goes: AtomicBool,
     sinks: Mutex<HashMap<String, Sink>>,
+    /// What is to be said beside the stream.
+    pub(crate) aside: Mutex<Option<Vec<u8>>>,
+    pub(crate) aside_waits: Notify,
     /// The way to NATS, once it was found.
     pub(crate) client: Mutex<Option<Client>>,
 }
@@ -117,6 +122,8 @@ impl Node {
             error: Mutex::new(None),
             name_goes: AtomicBool::new(false),
             sinks: Mutex::default(),
+            aside: Mutex::default(),
+            aside_waits: Notify::new(),
             client: Mutex::default(),
         })
     }

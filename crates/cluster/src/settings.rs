@@ -118,6 +118,16 @@ impl Settings {
         format!("wick.{}.said.*", self.name)
     }
 
+    /// What this node says under beside the stream.
+    pub(crate) fn aside(&self) -> String {
+        format!("wick.{}.aside.{}", self.name, self.node)
+    }
+
+    /// What all nodes say under there.
+    pub(crate) fn asides(&self) -> String {
+        format!("wick.{}.aside.*", self.name)
+    }
+
     /// Where the nodes' names are kept.
     pub(crate) fn bucket(&self) -> String {
         format!("wick-{}", self.name)

@@ -72,6 +72,10 @@ base::counters! {
         pub fellows_given: Counter,
         /// Requests to the listener for other nodes that were none of theirs.
         pub fellows_refused: Counter,
+        /// Requests that count for a rate and that other nodes were told of.
+        pub rates_told: Counter,
+        /// The same that other nodes told of.
+        pub rates_heard: Counter,
         /// Early hints that were sent of what Wick knew of a page.
         pub hints_sent: Counter,
         /// Links of pages that there was no room for in their hints.

@@ -20,7 +20,9 @@ const ENTRIES: usize = 1 << 16;
 const WAYS: usize = 8;
 /// Each under a lock of its own.
 const SHARDS: usize = 64;
-const DAY_US: u64 = 86_400_000_000;
+const SECOND_US: u64 = 1_000_000;
+const DAY_US: u64 = 86_400 * SECOND_US;
+const YEAR_US: u64 = 365 * DAY_US;
 const SETS: usize = ENTRIES / WAYS / SHARDS;
 
 /// How often somebody may ask: once in a while, and so many times at once.
@@ -38,6 +40,13 @@ impl Rate {
         Self { interval_us: interval_us.clamp(1, DAY_US), burst: burst.max(1) }
     }
 
+    /// One of so many parts of the rate, and of half of the burst.
+    pub(super) fn parted(self, parts: u32) -> Self {
+        let parts = parts.max(1);
+        let interval_us = self.interval_us.saturating_mul(u64::from(parts)).min(DAY_US);
+        Self { interval_us, burst: 1 + (self.burst - 1) / parts.saturating_mul(2) }
+    }
+
     /// The same rate after another burst.
     #[must_use]
     pub fn with_burst(self, burst: u32) -> Self {
@@ -47,7 +56,7 @@ impl Rate {
     /// How far ahead of now a moment may be before a request.
     fn ahead_us(&self) -> u64 {
         // A year is more than anybody means, and far from where sums overflow.
-        self.interval_us.saturating_mul(u64::from(self.burst - 1)).min(365 * DAY_US)
+        self.interval_us.saturating_mul(u64::from(self.burst - 1)).min(YEAR_US)
     }
 }
 
@@ -80,23 +89,42 @@ impl Rates {
     /// # Errors
     /// It is one too many: the seconds until one will not be.
     pub(crate) fn count(&self, visitor: Block, rate: Rate, ticks_ms: u64) -> Result<(), u32> {
+        let now_us = ticks_ms.saturating_mul(1000);
+        self.with(visitor, now_us, |entry| {
+            let debt_us = entry.moment_us.saturating_sub(now_us);
+            if debt_us > rate.ahead_us() {
+                let wait_us = debt_us - rate.ahead_us();
+                let seconds = u32::try_from(wait_us.div_ceil(SECOND_US)).unwrap_or(u32::MAX);
+                return Err(seconds.max(1));
+            }
+            entry.moment_us = now_us + debt_us + rate.interval_us;
+            Ok(())
+        })
+    }
+
+    /// Counts requests that other nodes of so many have let through. What is told late would keep
+    /// a visitor out for long, so it counts up to what all nodes may let through in a second.
+    pub(crate) fn add(&self, visitor: Block, rate: Rate, count: u32, nodes: u32, ticks_ms: u64) {
+        let now_us = ticks_ms.saturating_mul(1000);
+        self.with(visitor, now_us, |entry| {
+            let at_once_us = rate.interval_us.max(SECOND_US).saturating_mul(u64::from(nodes));
+            let latest_us = now_us + rate.ahead_us().saturating_add(at_once_us).min(YEAR_US);
+            let asked_us = rate.interval_us.saturating_mul(u64::from(count));
+            let moment_us = entry.moment_us.max(now_us).saturating_add(asked_us);
+            entry.moment_us = moment_us.min(latest_us).max(entry.moment_us);
+        });
+    }
+
+    fn with<T>(&self, visitor: Block, now_us: u64, act: impl FnOnce(&mut Entry) -> T) -> T {
         // With a seed of this process, so that nobody can choose whom to push out.
         let hash = self.hasher.hash_one(visitor);
-        let now_us = ticks_ms.saturating_mul(1000);
         let mut shard = self.shards[hash as usize % SHARDS].lock();
         let set = &mut shard[hash as usize / SHARDS % SETS];
         let at = match set.iter().position(|entry| entry.visitor == hash) {
             Some(at) => at,
             None => self.replace(set, hash, now_us),
         };
-        let entry = &mut set[at];
-        let debt_us = entry.moment_us.saturating_sub(now_us);
-        if debt_us > rate.ahead_us() {
-            let wait_us = debt_us - rate.ahead_us();
-            return Err(u32::try_from(wait_us.div_ceil(1_000_000)).unwrap_or(u32::MAX).max(1));
-        }
-        entry.moment_us = now_us + debt_us + rate.interval_us;
-        Ok(())
+        act(&mut set[at])
     }
 
     /// A place for a visitor who has none.

@@ -10,6 +10,7 @@
 
 mod learned;
 mod news;
+mod rates;
 pub(crate) mod reading;
 mod shield;
 

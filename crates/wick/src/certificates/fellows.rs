@@ -80,7 +80,7 @@ pub(crate) struct Changed {
 /// The way to the other nodes.
 pub(crate) struct Fellows {
     node: Arc<Node>,
-    seal: Seal,
+    seal: Arc<Seal>,
     tls: Arc<Tls>,
     /// What this node has all others show.
     own: Mutex<Vec<Proof>>,
@@ -121,7 +121,7 @@ pub(crate) fn is_news(text: &str) -> bool {
 
 impl Fellows {
     /// `tls` is the server's.
-    pub(crate) fn new(node: Arc<Node>, seal: Seal, tls: Arc<Tls>) -> Arc<Self> {
+    pub(crate) fn new(node: Arc<Node>, seal: Arc<Seal>, tls: Arc<Tls>) -> Arc<Self> {
         Arc::new(Self {
             node,
             seal,
@@ -387,7 +387,7 @@ mod tests {
         let run = Run { instance: 1, is_successor: false };
         let node = Node::new(settings, Clock::manual(0), run, Arc::new(AtomicU64::new(0)));
         let seal = Seal::of(&Secret(secret.to_owned()), "c").expect("a seal");
-        Fellows::new(node, seal, Tls::new().expect("TLS"))
+        Fellows::new(node, Arc::new(seal), Tls::new().expect("TLS"))
     }
 
     fn sealed(by: &Fellows, news: &News) -> String {

@@ -48,8 +48,10 @@ pub(crate) fn tell(joint: Option<&Joint>, question: &ClusterQuestion) -> Result<
     let node = &*joint.node;
     match question {
         ClusterQuestion::Status {} => {
-            let pages = joint.server.upgrade().map(|server| Pages::of(&server));
-            Ok(status(node.status(), &pages.unwrap_or_default()))
+            let server = joint.server.upgrade();
+            let pages = server.as_deref().map(Pages::of).unwrap_or_default();
+            let rates = server.as_deref().map(Rates::of).unwrap_or_default();
+            Ok(status(node.status(), &pages, &rates))
         }
         ClusterQuestion::Drain { ends } => Ok(drain(node, *ends)),
         ClusterQuestion::Forget { nodes } => forget(node, nodes),
@@ -128,7 +130,24 @@ impl Pages {
     }
 }
 
-fn status(mut status: Status, pages: &Pages) -> Told {
+/// How many requests that count for a rate nodes told each other of, since the start.
+#[derive(Debug, Default, Serialize)]
+struct Rates {
+    /// By how many nodes rates are parted; zero: they aren't.
+    nodes: u32,
+    told: u64,
+    heard: u64,
+}
+
+impl Rates {
+    fn of(server: &Server) -> Self {
+        let counters = server.counters();
+        let (told, heard) = (counters.rates_told.read(), counters.rates_heard.read());
+        Self { nodes: server.rate_nodes(), told, heard }
+    }
+}
+
+fn status(mut status: Status, pages: &Pages, rates: &Rates) -> Told {
     let ordering = ordering(&mut status);
     let status = &status;
     let mut lines = vec![
@@ -152,6 +171,13 @@ fn status(mut status: Status, pages: &Pages) -> Told {
         );
         lines.push(("pages".to_owned(), text));
     }
+    if rates.nodes > 1 {
+        let text = format!(
+            "of {} nodes together: {} requests of those who ask much told to the others, {} told by              them",
+            rates.nodes, rates.told, rates.heard
+        );
+        lines.push(("rates".to_owned(), text));
+    }
     if status.is_draining {
         let text = "nothing new is to come to this node; take that back with: wick cluster join";
         lines.push(("draining".to_owned(), text.to_owned()));
@@ -171,6 +197,7 @@ fn status(mut status: Status, pages: &Pages) -> Told {
     }
     let mut told = json!(status);
     told["pages"] = json!(pages);
+    told["rates"] = json!(rates);
     told["certificates"] = json!({ "ordering": ordering });
     Told { lines, told }
 }

@@ -8,6 +8,7 @@ mod asking;
 mod door;
 mod learned;
 mod plan;
+mod rates;
 mod reading;
 mod seal;
 
@@ -78,6 +79,8 @@ pub(crate) struct Joined {
     fellowship: Fellowship,
     /// By which all nodes have their certificates together; none without a secret, or TLS.
     certificates: Option<Arc<certificates::Fellows>>,
+    /// By which is sealed what is for the nodes alone; none without a secret.
+    seal: Option<Arc<Seal>>,
     shutdown: Shutdown,
     work: Option<JoinHandle<()>>,
 }
@@ -96,8 +99,9 @@ impl Joined {
         let Some(node) = &mut joined else { return (Server::new(config, clock), None) };
         let notes = learned::Shared::new(config.notes);
         config.notes = notes.clone();
-        let seal = config.tls.as_ref().and_then(|_| plan.cluster.as_ref()?.seal());
-        node.certificates = seal
+        node.certificates = node
+            .seal
+            .clone()
             .zip(config.tls.clone())
             .map(|(seal, tls)| certificates::Fellows::new(node.node.clone(), seal, tls));
         let server = Server::new(config, clock);
@@ -119,8 +123,8 @@ impl Joined {
         let node = Node::new(settings, clock.clone(), run, heard_until.clone());
         let fellows = Arc::new(Way(node.clone()));
         let fellowship = Fellowship { fellows, heard_until, lag, shield };
-        let shutdown = Shutdown::default();
-        Some(Self { node, fellowship, certificates: None, shutdown, work: None })
+        let (seal, shutdown) = (plan.seal().map(Arc::new), Shutdown::default());
+        Some(Self { node, fellowship, certificates: None, seal, shutdown, work: None })
     }
 
     /// The way to the other nodes' certificates, where all have them together.
@@ -130,9 +134,13 @@ impl Joined {
 
     /// Begins to speak and to hear, and waits a while until it is in touch.
     async fn begin(&mut self, server: &Arc<Server>) {
-        let ears = ServerEars { server: server.clone(), certificates: self.certificates.clone() };
+        let (certificates, seal) = (self.certificates.clone(), self.seal.clone());
+        let ears = ServerEars { server: server.clone(), certificates, seal: seal.clone() };
         let ears = Arc::new(ears);
         let run = self.node.clone().run(ears, self.shutdown.clone());
+        let (node, shutdown) = (self.node.clone(), self.shutdown.clone());
+        let rates = rates::tell(node, Arc::downgrade(server), seal, shutdown);
+        let run = async { _ = tokio::join!(run, rates) };
         // Of its own, since a start or a reload may hold the others up for longer than a lag limit.
         let begun = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let begun = begun.and_then(|runtime| {
@@ -216,6 +224,7 @@ impl Fellows for Way {
 struct ServerEars {
     server: Arc<Server>,
     certificates: Option<Arc<certificates::Fellows>>,
+    seal: Option<Arc<Seal>>,
 }
 
 impl Ears for ServerEars {
@@ -233,5 +242,9 @@ impl Ears for ServerEars {
         if let Some(certificates) = &self.certificates {
             certificates.missed();
         }
+    }
+
+    fn hear_aside(&self, bytes: &[u8]) {
+        rates::hear(&self.server, self.seal.as_ref(), bytes);
     }
 }

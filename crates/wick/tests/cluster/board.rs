@@ -116,13 +116,22 @@ impl Node {
 
     /// One with more settings in `[cluster]`.
     pub(crate) fn start_as(name: &str, site: &str, nats: &Nats, more: &str) -> Self {
+        Self::start_under("", name, site, nats, more)
+    }
+
+    /// The same where what comes from this machine may come for somebody else.
+    pub(crate) fn behind_a_proxy(name: &str, site: &str, nats: &Nats, more: &str) -> Self {
+        Self::start_under("trusted_proxies = \"127.0.0.1\"\n", name, site, nats, more)
+    }
+
+    fn start_under(top: &str, name: &str, site: &str, nats: &Nats, more: &str) -> Self {
         let wires: Vec<_> = (0..nats.len()).map(|at| Wire::to(nats.address(at))).collect();
         let addresses = wires.iter().map(|wire| format!("\"nats://{}\"", wire.address));
         let addresses: Vec<_> = addresses.collect();
         let folder = TempDir::new().expect("a temporary folder");
         let config = folder.path().join("wick.toml");
         let text = format!(
-            "[[site]]\n{site}[cluster]\nnats = [{}]\nnode = \"{name}\"\nlag = \"{}ms\"\n{more}",
+            "{top}[[site]]\n{site}[cluster]\nnats = [{}]\nnode = \"{name}\"\nlag = \"{}ms\"\n{more}",
             addresses.join(", "),
             LAG.as_millis()
         );

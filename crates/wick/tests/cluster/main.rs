@@ -13,6 +13,7 @@ mod php;
 #[path = "../../../changes/tests/postgres/server.rs"]
 #[allow(dead_code, reason = "shared with the tests of the feed")]
 mod postgres_server;
+mod rates;
 mod reading;
 #[path = "../command_line/serving.rs"]
 #[allow(dead_code, reason = "it is shared with the tests of the command line")]
