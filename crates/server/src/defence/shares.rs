@@ -8,7 +8,7 @@
 //! Bounds: [`HOT_MAX`] visitors are told of; as many are counted as by [`Rates`].
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base::network::Block;
 use parking_lot::Mutex;
@@ -24,6 +24,8 @@ const HOT_MS: u64 = 10_000;
 pub(crate) struct Shares {
     within: Rates,
     hot: Mutex<HashMap<Block, Hot>>,
+    /// Whether there is anybody in it, which every request asks.
+    has_hot: AtomicBool,
     nodes: AtomicU32,
 }
 
@@ -36,8 +38,8 @@ struct Hot {
 impl Shares {
     /// As one of so many nodes.
     pub(crate) fn new(nodes: u32) -> Self {
-        let (within, hot) = Default::default();
-        Self { within, hot, nodes: AtomicU32::new(nodes) }
+        let (within, hot, has_hot) = Default::default();
+        Self { within, hot, has_hot, nodes: AtomicU32::new(nodes) }
     }
 
     /// There are so many nodes now.
@@ -53,7 +55,11 @@ impl Shares {
     pub(crate) fn note(&self, visitor: Block, rate: Rate, ticks_ms: u64) {
         let share = rate.parted(self.nodes());
         let is_over = self.within.count(visitor, share, ticks_ms).is_err();
+        if !is_over && !self.has_hot.load(Ordering::Relaxed) {
+            return;
+        }
         let mut hot = self.hot.lock();
+        self.has_hot.store(true, Ordering::Relaxed);
         if is_over && (hot.len() < HOT_MAX || hot.contains_key(&visitor)) {
             let until_ms = ticks_ms + HOT_MS;
             hot.entry(visitor).or_insert(Hot { untold: 0, until_ms }).until_ms = until_ms;
@@ -67,6 +73,7 @@ impl Shares {
     pub(crate) fn take(&self, ticks_ms: u64) -> Vec<(Block, u32)> {
         let mut hot = self.hot.lock();
         hot.retain(|_, one| one.untold > 0 || one.until_ms > ticks_ms);
+        self.has_hot.store(!hot.is_empty(), Ordering::Relaxed);
         let untold =
             hot.iter_mut().map(|(visitor, one)| (*visitor, std::mem::take(&mut one.untold)));
         untold.filter(|(_, untold)| *untold > 0).collect()

@@ -6,10 +6,12 @@
 //! as after any setback, and setbacks count for all nodes together. A turn is for one name.
 //! Invariant: nothing is ordered by a node that can't tell the others of it.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::complaint::complain;
 use cluster::KeepError;
+use server::Facts;
 
 use super::fellows::{Fellows, Tries};
 use super::issue::IssueError;
@@ -22,6 +24,13 @@ use super::told;
 const AGAIN_SECONDS: i64 = 5;
 /// No node is kept from trying for longer, whatever another one's clock says.
 const PAUSE_SECONDS_MAX: i64 = 43_200;
+
+/// Whose certificate all nodes are to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Own,
+    Theirs,
+}
 
 impl Keeper {
     /// Takes what other nodes have got, and has them take what this one has: where there is news,
@@ -92,11 +101,12 @@ impl Keeper {
         let there = fellows.certificate(&one.name).await?;
         let there = there.and_then(|text| Some(Got { lying: Lying::read(&text)?, text }));
         let there = there.filter(|got| self.fits(one, &got.lying));
-        let end = |lying: &Lying| lying.identity.facts().not_after;
-        let (own, other) = (one.lying.as_ref().map(end), there.as_ref().map(|got| end(&got.lying)));
-        match there {
-            Some(got) if other > own => self.take_from_others(one, got),
-            _ if own > other && own > Some(told::now()) => {
+        let facts = |lying: &Lying| lying.identity.facts().clone();
+        let own = one.lying.as_ref().map(facts);
+        let theirs = there.as_ref().map(|got| facts(&got.lying));
+        match (better(own.as_ref(), theirs.as_ref(), told::now()), there) {
+            (Some(Side::Theirs), Some(got)) => self.take_from_others(one, got),
+            (Some(Side::Own), _) => {
                 if let Some(text) = self.shelf.certificate_text(&one.name) {
                     fellows.keep_certificate(&one.name, &text).await?;
                 }
@@ -145,6 +155,45 @@ impl Keeper {
         self.shelf.forget_account(directory);
         if let Some(fellows) = &self.fellows {
             fellows.note(fellows.keep_account(directory, "").await.err().as_ref());
+        }
+    }
+}
+
+/// Which one is to take the place of the other, if they aren't the same: the one that was issued
+/// later, though it may end earlier, as a CA issues shorter ones than before.
+fn better(own: Option<&Facts>, theirs: Option<&Facts>, now: i64) -> Option<Side> {
+    let issued = |facts: &Facts| facts.not_before;
+    let (own, theirs) = (own.filter(|own| own.not_after > now).map(issued), theirs.map(issued));
+    match own.cmp(&theirs) {
+        Ordering::Less => Some(Side::Theirs),
+        Ordering::Equal => None,
+        Ordering::Greater => Some(Side::Own),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_issued_later_is_everybodys() {
+        let facts = |(not_before, not_after)| Facts { not_before, not_after, ..Facts::default() };
+        for (own, theirs, expected) in [
+            (None, None, None),
+            (None, Some((10, 90)), Some(Side::Theirs)),
+            (Some((10, 90)), None, Some(Side::Own)),
+            (Some((10, 90)), Some((10, 90)), None),
+            (Some((10, 90)), Some((20, 100)), Some(Side::Theirs)),
+            (Some((20, 100)), Some((10, 90)), Some(Side::Own)),
+            // Shorter ones than before, in the place of one that was revoked.
+            (Some((10, 90)), Some((20, 60)), Some(Side::Theirs)),
+            (Some((20, 60)), Some((10, 90)), Some(Side::Own)),
+            // One that has ended is nobody's.
+            (Some((10, 40)), None, None),
+            (Some((30, 40)), Some((10, 90)), Some(Side::Theirs)),
+        ] {
+            let (own, theirs) = (own.map(facts), theirs.map(facts));
+            assert_eq!(better(own.as_ref(), theirs.as_ref(), 50), expected, "{own:?} {theirs:?}");
         }
     }
 }
