@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
 use crate::wick::{ask, until};
@@ -23,8 +23,24 @@ struct Inside {
 }
 
 impl Door {
-    /// A door that is shut.
+    /// A door for HTTP that is shut.
     pub(crate) fn shut() -> Self {
+        Self::leading(Inside::lead)
+    }
+
+    /// The same for whatever is spoken.
+    pub(crate) fn passage() -> Self {
+        Self::leading(|inside, stream| {
+            let node = TcpStream::connect(inside.next()).expect("it listens");
+            // Either side may end it.
+            std::thread::scope(|scope| {
+                scope.spawn(|| carry(stream, &node));
+                carry(&node, stream);
+            });
+        })
+    }
+
+    fn leading(lead: fn(&Inside, &TcpStream)) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let inside = Arc::<Inside>::default();
@@ -32,7 +48,7 @@ impl Door {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let inside = own.clone();
-                std::thread::spawn(move || inside.lead(&stream));
+                std::thread::spawn(move || lead(&inside, &stream));
             }
         });
         Self { port, inside }
@@ -67,12 +83,20 @@ impl Inside {
         let host = head.iter().find(|line| line.to_lowercase().starts_with("host:"));
         let request = format!("GET {path}\nHost:{}", &host.expect("a host")[5..]);
         self.asked.lock().expect("nobody panics").push(path);
+        // A CA that has gone meanwhile asks again.
+        let _ = stream.write_all(ask(self.next(), &request).as_bytes());
+    }
+
+    /// Who is asked next, when the door is open.
+    fn next(&self) -> SocketAddr {
         let nodes = self.nodes.lock().expect("nobody panics");
         let mut nodes = self.opened.wait_while(nodes, |nodes| nodes.is_empty()).expect("no panic");
         nodes.rotate_left(1);
-        let node = *nodes.back().expect("it is open");
-        drop(nodes);
-        // A CA that has gone meanwhile asks again.
-        let _ = stream.write_all(ask(node, &request).as_bytes());
+        *nodes.back().expect("it is open")
     }
+}
+
+fn carry(mut from: &TcpStream, mut to: &TcpStream) {
+    let _ = std::io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
 }

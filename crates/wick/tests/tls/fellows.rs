@@ -30,10 +30,17 @@ struct Stage {
 
 impl Stage {
     fn of(nodes: usize) -> Option<Self> {
+        let door = Door::shut();
+        let port = door.port;
+        Self::with(nodes, door, (port, 1))
+    }
+
+    /// Before such a door, to which the CA comes at these ports for HTTP and for TLS.
+    fn with(nodes: usize, door: Door, ports: (u16, u16)) -> Option<Self> {
         let grounds: Vec<_> = (0..nodes).map(|_| Ground::new()).collect();
         let mut pebble = Pebble::new(grounds[0].path())?;
-        let (nats, door) = (Nats::start(1)?, Door::shut());
-        pebble.start(door.port, 1, LONG);
+        let nats = Nats::start(1)?;
+        pebble.start(ports.0, ports.1, LONG);
         let wire = Wire::to(pebble.address);
         for ground in &grounds {
             ground.site("all", "page");
@@ -43,20 +50,21 @@ impl Stage {
 
     /// Its lag limit is longer than this machine keeps anybody from its work, so that nobody takes
     /// over from who is well.
-    fn node(&self, at: usize, secret: &str) -> Running {
+    fn settings(&self, at: usize, secret: &str) -> String {
         let ground = &self.grounds[at];
-        ground.serve(&format!(
+        format!(
             "acme_directory = \"https://{}/dir\"\nacme_ca_file = {:?}\n[[site]]\nhosts = [\"{NAME}\"]\norigin = {:?}\n[cluster]\nnats = \"nats://{}\"\n\
              node = \"n{at}\"\nlag = \"3s\"\n{secret}\n",
             self.wire.address,
             self.pebble.ca_file,
             ground.path().join("site-all"),
             self.nats.address(0),
-        ))
+        )
     }
 
     fn fellow(&self, at: usize) -> Running {
-        self.node(at, &format!("secret = \"{SECRET}\""))
+        let secret = format!("secret = \"{SECRET}\"");
+        self.grounds[at].serve(&self.settings(at, &secret))
     }
 
     /// What a visitor is shown there, if it is one that the CA has issued.
@@ -135,6 +143,25 @@ fn one_node_orders_and_others_answer_the_ca_and_serve_what_it_got() {
 }
 
 #[test]
+fn a_proof_by_tls_is_shown_by_the_node_that_has_not_ordered_as_well() {
+    let door = Door::passage();
+    let port = door.port;
+    let Some(stage) = Stage::with(2, door, (1, port)) else { return };
+    stage.wire.cut();
+    let secret = format!("secret = \"{SECRET}\"");
+    let node = |at: usize| stage.grounds[at].serve_tls(&stage.settings(at, &secret));
+    let nodes = [node(0), node(1)];
+    // The CA looks three times, and so at both.
+    stage.door.open(&[nodes[0].tls, nodes[1].tls]);
+    stage.wire.mend();
+    until("both have it", || (0..2).all(|at| stage.is_kept(at)));
+    assert_eq!(stage.issued(), 1, "{}", stage.pebble.log());
+    let outputs = nodes.map(|node| node.stop().output);
+    let count = |text: &str| outputs.iter().filter(|output| output.contains(text)).count();
+    assert_eq!((count("is asked for again in"), count("was got by another node")), (0, 1));
+}
+
+#[test]
 fn a_node_that_dies_while_it_orders_is_followed_by_another_with_the_same_account() {
     let Some(stage) = Stage::of(2) else { return };
     stage.wire.cut();
@@ -168,10 +195,10 @@ fn a_node_that_dies_while_it_orders_is_followed_by_another_with_the_same_account
 #[test]
 fn without_a_secret_each_node_orders_for_itself_and_says_so() {
     let Some(stage) = Stage::of(2) else { return };
-    let mut one = stage.node(0, "");
+    let mut one = stage.grounds[0].serve(&stage.settings(0, ""));
     stage.door.open(&[one.plain()]);
     one.wick.line("has issued");
-    let mut two = stage.node(1, "");
+    let mut two = stage.grounds[1].serve(&stage.settings(1, ""));
     stage.door.open(&[two.plain()]);
     two.wick.line("has issued");
     assert_eq!(stage.issued(), 2);
