@@ -28,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "bencode", body: targets::announce::run_bencode },
     Target { name: "blocks", body: targets::blocks::run },
     Target { name: "cache_control", body: targets::cache_control::run },
+    Target { name: "cluster_parcel", body: targets::cluster::run_parcel },
     Target { name: "cluster_said", body: targets::cluster::run },
     Target { name: "coding", body: targets::coding::run },
     Target { name: "code_script", body: targets::code::run_script },

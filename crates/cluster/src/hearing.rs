@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::net::SocketAddr;
 
+use crate::calm::{Calm, Calms};
 use crate::lease::{Leases, Word};
 use crate::said::Said;
 use crate::status::Member;
@@ -40,6 +41,8 @@ pub struct Heard {
     pub words: Vec<(String, Word)>,
     /// Another run of this node says goodbye: its name must be written anew.
     pub own_name_goes: bool,
+    /// Another node wants the others to be quiet for a moment.
+    pub is_asked_for_quiet: bool,
     /// Another node that was begun has this one's name.
     pub has_twin: bool,
 }
@@ -62,6 +65,7 @@ pub struct Hearing {
     returned_number: u64,
     others: BTreeMap<Run, Other>,
     pub(crate) leases: Leases,
+    calms: Calms,
 }
 
 /// Who says something: a node and which run of it; 0 if it is only known by name. At an upgrade
@@ -92,6 +96,7 @@ impl Hearing {
             returned_number: 0,
             others: BTreeMap::new(),
             leases: Leases::new((node.to_owned(), instance), lag_ms),
+            calms: Calms::default(),
         }
     }
 
@@ -121,6 +126,7 @@ impl Hearing {
         // Places of another stream mean nothing. Who is there has a lag limit to be heard in.
         self.own.clear();
         self.others.values_mut().for_each(|other| other.told_until = 0);
+        self.calms.begin_anew();
         self.leases.begin_anew()
     }
 
@@ -145,8 +151,13 @@ impl Hearing {
         if said.node == self.node && said.instance == self.instance {
             self.take_own(&said, arrival.sequence, ticks_ms, &mut heard);
         } else {
+            let place = said.told_until.min(arrival.sequence);
+            let asks = said.asks.take();
+            heard.is_asked_for_quiet = asks.iter().flatten().any(|asks| asks.hushes);
+            self.calms.take(&run, asks, place, ticks_ms);
             self.take_others(said, arrival.sequence, &mut heard);
         }
+        self.calms.keep(|run| self.others.contains_key(run), ticks_ms);
         if heard.missed {
             heard.words.extend(self.leases.doubt());
         }
@@ -266,6 +277,13 @@ impl Hearing {
             None | Some(0) => 0,
             Some(ticks_ms) => ticks_ms + self.lag_ms,
         }
+    }
+
+    /// When no other node asked what is behind this source for anything.
+    #[must_use]
+    pub fn calm(&self, source: &str) -> Calm {
+        let ticks_of = |place| self.ticks_of(place);
+        self.calms.calm(source, self.others.keys(), ticks_of, self.spoke_ticks_ms())
     }
 
     /// Until which tick others may take it that they have heard all of this node: what it said

@@ -17,10 +17,13 @@
 //! What is to outlive every node is kept in a bucket beside it ([`Node::keep`]).
 //!
 //! What all nodes would read, such as a database's changes, one of them reads for all
-//! ([`Node::want`]); which one is decided in `lease`, by the same stream.
+//! ([`Node::want`]); which one is decided in `lease`, by the same stream. When the others asked
+//! what is behind it for nothing, so that what it tells isn't their doing, `calm` knows.
 //! Start at [`Node::run`]; what is decided stands in [`hearing`], without I/O.
 
 mod aside;
+mod calm;
+mod figures;
 pub mod hearing;
 mod kept;
 mod lease;
@@ -32,9 +35,11 @@ mod said;
 mod settings;
 mod status;
 
+pub use calm::{Asks, Calm, Traffic};
+pub use figures::Look;
 pub use kept::KeepError;
 pub use lease::Word;
-pub use node::{Ears, Node, Run, Sink};
+pub use node::{Asked, Ears, Node, Run, Sink};
 pub use roll::{Place, Roll};
 pub use said::{Lead, Said};
 pub use settings::{Settings, SettingsError};

@@ -19,6 +19,7 @@ use futures_util::StreamExt;
 use tokio::time::{sleep, timeout};
 
 use crate::aside;
+use crate::figures;
 use crate::hearing::Arrival;
 use crate::node::{Ears, Node};
 use crate::said::Said;
@@ -94,6 +95,7 @@ async fn once(
         ended = hear(node, ears, subscription) => ended,
         ended = speak(node, &context, &names, shutdown) => ended,
         ended = aside::converse(node, ears, &client) => ended,
+        ended = figures::exchange(node, &client) => ended,
     }
 }
 

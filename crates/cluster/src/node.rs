@@ -1,6 +1,6 @@
 //! A node of the cluster: what the rest of the program holds.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,6 +12,8 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
+use crate::calm::{Asks, Calm, Traffic};
+use crate::figures::{Figures, Look};
 use crate::hearing::{Arrival, Hearing};
 use crate::lease::Word;
 use crate::link;
@@ -64,6 +66,16 @@ pub struct Node {
     pub(crate) aside_waits: Notify,
     /// The way to NATS, once it was found.
     pub(crate) client: Mutex<Option<Client>>,
+    asking: Mutex<BTreeMap<String, Asking>>,
+    pub(crate) figures: Figures,
+}
+
+/// What this node asks of what is behind a source.
+pub type Asked = Arc<dyn Fn() -> Traffic + Send + Sync>;
+
+struct Asking {
+    look: Asked,
+    hushes: bool,
 }
 
 /// Which run of a node this process is.
@@ -125,6 +137,8 @@ impl Node {
             aside: Mutex::default(),
             aside_waits: Notify::new(),
             client: Mutex::default(),
+            asking: Mutex::default(),
+            figures: Figures::default(),
         })
     }
 
@@ -180,7 +194,40 @@ impl Node {
     pub fn leave(&self, source: &str) {
         self.inner.lock().hearing.leases.leave(source);
         self.sinks.lock().remove(source);
+        self.asking.lock().remove(source);
         self.waits.notify_one();
+    }
+
+    /// Shows the others what is asked here of what is behind a source, until it is left.
+    pub fn show_traffic(&self, source: &str, look: Asked) {
+        self.asking.lock().insert(source.to_owned(), Asking { look, hushes: false });
+    }
+
+    /// Whether the others shall be quiet for a while.
+    pub fn hush(&self, source: &str, hushes: bool) {
+        if let Some(asking) = self.asking.lock().get_mut(source) {
+            asking.hushes = hushes;
+        }
+        self.waits.notify_one();
+    }
+
+    /// When the others asked what is behind a source for nothing.
+    #[must_use]
+    pub fn calm(&self, source: &str) -> Calm {
+        self.inner.lock().hearing.calm(source)
+    }
+
+    fn hushes(&self) -> bool {
+        self.asking.lock().values().any(|asking| asking.hushes)
+    }
+
+    fn asks(&self) -> Vec<Asks> {
+        let asking = self.asking.lock();
+        let said = |(key, Asking { look, hushes }): (&String, &Asking)| {
+            let Traffic { begun, is_quiet } = look();
+            Asks { key: key.clone(), begun, is_quiet, hushes: *hushes }
+        };
+        asking.iter().map(said).collect()
     }
 
     /// As its reader: it can't be read from here, so another shall, and this node waits so long
@@ -246,6 +293,27 @@ impl Node {
         }
     }
 
+    /// Tells the others once a second what `look` says of this node.
+    pub fn show_figures(&self, look: Look) {
+        self.figures.set_own(look);
+    }
+
+    /// What another node said of itself last, and how many milliseconds ago.
+    #[must_use]
+    pub fn figures_of(&self, node: &str) -> Option<(u64, String)> {
+        self.figures.of(node, self.ticks_ms())
+    }
+
+    pub(crate) fn ticks_ms(&self) -> u64 {
+        self.clock.now().ticks_ms
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.settings.node
+    }
+
     /// How often it speaks at least.
     #[must_use]
     pub fn beat(&self) -> Duration {
@@ -283,6 +351,8 @@ impl Node {
         let gone_out = inner.outbox.gone_out();
         let ticks_ms = self.clock.now().ticks_ms;
         let spoke_ms = inner.hearing.spoke_ticks_ms();
+        // Behind the place that is said: what was begun before it was heard is counted.
+        said.asks = Some(self.asks());
         inner.hearing.leases.fill(&mut said, is_all_told, spoke_ms, ticks_ms);
         inner.unsaid = Some((said.clone(), gone_out));
         inner.hearing.note_sent(said.number, ticks_ms);
@@ -342,6 +412,10 @@ impl Node {
             let sequence = inner.hearing.sequence().unwrap_or(0);
             (heard, Place { stream: inner.stream, sequence })
         };
+        // Who waits for it wants to know. Two who ask at once would answer each other for ever.
+        if heard.is_asked_for_quiet && !self.hushes() {
+            self.waits.notify_one();
+        }
         if heard.own_name_goes {
             self.name_goes.store(true, Ordering::Release);
         }

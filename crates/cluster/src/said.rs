@@ -7,6 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calm::Asks;
+
 /// The form of a message that whoever knows this version understands whole. A later version says
 /// in this form all that it still can.
 pub(crate) const FORM: u32 = 1;
@@ -43,6 +45,9 @@ pub struct Said {
     /// Nodes that the owner says are gone for good.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
+    /// What it asks of what is behind sources that it wants; none: it doesn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Vec<Asks>>,
     /// What is told, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub news: Vec<String>,

@@ -128,6 +128,11 @@ impl Settings {
         format!("wick.{}.aside.*", self.name)
     }
 
+    /// What all nodes tell of themselves under.
+    pub(crate) fn figures(&self) -> String {
+        format!("wick.{}.figures", self.name)
+    }
+
     /// Where the nodes' names are kept.
     pub(crate) fn bucket(&self) -> String {
         format!("wick-{}", self.name)

@@ -80,6 +80,8 @@ base::counters! {
         pub hints_sent: Counter,
         /// Links of pages that there was no room for in their hints.
         pub hints_left_out: Counter,
+        /// Pages, and classes of them, that another node of the cluster refused to share.
+        pub refusals_heard: Counter,
         /// How often something that was learned was overruled, or that was taken back.
         pub overruled: Counter,
         /// Rulings over what was learned that were refused because there were too many.

@@ -155,7 +155,7 @@ mod tests {
         drop(sites);
         strangers.names.set(b"sid", Standing::App);
         strangers.names.set(b"_ga_x", Standing::Foreign);
-        strangers.classes.note_shared("/thread/5", 1);
+        strangers.classes.note_shared("/thread/5", 1, 0).expect("nobody refuses it");
         let told = server.learned();
         let cookies: Vec<_> =
             told[0].cookies.iter().map(|one| (one.name.as_str(), one.meaning)).collect();

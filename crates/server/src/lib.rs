@@ -82,7 +82,11 @@ pub use defence::{DefenceRules, Rate};
 pub use disk::DiskFound;
 pub use esi::elsewhere::PartHost;
 pub use explain::{Line, Question};
-pub use fellows::{FellowRequest, Fellows, Fellowship, Place, Reading, Roll, Shield, Word};
+#[doc(hidden)]
+pub use fellows::page_in_parcel;
+pub use fellows::{
+    Calm, FellowRequest, Fellows, Fellowship, Place, Reading, Roll, Shield, Traffic, Word,
+};
 #[doc(hidden)]
 pub use following::Omission;
 pub use following::{FollowRules, STATEMENT_AGE, Statements};

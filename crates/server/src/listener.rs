@@ -227,6 +227,7 @@ impl Server {
             for site in self.sites().all() {
                 site.alike.forget_old(ticks_ms, site.generations.content());
             }
+            self.answer_who_asked();
         }
         self.begin_closing();
         self.drain().await;

@@ -1,7 +1,8 @@
-//! What nodes say to each other, as it may come out of a stream.
+//! What nodes say to each other, as it may come out of a stream, and the pages that they hand on.
 
 use cluster::Said;
 use cluster::hearing::{Arrival, Hearing};
+use server::page_in_parcel;
 
 const LAG: u64 = 1000;
 
@@ -30,8 +31,22 @@ pub(crate) fn run(bytes: &[u8]) {
         assert!(heard.news.len() <= news && (!is_own || heard.news.is_empty()));
         assert!(hearing.heard_until() <= ticks_ms + LAG, "nothing is heard before it is said");
         assert!(hearing.trusted_until() <= ticks_ms + LAG);
+        assert!(hearing.calm("db").until_ms <= ticks_ms, "nobody is known to be calm later");
     }
     let members = hearing.members();
     let said = bytes.len() as u64 + 1;
     assert!(members.iter().all(|member| member.behind_ms <= said), "nobody is behind for longer");
+}
+
+/// A page that a node hands on: it is taken whole, whatever came before it, or not at all.
+pub(crate) fn run_parcel(bytes: &[u8]) {
+    let Some(body) = page_in_parcel(bytes) else { return };
+    assert!(body < bytes.len(), "a body is in its parcel, behind what is said of it");
+    let later = [b"\n\n", bytes].concat();
+    assert_eq!(page_in_parcel(&later), Some(body), "signs of work are no part of it");
+    let longer = [bytes, b"\n"].concat();
+    assert_eq!(page_in_parcel(&longer), None, "it has an end");
+    for end in [0, bytes.len() / 2, bytes.len() - 1] {
+        assert_eq!(page_in_parcel(&bytes[..end]), None, "a part of it is none");
+    }
 }

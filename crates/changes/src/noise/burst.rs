@@ -21,6 +21,8 @@ pub(super) struct Burst {
     is_alone: bool,
     is_running: bool,
     ended_at: u64,
+    /// When something was last seen.
+    seen_at: u64,
     pub(super) probes: Vec<Probe>,
 }
 
@@ -46,6 +48,7 @@ impl Burst {
             is_alone,
             is_running: true,
             ended_at: at,
+            seen_at: at,
             probes: vec![Probe::new(persona)],
         }
     }
@@ -69,7 +72,8 @@ impl Burst {
         self.ended_at = at;
     }
 
-    pub(super) fn saw(&mut self, signature: &Signature) {
+    pub(super) fn saw(&mut self, signature: &Signature, at: u64) {
+        self.seen_at = at;
         if let Some(probe) = self.probes.last_mut() {
             probe.seen.insert(signature.clone());
         }
@@ -83,6 +87,11 @@ impl Burst {
     /// Whether no probe is under way.
     pub(super) fn is_resting(&self) -> bool {
         !self.is_running
+    }
+
+    /// From when on it was made, and until when something was seen of it.
+    pub(super) fn span(&self) -> (u64, u64) {
+        (self.began_at, self.ended_at.max(self.seen_at))
     }
 
     /// Whether it proves something.

@@ -11,7 +11,9 @@
 //! for anything, and never by the first probe of a burst alone: what is due (a post to be
 //! published) is done by whoever comes first. 2. What happened while nobody asked for
 //! anything is content for good. 3. What doesn't tell rows apart proves nothing beyond
-//! itself. 4. Until something is proved, everything sweeps.
+//! itself. 4. Until something is proved, everything sweeps. 5. Where others ask what is
+//! behind the same database ([`Learner::share`]), what was seen counts only once it is known that
+//! they asked for nothing then ([`Learner::calm`]).
 
 mod burst;
 mod evidence;
@@ -36,6 +38,10 @@ const SIGNATURES_MAX: usize = 4096;
 const NEWS_MAX: usize = 64;
 /// …within this mean that the app itself is another.
 const NEWS_WITHIN: u64 = 60_000;
+/// Bursts, and changes that came while nobody asked, of which it isn't known yet whether others
+/// asked; the oldest are forgotten.
+const PENDING_MAX: usize = 16;
+const IDLE_MAX: usize = 256;
 /// A rare kind of change is noise after so many looks found no page changed.
 const LOOKS_MIN: u32 = 3;
 
@@ -72,6 +78,11 @@ pub struct Learner {
     updated: BTreeMap<Rows, BTreeSet<Column>>,
     reader_born: BTreeSet<Rows>,
     burst: Option<Burst>,
+    /// Whether others ask what is behind the same database.
+    is_shared: bool,
+    pending: VecDeque<Burst>,
+    /// What was seen while nobody asked here, and when.
+    idle: VecDeque<(u64, Signature)>,
     reads: Traffic,
     writes: Traffic,
     probes: Traffic,
@@ -104,6 +115,55 @@ impl Learner {
         let mut learner = Self { evidence, doubted, barred, ..Self::default() };
         learner.conclude();
         learner
+    }
+
+    /// From here on others ask what is behind the same database, or nobody else does any more.
+    /// What isn't decided yet is forgotten.
+    pub fn share(&mut self, is_shared: bool) {
+        self.is_shared = is_shared;
+        self.burst = None;
+        self.pending.clear();
+        self.idle.clear();
+    }
+
+    /// Those others asked for nothing from `since` until `until`, and of later moments nothing is
+    /// known yet.
+    pub fn calm(&mut self, since: u64, until: u64) {
+        let mut is_more = false;
+        for burst in std::mem::take(&mut self.pending) {
+            let (began, over) = burst.span();
+            if began < since {
+                continue;
+            }
+            if over > until {
+                self.pending.push_back(burst);
+                continue;
+            }
+            self.evidence.add(burst);
+            is_more = true;
+        }
+        if is_more {
+            self.conclude();
+        }
+        for (at, signature) in std::mem::take(&mut self.idle) {
+            if at > until {
+                self.idle.push_back((at, signature));
+            } else if at >= since {
+                self.demote(&signature);
+            }
+        }
+    }
+
+    /// Whether a burst waits for what is known of others.
+    #[must_use]
+    pub fn waits_for_calm(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Whether what is seen now may be a probe's doing.
+    #[must_use]
+    pub fn is_probing(&self, at: u64) -> bool {
+        self.probes.may_cause(at)
     }
 
     /// Whether bursts of probes have shown what reading pages of this class writes.
@@ -168,17 +228,32 @@ impl Learner {
         if !signature.is_telling() {
             return;
         }
-        if self.writes.may_cause(at) {
-            if !self.is_noise(signature) {
-                remember(&mut self.doubted, signature);
-            }
-        } else if self.probes.may_cause(at) {
+        let is_written = self.writes.may_cause(at);
+        // Somebody may write elsewhere at any moment.
+        if (is_written || self.is_shared) && !self.is_noise(signature) {
+            remember(&mut self.doubted, signature);
+        }
+        if is_written {
+            return;
+        }
+        if self.probes.may_cause(at) {
             if let Some(burst) = &mut self.burst {
-                burst.saw(signature);
+                burst.saw(signature, at);
             }
         } else if !self.reads.may_cause(at) {
-            self.demote(signature);
+            match self.is_shared {
+                true => self.note_idle(signature, at),
+                false => self.demote(signature),
+            }
         }
+    }
+
+    fn note_idle(&mut self, signature: &Signature, at: u64) {
+        // Each time counts by itself: at one of them somebody may have asked elsewhere.
+        if self.idle.len() >= IDLE_MAX {
+            self.idle.pop_front();
+        }
+        self.idle.push_back((at, signature.clone()));
     }
 
     /// Takes a burst into account that is over by now.
@@ -214,7 +289,8 @@ impl Learner {
     /// Begins anew: the app is another than it was.
     pub fn relearn(&mut self) {
         let (reads, writes, probes) = (self.reads, self.writes, self.probes);
-        *self = Self { reads, writes, probes, ..Self::default() };
+        let is_shared = self.is_shared;
+        *self = Self { reads, writes, probes, is_shared, ..Self::default() };
     }
 
     /// Whether changes of this kind need no sweep.
@@ -267,9 +343,16 @@ impl Learner {
     }
 
     fn close_burst(&mut self) {
-        if let Some(burst) = self.burst.take() {
+        let Some(burst) = self.burst.take() else { return };
+        if !self.is_shared {
             self.evidence.add(burst);
-            self.conclude();
+            return self.conclude();
+        }
+        if burst.counts() {
+            if self.pending.len() >= PENDING_MAX {
+                self.pending.pop_front();
+            }
+            self.pending.push_back(burst);
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A line each: `F` and `R` are probes by a fresh and a returning persona, `read` and
 //! `write` are others, `idle` is nobody; then an address (for probes) and the changes
-//! that were seen. `wait` lets time pass. A change is `+` insert, `~` update, `-` delete,
+//! that were seen. `wait` lets time pass. Where others ask what is behind the same database they
+//! ask until `asked`, and say at `calm` that they have asked for nothing since. A change is `+` insert, `~` update, `-` delete,
 //! `!` a definition, with its table, its kind of rows in brackets and its columns:
 //! `~options[blogname].value`. Rows without brackets have no key with text; `[?]` isn't known.
 
@@ -68,6 +69,27 @@ fn play(learner: &mut Learner, story: &str, now: &mut u64) {
     }
     *now += 5_000;
     learner.settle(*now);
+}
+
+/// The same, where others ask what is behind the same database.
+fn play_shared(story: &str) -> Learner {
+    let (mut learner, mut now, mut since) = (Learner::default(), 100_000, 0);
+    learner.share(true);
+    let mut part = String::new();
+    for line in story.lines().map(str::trim).chain(["calm"]) {
+        if !matches!(line, "asked" | "calm") {
+            part.push_str(line);
+            part.push('\n');
+            continue;
+        }
+        play(&mut learner, &part, &mut now);
+        part.clear();
+        match line {
+            "asked" => since = now,
+            _ => learner.calm(since, now),
+        }
+    }
+    learner
 }
 
 pub(crate) fn check(story: &str, noise: &[&str], content: &[&str]) {
@@ -244,4 +266,70 @@ fn a_rare_kind_is_noise_after_three_looks_that_found_nothing() {
     }
     learner.demote(&record);
     assert!(!learner.is_noise(&record));
+}
+
+/// A burst of probes during which somebody writes posts through another node, again and again.
+const WRITTEN_ELSEWHERE: &str = "
+    F /a ~posts.views +posts
+    R /a ~posts.views +posts
+    F /a ~posts.views +posts
+    R /a ~posts.views +posts
+    F /a ~posts.views +posts
+    R /a ~posts.views +posts
+    wait";
+
+#[test]
+fn what_others_write_while_it_is_probed_is_no_noise() {
+    let post = signature("+posts");
+    let mut alone = Learner::default();
+    play(&mut alone, WRITTEN_ELSEWHERE, &mut 100_000);
+    assert!(alone.is_noise(&post), "nobody else asks, so probes do it");
+    for story in ["asked", "asked\nidle"] {
+        let learner = play_shared(&format!("{WRITTEN_ELSEWHERE}\n{story}"));
+        assert!(!learner.is_noise(&post), "{story}");
+    }
+    let calm = play_shared(WRITTEN_ELSEWHERE);
+    assert!(calm.is_noise(&post), "the others say that they asked for nothing");
+    assert!(!calm.waits_for_calm());
+}
+
+#[test]
+fn before_others_have_spoken_nothing_is_known() {
+    let mut learner = Learner::default();
+    learner.share(true);
+    play(&mut learner, READERS, &mut 100_000);
+    let views = signature("~posts.views");
+    assert!(!learner.is_noise(&views) && learner.waits_for_calm());
+    learner.calm(0, 100_000);
+    assert!(!learner.is_noise(&views), "they have spoken of what was before");
+    learner.calm(0, 200_000);
+    assert!(learner.is_noise(&views) && !learner.waits_for_calm());
+}
+
+#[test]
+fn what_comes_while_nobody_asks_here_is_content_only_if_nobody_asks_elsewhere() {
+    let views = signature("~posts.views");
+    let learner = play_shared(&format!("idle ~posts.views\nasked\n{READERS}"));
+    assert!(learner.is_noise(&views), "somebody read through another node");
+    let learner = play_shared(&format!("idle ~posts.views\ncalm\n{READERS}"));
+    assert!(!learner.is_noise(&views), "nobody did");
+}
+
+#[test]
+fn weaker_rules_do_not_hold_where_others_may_write_at_any_moment() {
+    let part = signature("~posts.at");
+    let story = "
+        F /a ~posts.at.by
+        R /a ~posts.at.by
+        F /a ~posts.at.by
+        R /a ~posts.at.by
+        F /a ~posts.at.by
+        R /a ~posts.at.by
+        wait
+        read ~posts.at";
+    let mut alone = Learner::default();
+    play(&mut alone, story, &mut 100_000);
+    assert!(alone.is_noise(&part));
+    let shared = play_shared(story);
+    assert!(!shared.is_noise(&part) && shared.is_noise(&signature("~posts.at.by")));
 }

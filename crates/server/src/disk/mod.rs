@@ -35,6 +35,7 @@ use crate::page::Page;
 use crate::purge::generations::Standing;
 use crate::site::Site;
 use crate::slices::Slices;
+use crate::strangers::welcome;
 
 /// Reads at one time; a disk of flash is about as quick with these as with more.
 const READS_MAX: usize = 8;
@@ -347,6 +348,9 @@ pub(crate) async fn recall(journey: &Journey, hash: u64) {
             // One that panics brings nothing; the origin is asked then.
             let _ = tokio::task::spawn_blocking(read).await;
             drop(place);
+            if let Some(strangers) = &journey.site.strangers {
+                welcome::order(journey, hash).drop_if_heard(strangers);
+            }
             lead.land(());
         }
     }

@@ -12,6 +12,7 @@ mod learned;
 mod news;
 mod rates;
 pub(crate) mod reading;
+pub(crate) mod refusals;
 mod shield;
 
 use std::future::Future;
@@ -25,8 +26,10 @@ use policy::purge::{Mode, Purge};
 use wire::RequestHead;
 
 use self::news::{News, Told};
-pub use self::reading::{Reading, Word};
+pub use self::reading::{Calm, Reading, Traffic, Word};
 pub(crate) use self::shield::ask::ask;
+#[doc(hidden)]
+pub use self::shield::page_in_parcel;
 pub use self::shield::{FellowRequest, Shield};
 use crate::Server;
 use crate::fetch;
@@ -199,6 +202,8 @@ fn is_young(page: &Page, ticks_ms: u64, lag: Duration) -> bool {
 }
 
 #[cfg(test)]
+mod learned_tests;
+#[cfg(test)]
 mod tests {
     use base::Clock;
     use origin::{FilesOrigin, Origin};
@@ -210,7 +215,7 @@ mod tests {
 
     /// Another node's ears.
     #[derive(Default)]
-    struct Told(Mutex<Vec<String>>);
+    pub(super) struct Told(pub(super) Mutex<Vec<String>>);
 
     impl Fellows for Told {
         fn tell(&self, news: String) {
@@ -222,7 +227,7 @@ mod tests {
         }
     }
 
-    fn node(sites: &[(&str, &[&str])]) -> (Arc<Server>, Arc<Told>) {
+    pub(super) fn node(sites: &[(&str, &[&str])]) -> (Arc<Server>, Arc<Told>) {
         let site = |(name, hosts): &(&str, &[&str])| {
             let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
             site.name = (*name).to_owned();

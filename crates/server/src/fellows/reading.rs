@@ -38,6 +38,36 @@ pub trait Reading: Send + Sync {
     fn obeyed(&self, source: &str, place: u64);
     /// How often at least a reader says that it reads on.
     fn beat(&self) -> Duration;
+    /// Shows the others what is asked here of what is behind a source, until it is left.
+    fn show_traffic(&self, source: &str, look: Arc<dyn Fn() -> Traffic + Send + Sync>);
+    /// Asks them to be quiet for a while, or no more.
+    fn hush(&self, source: &str, is_wanted: bool);
+    /// When the others asked what is behind a source for nothing.
+    fn calm(&self, source: &str) -> Calm;
+}
+
+/// What is asked of what is behind a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Requests that ever began.
+    pub begun: u64,
+    /// Whether none is under way, and what the last ones did has long come.
+    pub is_quiet: bool,
+}
+
+/// When others asked for nothing, by this node's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calm {
+    /// From this tick on…
+    pub since_ms: u64,
+    /// …until this one; of later moments nothing is known.
+    pub until_ms: u64,
+    /// Whether all of them were quiet when they last spoke.
+    pub is_now: bool,
+    /// Whether one of them wants the others to be quiet.
+    pub is_hushed: bool,
+    /// Whether that is one before which this node stands back.
+    pub yields: bool,
 }
 
 /// What is said of a source that one node reads for all.
@@ -110,6 +140,11 @@ impl Desk {
         }
     }
 
+    /// The others who ask what is behind it.
+    pub(crate) fn company(&self) -> Company {
+        Company { source: self.source.clone(), reading: self.reading.clone() }
+    }
+
     pub(crate) fn place(&self) -> u64 {
         self.reading.place()
     }
@@ -144,6 +179,31 @@ impl Desk {
 impl Drop for Desk {
     fn drop(&mut self) {
         self.reading.leave(&self.source);
+    }
+}
+
+/// Others who ask what is behind a source.
+#[derive(Clone)]
+pub(crate) struct Company {
+    source: String,
+    reading: Arc<dyn Reading>,
+}
+
+impl Company {
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+
+    pub(crate) fn show_traffic(&self, look: Arc<dyn Fn() -> Traffic + Send + Sync>) {
+        self.reading.show_traffic(&self.source, look);
+    }
+
+    pub(crate) fn hush(&self, is_wanted: bool) {
+        self.reading.hush(&self.source, is_wanted);
+    }
+
+    pub(crate) fn calm(&self) -> Calm {
+        self.reading.calm(&self.source)
     }
 }
 

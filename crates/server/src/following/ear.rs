@@ -8,11 +8,14 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use base::Clock;
 use changes::{Event, Feed, Lost, Rung, Source, Tap, identity_of, standing_of};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::Following;
 use super::shared;
+use super::together::Joined;
 use crate::fellows::reading::{Desk, Obeyed, Reading};
 
 /// After so long a better rung is looked for.
@@ -87,9 +90,17 @@ impl Ear {
     }
 
     /// Hears for ever, and tells it on with the ear's number.
-    pub(crate) async fn hear(mut self, index: usize, sender: Sender<(usize, Heard)>) {
+    pub(super) async fn hear(
+        mut self,
+        index: usize,
+        sender: Sender<(usize, Heard)>,
+        (following, clock): (Arc<Following>, Clock),
+    ) {
         match self.desk(index, &sender).await {
-            Ok(Some((source, desk))) => shared::hear(&source, desk, index, &sender).await,
+            Ok(Some((source, desk))) => {
+                let _joined = Joined::new(&following, &clock, &desk);
+                shared::hear(&source, desk, index, &sender).await;
+            }
             Ok(None) => self.hear_alone(index, &sender).await,
             Err(NobodyListens) => {}
         }

@@ -25,6 +25,7 @@ pub(crate) mod scope;
 mod shared;
 mod status;
 mod suspects;
+mod together;
 pub(crate) mod traffic;
 pub(crate) mod visit;
 pub(crate) mod wanted;
@@ -47,6 +48,7 @@ pub use self::rules::FollowRules;
 use self::scope::Scope;
 use self::status::Status;
 use self::suspects::Suspects;
+use self::together::Together;
 use self::traffic::Traffic;
 use self::wanted::Wanted;
 pub use self::witness::{STATEMENT_AGE, Statements};
@@ -75,6 +77,7 @@ pub(crate) struct Following {
     pub(crate) looks: Looks,
     pub(crate) status: Mutex<Status>,
     pub(crate) counts: Counts,
+    together: Together,
     keeping: Keeping,
     /// What was last noted for the next start.
     noted: Mutex<noise::State>,
@@ -140,6 +143,7 @@ impl Following {
             scope,
             looks: Looks::default(),
             counts: Counts::default(),
+            together: Together::default(),
             keeping,
             noted: Mutex::default(),
         }))
@@ -274,7 +278,9 @@ async fn follow_site(server: Arc<Server>, site: Arc<Site>, ears: Vec<Ear>, omits
     let Some(following) = site.following.clone() else { return };
     let (sender, receiver) = mpsc::channel(HEARD_MAX);
     let count = ears.len();
-    let ears = ears.into_iter().enumerate().map(|(index, ear)| ear.hear(index, sender.clone()));
+    let ears = ears.into_iter().enumerate().map(|(index, ear)| {
+        ear.hear(index, sender.clone(), (following.clone(), server.clock.clone()))
+    });
     let listener = Listener::new(server.clone(), site.clone(), following.clone(), count, omits);
     tokio::join!(
         futures_util::future::join_all(ears),

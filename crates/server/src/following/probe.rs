@@ -3,7 +3,8 @@
 //! A burst asks for one page several times, as a visitor who was never here and as one who
 //! comes back, in turn, while nobody else asks the origin for anything. The learner draws
 //! its conclusions. Bursts are made when a kind of change swept though nobody wrote, for
-//! pages that were read then.
+//! pages that were read then. Where other nodes ask the same origin for pages, a burst counts
+//! once they have said that they asked for nothing meanwhile ([`super::together`]).
 //! Bounds: [`BURSTS_MAX`] at a time, one series in [`AGAIN_AFTER`]; readers are kept waiting
 //! for no longer than the gate allows, and only where it is never quiet by itself.
 
@@ -15,6 +16,7 @@ use policy::strangers::shape;
 use tokio::time::{Instant, sleep};
 
 use super::Following;
+use super::together::{Hush, Hushed};
 use super::traffic::TAIL_MS;
 use crate::Server;
 use crate::site::Site;
@@ -33,6 +35,12 @@ const AGAIN_AFTER: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(3);
 /// …and so long those who are at the origin already are waited for then.
 const CLEAR_MAX: Duration = Duration::from_millis(1_500);
+/// Where others have to become quiet, too, and to say so.
+const CLEAR_TOGETHER_MAX: Duration = Duration::from_millis(2_500);
+/// So long it is waited for what they say of a burst.
+const SAID_MAX: Duration = Duration::from_secs(2);
+/// Two nodes that probe at the same time don't a second time.
+const JITTER_MS: u64 = 2_000;
 /// After readers were kept waiting, they aren't again for so long.
 const PEACE: Duration = Duration::from_secs(15);
 
@@ -40,8 +48,13 @@ const PEACE: Duration = Duration::from_secs(15);
 pub(super) async fn learn(server: Arc<Server>, site: Arc<Site>, following: Arc<Following>) {
     let mut wanted_since: Option<Instant> = None;
     let mut peace_until = Instant::now();
+    let mut hushed = Hushed::default();
     loop {
         sleep(LOOK_EVERY).await;
+        let calm = following.take_calm();
+        if hushed.heed(&following, calm.is_some_and(|calm| calm.is_hushed)) {
+            continue;
+        }
         let orders = match following.is_heard() {
             true => to_probe(&site, &following),
             false => Vec::new(),
@@ -62,7 +75,8 @@ pub(super) async fn learn(server: Arc<Server>, site: Arc<Site>, following: Arc<F
             continue;
         }
         wanted_since = None;
-        sleep(AGAIN_AFTER).await;
+        let jitter_ms = calm.and(site.strangers.as_ref()).map(|it| it.throw() % JITTER_MS);
+        sleep(AGAIN_AFTER + Duration::from_millis(jitter_ms.unwrap_or(0))).await;
     }
 }
 
@@ -99,31 +113,42 @@ impl Probing<'_> {
 
     fn is_quiet(&self) -> bool {
         self.following.traffic.lock().is_quiet(self.ticks_ms())
+            && self.following.together.calm().is_none_or(|calm| calm.is_now)
+    }
+
+    /// Whether another node probes, before which this one stands back.
+    fn yields(&self) -> bool {
+        self.following.together.calm().is_some_and(|calm| calm.yields)
     }
 
     /// Lets nobody read meanwhile.
     async fn behind_the_gate(&self, orders: &[Order]) {
         let shut = self.following.gate.shut();
-        let until = Instant::now() + CLEAR_MAX;
+        let hush = self.following.together.hush();
+        let is_alone = self.following.together.calm().is_none();
+        let until = Instant::now() + if is_alone { CLEAR_MAX } else { CLEAR_TOGETHER_MAX };
         while !self.is_quiet() {
-            if Instant::now() > until || !self.following.gate.is_shut() {
+            let is_over = Instant::now() > until || !self.following.gate.is_shut();
+            if is_over || self.yields() {
                 return;
             }
-            sleep(LOOK_EVERY / 4).await;
+            hush.again();
+            sleep(if is_alone { LOOK_EVERY / 4 } else { LOOK_EVERY }).await;
         }
         self.bursts(orders).await;
-        self.conclude();
+        self.conclude(&hush).await;
         drop(shut);
     }
 
     /// In a quiet moment; who comes meanwhile waits for the end of a burst.
     async fn series(&self, orders: &[Order]) {
         let shut = self.following.gate.shut();
+        let hush = self.following.together.hush();
         self.bursts(orders).await;
         drop(shut);
         // What they caused may still come, if nobody else does.
         sleep(Duration::from_millis(TAIL_MS + 50)).await;
-        self.conclude();
+        self.conclude(&hush).await;
     }
 
     /// One burst after the other, until somebody asks for something.
@@ -137,9 +162,15 @@ impl Probing<'_> {
         }
     }
 
-    fn conclude(&self) {
-        let mut learner = self.following.learner.lock();
-        learner.end_burst();
+    async fn conclude(&self, hush: &Hush) {
+        self.following.learner.lock().end_burst();
+        let until = Instant::now() + SAID_MAX;
+        while self.following.learner.lock().waits_for_calm() && Instant::now() < until {
+            hush.again();
+            sleep(LOOK_EVERY / 2).await;
+            self.following.take_calm();
+        }
+        let learner = self.following.learner.lock();
         self.following.suspects.lock().settle(&learner);
         drop(learner);
         self.following.note_learned();
@@ -151,9 +182,9 @@ impl Probing<'_> {
         for _ in 0..VISITORS {
             let mut persona = Persona::for_probing(strangers.persona_address());
             for role in [noise::Persona::Fresh, noise::Persona::Returning] {
-                self.following.counts.probes.bump();
                 let url = &order.brief.target;
                 self.following.learner.lock().probe_began(url, &class, role, self.ticks_ms());
+                self.following.counts.probes.bump();
                 let fetched = persona.fetch(&order.brief).await;
                 // What the database tells of it may be on its way.
                 sleep(changes::FENCE / 5).await;

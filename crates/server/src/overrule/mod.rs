@@ -7,6 +7,7 @@
 //! for personas and compared. So no visitor's bytes come to another by any ruling.
 //! Start at [`Server::overrule`].
 
+mod fellows;
 mod rulings;
 
 use changes::Pattern;
@@ -15,6 +16,7 @@ use policy::strangers::{Standing, pairs, shape};
 use serde::{Deserialize, Serialize};
 use wire::RequestHead;
 
+pub(crate) use fellows::CarefulRuling;
 use rulings::{BY_BYTES_MAX, SUBJECT_BYTES_MAX};
 pub use rulings::{Rule, Ruling, Rulings, RulingsKeeper};
 
@@ -87,7 +89,7 @@ impl Server {
         let done = match act {
             Act::Rule(rule) => self.rule(site, rule, subject, &order.by),
             Act::TakeBack(rule) => self.take_back(site, rule, subject),
-            Act::Forget => forget(site, subject),
+            Act::Forget => self.forget(site, subject),
         }?;
         self.counters.overruled.bump();
         Ok(vec![done])
@@ -104,17 +106,32 @@ impl Server {
             by: by.to_owned(),
             unix_ms: self.clock.now().unix_ms,
         };
-        self.rulings.add(ruling, &self.counters.rulings_refused)?;
+        self.rulings.add(ruling.clone(), &self.counters.rulings_refused)?;
         follow(self, site, rule, false);
-        let text = format!("{} = [\"{subject}\"], from now on", rule.setting());
+        let place = self.tell_ruled(site, &ruling);
+        let text = format!("{} = [\"{subject}\"], from now on{place}", rule.setting());
         Ok(Line { topic: "ruled", text })
     }
 
     fn take_back(&self, site: &Site, rule: Rule, subject: &str) -> Result<Line, String> {
         self.rulings.take_back(&site.name, rule, subject)?;
         follow(self, site, rule, true);
-        let text = format!("{} = [\"{subject}\"] holds no more", rule.setting());
+        let place = self.tell_taken_back(site, rule, subject);
+        let text = format!("{} = [\"{subject}\"] holds no more{place}", rule.setting());
         Ok(Line { topic: "taken back", text })
+    }
+
+    fn forget(&self, site: &Site, class: &str) -> Result<Line, String> {
+        match strangers(site)?.classes.forget_refusal(class) {
+            true => {
+                self.tell_forgotten(site, class);
+                let text = format!("{class}: the next stranger's visit tries it");
+                Ok(Line { topic: "forgotten", text })
+            }
+            false => Err(format!(
+                "no refusal of a class {class} is remembered; classes are written as they are told"
+            )),
+        }
     }
 
     /// Lets all rulings about cookies hold for sites that have just come.
@@ -122,18 +139,6 @@ impl Server {
         for site in self.sites().each() {
             follow_cookies(self, site);
         }
-    }
-}
-
-fn forget(site: &Site, class: &str) -> Result<Line, String> {
-    match strangers(site)?.classes.forget_refusal(class) {
-        true => {
-            let text = format!("{class}: the next stranger's visit tries it");
-            Ok(Line { topic: "forgotten", text })
-        }
-        false => Err(format!(
-            "no refusal of a class {class} is remembered; classes are written as they are told"
-        )),
     }
 }
 

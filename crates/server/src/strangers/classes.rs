@@ -87,6 +87,24 @@ struct Refused {
     until_ticks_ms: u64,
     times: u32,
     refusal: Arc<Refusal>,
+    /// Whether another node told it: then what is found here doesn't end it.
+    is_heard: bool,
+}
+
+/// A refusal, and how long it holds from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lasting {
+    pub(crate) refusal: Arc<Refusal>,
+    pub(crate) for_ms: u64,
+    /// How often it was refused in a row.
+    pub(crate) times: u32,
+}
+
+/// What became of a refusal: for how long the page, and its class by name, is not shared.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Noted {
+    pub(crate) page: Option<Lasting>,
+    pub(crate) class: Option<(String, Lasting)>,
 }
 
 impl Classes {
@@ -126,40 +144,95 @@ impl Classes {
         all
     }
 
-    pub(crate) fn note_shared(&self, target: &str, page: u64) {
+    /// A page was found shareable. It isn't where another node has refused it meanwhile.
+    pub(crate) fn note_shared(
+        &self,
+        target: &str,
+        page: u64,
+        ticks_ms: u64,
+    ) -> Result<(), Arc<Refusal>> {
         let mut inner = self.inner.lock();
+        if let Some(refusal) = inner.heard(&shape(target), page, ticks_ms) {
+            return Err(refusal);
+        }
         inner.pages.remove(&page);
         let class = inner.class(target);
         class.shared += 1;
         class.refused_pages.clear();
         class.refused = None;
+        Ok(())
     }
 
-    pub(crate) fn note_refused(&self, target: &str, page: u64, refusal: Refusal, ticks_ms: u64) {
+    /// What another node refused of this, if that holds at the moment.
+    pub(crate) fn heard(&self, target: &str, page: u64, ticks_ms: u64) -> Option<Arc<Refusal>> {
+        self.inner.lock().heard(&shape(target), page, ticks_ms)
+    }
+
+    /// Another node refused a page.
+    pub(crate) fn hear_of_page(&self, target: &str, page: u64, told: Lasting, ticks_ms: u64) {
+        let class = pipeline::hash(shape(target).as_bytes());
         let mut inner = self.inner.lock();
-        let times = inner.pages.get(&page).map_or(0, |refused| refused.times);
+        let own = inner.pages.get(&page).cloned();
+        let refused = Refused { class, ..Refused::heard(told, own, ticks_ms) };
+        inner.keep_refused(page, refused, ticks_ms);
+    }
+
+    /// Another node refused a class; whether no other had, as far as it holds.
+    pub(crate) fn hear_of_class(&self, name: &str, told: Lasting, ticks_ms: u64) -> bool {
+        let mut inner = self.inner.lock();
+        let class = inner.class_named(name);
+        let was_heard = class.refused.as_ref().is_some_and(|own| own.is_heard_at(ticks_ms));
+        let refusal = Refusal::Class(Box::new((*told.refusal).clone()), name.to_owned());
+        let told = Lasting { refusal: Arc::new(refusal), ..told };
+        class.refused = Some(Refused::heard(told, class.refused.take(), ticks_ms));
+        class.shared = 0;
+        !was_heard
+    }
+
+    /// The refusal of a page that holds at the moment.
+    pub(crate) fn lasting_of_page(&self, page: u64, ticks_ms: u64) -> Option<Lasting> {
+        self.inner.lock().pages.get(&page)?.lasting(ticks_ms)
+    }
+
+    /// The refusal of a class that holds at the moment.
+    pub(crate) fn lasting_of_class(&self, name: &str, ticks_ms: u64) -> Option<Lasting> {
+        self.inner.lock().classes.get(name)?.refused.as_ref()?.lasting(ticks_ms)
+    }
+
+    /// A page was refused; what is not shared because of it.
+    pub(crate) fn note_refused(
+        &self,
+        target: &str,
+        page: u64,
+        refusal: Refusal,
+        ticks_ms: u64,
+    ) -> Noted {
+        let mut inner = self.inner.lock();
+        let (times, is_heard) = inner
+            .pages
+            .get(&page)
+            .map_or((0, false), |refused| (refused.times, refused.is_heard_at(ticks_ms)));
         let (name, refusal) = (shape(target), Arc::new(refusal));
         let class = pipeline::hash(name.as_bytes());
-        let refused = Refused { class, ..Refused::after(times, refusal, ticks_ms) };
+        let refused = Refused { class, is_heard, ..Refused::after(times, refusal, ticks_ms) };
         let refusal = refused.refusal.clone();
-        if inner.pages.len() >= PAGES_MAX {
-            inner.pages.retain(|_, refused| ticks_ms < refused.until_ticks_ms);
-        }
-        if inner.pages.len() < PAGES_MAX {
-            inner.pages.insert(page, refused);
-        }
+        let mut noted = Noted { page: refused.lasting(ticks_ms), class: None };
+        inner.keep_refused(page, refused, ticks_ms);
         if refusal.is_passing() {
-            return;
+            return noted;
         }
         let class = inner.class(target);
         class.refused_pages.insert(page);
         let all_refused = class.shared == 0 && class.refused_pages.len() >= REFUSED_PAGES;
         if all_refused || refusal.is_of_class() || class.is_unlike(&refusal, page, ticks_ms) {
             let times = class.refused.as_ref().map_or(0, |refused| refused.times);
-            let of_class = Arc::new(Refusal::Class(Box::new((*refusal).clone()), name));
-            class.refused = Some(Refused::after(times, of_class, ticks_ms));
+            let of_class = Arc::new(Refusal::Class(Box::new((*refusal).clone()), name.clone()));
+            let refused = Refused::after(times, of_class, ticks_ms);
+            noted.class = refused.lasting(ticks_ms).map(|lasting| (name, lasting));
+            class.refused = Some(refused);
             class.refused_pages.clear();
         }
+        noted
     }
 
     /// How long pages of this class are fresh at most, if they change by themselves.
@@ -192,18 +265,27 @@ impl Classes {
         self.inner.lock().classes.get(&shape(target)).and_then(|class| class.wrote.clone())
     }
 
-    /// A shared page turned out personal: the class is not shared for a while.
-    pub(crate) fn quarantine(&self, target: &str, refusal: &Refusal, ticks_ms: u64) {
+    /// A shared page turned out personal: the class, which is named, is not shared for a while.
+    pub(crate) fn quarantine(
+        &self,
+        target: &str,
+        refusal: &Refusal,
+        ticks_ms: u64,
+    ) -> Option<(String, Lasting)> {
         let name = shape(target);
         let mut inner = self.inner.lock();
         let class = inner.class(target);
         class.shared = 0;
-        class.refused = Some(Refused {
+        let refused = Refused {
             class: 0,
             until_ticks_ms: ticks_ms + QUARANTINE_MS,
             times: 1,
-            refusal: Arc::new(Refusal::Class(Box::new(refusal.clone()), name)),
-        });
+            refusal: Arc::new(Refusal::Class(Box::new(refusal.clone()), name.clone())),
+            is_heard: false,
+        };
+        let lasting = refused.lasting(ticks_ms);
+        class.refused = Some(refused);
+        lasting.map(|lasting| (name, lasting))
     }
 
     /// Forgets why a class and its pages are not shared, so that the next visit tries them;
@@ -304,11 +386,30 @@ impl Classes {
 
 impl Inner {
     fn class(&mut self, target: &str) -> &mut Class {
-        let name = shape(target);
-        if self.classes.len() >= CLASSES_MAX && !self.classes.contains_key(&name) {
+        self.class_named(&shape(target))
+    }
+
+    fn class_named(&mut self, name: &str) -> &mut Class {
+        if self.classes.len() >= CLASSES_MAX && !self.classes.contains_key(name) {
             self.make_room();
         }
-        self.classes.entry(name).or_default()
+        self.classes.entry(name.to_owned()).or_default()
+    }
+
+    fn keep_refused(&mut self, page: u64, refused: Refused, ticks_ms: u64) {
+        if self.pages.len() >= PAGES_MAX {
+            self.pages.retain(|_, refused| ticks_ms < refused.until_ticks_ms);
+        }
+        if self.pages.len() < PAGES_MAX {
+            self.pages.insert(page, refused);
+        }
+    }
+
+    fn heard(&self, class: &str, page: u64, ticks_ms: u64) -> Option<Arc<Refusal>> {
+        let class = self.classes.get(class).and_then(|class| class.refused.as_ref());
+        let mut both = class.into_iter().chain(self.pages.get(&page));
+        let heard = both.find(|refused| refused.is_heard_at(ticks_ms));
+        heard.map(|refused| refused.refusal.clone())
     }
 
     /// Whoever makes up addresses makes up classes: those of which nothing was shared go
@@ -345,7 +446,30 @@ impl Refused {
             true => PASSING_MS,
             false => (REFUSED_MS << times.min(8)).min(REFUSED_MS_MAX),
         };
-        Self { class: 0, until_ticks_ms: ticks_ms + wait_ms, times: times + 1, refusal }
+        let until_ticks_ms = ticks_ms + wait_ms;
+        Self { class: 0, until_ticks_ms, times: times + 1, refusal, is_heard: false }
+    }
+
+    /// One that another node told; the own one, if there is one, may hold for longer.
+    fn heard(told: Lasting, own: Option<Self>, ticks_ms: u64) -> Self {
+        let (until, times) = own.map_or((0, 0), |own| (own.until_ticks_ms, own.times));
+        let for_ms = told.for_ms.min(QUARANTINE_MS.max(REFUSED_MS_MAX));
+        Self {
+            class: 0,
+            until_ticks_ms: until.max(ticks_ms + for_ms),
+            times: times.max(told.times),
+            refusal: told.refusal,
+            is_heard: true,
+        }
+    }
+
+    fn is_heard_at(&self, ticks_ms: u64) -> bool {
+        self.is_heard && ticks_ms < self.until_ticks_ms
+    }
+
+    fn lasting(&self, ticks_ms: u64) -> Option<Lasting> {
+        let for_ms = self.until_ticks_ms.checked_sub(ticks_ms).filter(|left| *left > 0)?;
+        Some(Lasting { refusal: self.refusal.clone(), for_ms, times: self.times })
     }
 }
 
@@ -381,7 +505,9 @@ mod tests {
     fn one_asker_who_was_given_another_page_speaks_for_a_class_of_which_none_was_shared() {
         let is_refused = |shared: u64, unlike: &[(u64, u64)]| {
             let classes = Classes::default();
-            (0..shared).for_each(|page| classes.note_shared("/topic/1", page));
+            for page in 0..shared {
+                classes.note_shared("/topic/1", page, 0).expect("nobody refuses it");
+            }
             for &(page, at) in unlike {
                 classes.note_refused("/topic/2", page, Refusal::Asker, at);
             }
@@ -393,6 +519,46 @@ mod tests {
         assert!(!is_refused(1, &[(7, 0), (7, 1)]));
         assert!(is_refused(1, &[(7, 0), (8, 1)]));
         assert!(!is_refused(1, &[(7, 0), (8, UNLIKE_WITHIN_MS)]));
+    }
+
+    #[test]
+    fn what_another_node_refused_is_refused_here_and_not_proved_otherwise_before_it_ends() {
+        let told = |for_ms| Lasting {
+            refusal: Arc::new(Refusal::Fellow("a name".into())),
+            for_ms,
+            times: 3,
+        };
+        let classes = Classes::default();
+        classes.note_shared("/topic/1", 1, 0).expect("nobody refuses it");
+        classes.hear_of_page("/topic/1", 1, told(1000), 0);
+        assert!(classes.refusal("/topic/1", 1, 999).is_some());
+        assert!(classes.refusal("/topic/2", 2, 999).is_none());
+        assert!(classes.note_shared("/topic/1", 1, 999).is_err());
+        classes.note_shared("/topic/2", 2, 999).expect("another page");
+        assert!(classes.refusal("/topic/1", 1, 999).is_some(), "still");
+        classes.note_shared("/topic/1", 1, 1000).expect("it has ended");
+
+        let name = shape("/topic/1");
+        assert!(classes.hear_of_class(&name, told(u64::MAX), 2000));
+        assert!(!classes.hear_of_class(&name, told(5), 2000), "it holds already");
+        assert!(!classes.is_shared("/topic/9"));
+        let lasting = classes.lasting_of_class(&name, 2000).expect("it holds");
+        assert_eq!((lasting.for_ms, lasting.times), (REFUSED_MS_MAX, 3));
+        assert_eq!(lasting.refusal.in_words(), "a name");
+        assert!(classes.note_shared("/topic/9", 9, 2001).is_err());
+        assert!(classes.forget_refusal(&name));
+        classes.note_shared("/topic/9", 9, 2001).expect("the owner wants it tried");
+    }
+
+    #[test]
+    fn refused_in_a_row_on_two_nodes_it_holds_for_longer_each_time() {
+        let (one, other) = (Classes::default(), Classes::default());
+        let noted = one.note_refused("/topic/1", 1, Refusal::Type, 0).page.expect("remembered");
+        assert_eq!((noted.for_ms, noted.times), (REFUSED_MS, 1));
+        other.hear_of_page("/topic/1", 1, noted, 0);
+        let again = other.note_refused("/topic/1", 1, Refusal::Type, REFUSED_MS);
+        let again = again.page.expect("remembered");
+        assert_eq!((again.for_ms, again.times), (2 * REFUSED_MS, 2));
     }
 
     #[test]

@@ -25,6 +25,7 @@ use crate::purge::marks::Marks;
 
 use super::Strangers;
 use super::brief::Brief;
+use super::classes::Noted;
 use super::data;
 use super::guests::{Reader, Sharing};
 use super::persona::{self, Persona, Sample, document_of, is_redirect};
@@ -91,6 +92,21 @@ impl Order {
     fn ticks_ms(&self) -> u64 {
         self.brief.server.clock.now().ticks_ms
     }
+
+    fn tell_refused(&self, noted: Noted) {
+        let Brief { server, site, host, target, .. } = &self.brief;
+        server.tell_refused(site, host, target, noted);
+    }
+
+    /// Takes what was just stored out again where another node refused it meanwhile: who hears of
+    /// that later than this looks finds the page.
+    pub(crate) fn drop_if_heard(&self, strangers: &Strangers) {
+        let heard = strangers.classes.heard(&self.brief.target, self.page_hash(), self.ticks_ms());
+        if heard.is_some() {
+            let key = Key { hash: self.hash, text: &self.key };
+            self.brief.server.remove_if(&key, Page::is_for_strangers);
+        }
+    }
 }
 
 /// Who asked for a page first: what they were given, and when it was asked for.
@@ -112,8 +128,8 @@ pub(crate) async fn fill(order: &Order, asker: Option<First>) -> Result<Arc<Page
     let since = asker.as_ref().map_or(began, |first| first.began);
     match verify(&order.brief, asker.map(|first| first.document)).await {
         Ok(verified) => {
+            strangers.note_shared(&order.brief.target, order.page_hash(), order.ticks_ms())?;
             strangers.counts.shared.bump();
-            strangers.note_shared(&order.brief.target, order.page_hash());
             Ok(store(strangers, order, verified, began, asked_ticks_ms))
         }
         Err(refusal) => {
@@ -121,7 +137,9 @@ pub(crate) async fn fill(order: &Order, asker: Option<First>) -> Result<Arc<Page
             // An edit between two copies says nothing about the page.
             if order.is_untouched_since(since) {
                 let (target, page) = (&order.brief.target, order.page_hash());
-                strangers.note_refused(target, page, refusal.clone(), order.ticks_ms());
+                let ticks_ms = order.ticks_ms();
+                let noted = strangers.classes.note_refused(target, page, refusal.clone(), ticks_ms);
+                order.tell_refused(noted);
             }
             companion::note_doubt(&order.brief.site, &order.key);
             Err(Arc::new(refusal))
@@ -202,12 +220,14 @@ fn withdraw(strangers: &Strangers, order: &Order, refusal: &Refusal) {
     }
     let key = Key { hash: order.hash, text: &order.key };
     order.brief.server.remove_if(&key, Page::is_for_strangers);
-    strangers.note_refused(target, order.page_hash(), refusal.clone(), ticks_ms);
+    let classes = &strangers.classes;
+    let mut noted = classes.note_refused(target, order.page_hash(), refusal.clone(), ticks_ms);
     if refusal.may_be_of_an_edit() {
         strangers.counts.alarms.bump();
         order.brief.server.counters.pages_withdrawn.bump();
-        strangers.quarantine(target, refusal, ticks_ms);
+        noted.class = classes.quarantine(target, refusal, ticks_ms);
     }
+    order.tell_refused(noted);
 }
 
 /// One persona's copy, if the page that it takes the place of vouches for it: the same kind
@@ -304,6 +324,7 @@ fn store(
         following.wanted.note(order, &page);
     }
     carry::insert(&brief.server, &brief.site, &key, page.clone(), began);
+    order.drop_if_heard(strangers);
     page
 }
 

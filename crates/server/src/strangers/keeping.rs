@@ -123,7 +123,9 @@ impl Strangers {
                 },
                 CLASS => {
                     if let Ok(target) = std::str::from_utf8(&note.key) {
-                        self.classes.note_shared(target, crate::pipeline::hash(&note.key));
+                        let page = crate::pipeline::hash(&note.key);
+                        // It begins, so nothing is refused yet.
+                        let _ = self.classes.note_shared(target, page, 0);
                     }
                 }
                 WISHES => {
@@ -170,21 +172,21 @@ impl Strangers {
         }
     }
 
-    pub(crate) fn note_shared(&self, target: &str, page: u64) {
-        if !self.classes.is_shared(target) {
+    /// A page was found shareable here; why it isn't all the same, where another node said so.
+    pub(crate) fn note_shared(
+        &self,
+        target: &str,
+        page: u64,
+        ticks_ms: u64,
+    ) -> Result<(), Arc<Refusal>> {
+        let is_new = !self.classes.is_shared(target);
+        self.classes.note_shared(target, page, ticks_ms)?;
+        if is_new {
             self.keeping.write(CLASS, target.as_bytes(), b"shared");
             let counts = self.constancy.lock().summary();
             self.keeping.write(WISHES, b"", &counts.map(u32::to_le_bytes).concat());
         }
-        self.classes.note_shared(target, page);
-    }
-
-    pub(crate) fn note_refused(&self, target: &str, page: u64, refusal: Refusal, ticks_ms: u64) {
-        self.classes.note_refused(target, page, refusal, ticks_ms);
-    }
-
-    pub(crate) fn quarantine(&self, target: &str, refusal: &Refusal, ticks_ms: u64) {
-        self.classes.quarantine(target, refusal, ticks_ms);
+        Ok(())
     }
 
     /// Notes the copies, so that pages that are open now can be written from after a

@@ -55,6 +55,7 @@ use self::names::Names;
 use self::preference::Fronts;
 pub use self::rules::StrangerRules;
 use crate::StoredNote;
+use crate::fellows::refusals::Recent;
 
 /// What one site has learned about sharing with strangers.
 pub(crate) struct Strangers {
@@ -70,6 +71,8 @@ pub(crate) struct Strangers {
     pub(crate) places: fill::Places,
     pub(crate) scripts: scripts::Scripts,
     pub(crate) counts: Counts,
+    /// What was refused last, for nodes that begin.
+    pub(crate) recent: Recent,
     keeping: keeping::Keeping,
     dice: AtomicU64,
 }
@@ -113,6 +116,7 @@ impl Strangers {
             places: fill::Places::default(),
             scripts: scripts::Scripts::default(),
             counts: Counts::default(),
+            recent: Recent::default(),
             keeping,
             dice: AtomicU64::new(0),
         };

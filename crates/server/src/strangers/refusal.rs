@@ -65,6 +65,9 @@ pub(crate) enum Refusal {
     /// The same page is answered for addresses that can't exist.
     #[error("it is the page that the site answers with for addresses that don't exist")]
     Error,
+    /// Another node of the cluster refused it.
+    #[error("another node found: {0}")]
+    Fellow(String),
     /// The class was refused before.
     #[error("{0} (pages of this kind: {1})")]
     Class(Box<Refusal>, String),
@@ -88,6 +91,25 @@ impl Refusal {
             self,
             Self::Busy | Self::Law(_) | Self::Origin(_) | Self::Statuses(..) | Self::Status(500..)
         )
+    }
+
+    /// Whether it says something that other nodes don't know by themselves, and for longer than a
+    /// moment: not what settings and addresses say.
+    pub(crate) fn is_for_all(&self) -> bool {
+        match self {
+            Self::Class(of_its_pages, _) => of_its_pages.is_for_all(),
+            Self::Forbidden | Self::Verb(_) | Self::Session => false,
+            _ => !self.is_passing(),
+        }
+    }
+
+    /// What was found, without where and of what.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::Class(of_its_pages, _) => of_its_pages.in_words(),
+            Self::Fellow(words) => words.clone(),
+            _ => self.to_string(),
+        }
     }
 
     pub(crate) fn of_wish(wish: Wish) -> Self {

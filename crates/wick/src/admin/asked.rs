@@ -16,6 +16,7 @@ use server::Server;
 use tokio::sync::Semaphore;
 
 use crate::auditing;
+use crate::cluster::{self, ClusterQuestion};
 use crate::doctor;
 use crate::observing::asking::{self, LINES_MAX, LogQuestion, Question};
 use crate::observing::{Observing, unix};
@@ -49,6 +50,7 @@ pub(crate) enum Matter {
     Search,
     Doctor,
     Audit,
+    Cluster,
 }
 
 impl Matter {
@@ -65,6 +67,7 @@ impl Matter {
             "/api/search" => Self::Search,
             "/api/doctor" => Self::Doctor,
             "/api/audit" => Self::Audit,
+            "/api/cluster" => Self::Cluster,
             _ => return None,
         })
     }
@@ -128,6 +131,7 @@ impl Knowing {
             Matter::Tracker => return self.tracker(wanted),
             Matter::Search => return Ok(self.search()),
             Matter::Doctor => return self.doctor(),
+            Matter::Cluster => return self.cluster(),
             Matter::Audit => {
                 let within = wanted.number("since_seconds")?;
                 return auditing::told(&self.observing.audits(), self.is_closed, within);
@@ -160,6 +164,14 @@ impl Knowing {
         };
         let searches: Vec<Value> = self.observing.searches().iter().map(site).collect();
         json!({ "sites": searches, "tells_queries": self.is_closed })
+    }
+
+    /// How this node and all others are; nothing where it is the only one.
+    fn cluster(&self) -> Result<Value, String> {
+        let Some(joint) = self.observing.cluster.get() else {
+            return Ok(json!({ "nodes": [], "sum": null }));
+        };
+        Ok(cluster::tell(Some(joint), &ClusterQuestion::Status {})?.told)
     }
 
     /// How the tracker stands; of one user or torrent only to who shows a token.

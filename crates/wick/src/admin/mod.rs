@@ -35,6 +35,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch as telling};
 
+pub(crate) use now::hits;
 pub(crate) use plan::{AdminPlan, AdminPlanError, AdminSetting, AdminWritten, StatusPath};
 pub(crate) use subjects::{PhpSelf, Restarts, Subject};
 

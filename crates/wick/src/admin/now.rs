@@ -14,6 +14,7 @@ use wire::Coding;
 use super::modules::Module;
 use super::subjects::{DatabaseState, PhpState};
 use crate::auditing::AuditNow;
+use crate::cluster::Sum;
 use crate::observing::Latest;
 use crate::search::SearchNow;
 use crate::tracker::TrackerNow;
@@ -60,6 +61,8 @@ pub(crate) struct Now {
     /// The sites' audits of what is stored.
     pub(crate) audits: Vec<AuditNow>,
     pub(crate) machine: Machine,
+    /// All nodes of the cluster together; none where this is the only one.
+    pub(crate) cluster: Option<Sum>,
     /// What may be on or off, and how that is.
     pub(crate) modules: Vec<Module>,
     /// What is bad now.

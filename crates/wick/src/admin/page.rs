@@ -39,6 +39,7 @@ pub(crate) const FILES: &[PageFile] = &[
     file!(SCRIPT, "app.js"),
     file!(SCRIPT, "audit.js"),
     file!(SCRIPT, "chart.js"),
+    file!(SCRIPT, "cluster.js"),
     file!(SCRIPT, "dom.js"),
     file!(SCRIPT, "format.js"),
     file!(SCRIPT, "history.js"),

@@ -148,6 +148,7 @@ impl Watch {
             audits: observing.audits().iter().map(|it| it.now()).collect(),
             searches: observing.searches().iter().map(|it| it.now()).collect(),
             machine: self.meter.look(),
+            cluster: observing.cluster.get().map(|joint| joint.sum()),
             modules: Vec::new(),
             alerts: Vec::new(),
         };

@@ -1,11 +1,13 @@
 //! `wick cluster`: how the nodes stand, and taking one off that is gone for good.
 
+use base::amount::show_bytes;
 use cluster::{Member, Node, Reading, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use server::Server;
 
 use super::Joint;
+use super::figures::{self, NodeNow, Sum};
 use crate::arguments::{Cluster, ClusterCommand};
 use crate::certificates::TURN;
 use crate::control::ControlError;
@@ -51,7 +53,9 @@ pub(crate) fn tell(joint: Option<&Joint>, question: &ClusterQuestion) -> Result<
             let server = joint.server.upgrade();
             let pages = server.as_deref().map(Pages::of).unwrap_or_default();
             let rates = server.as_deref().map(Rates::of).unwrap_or_default();
-            Ok(status(node.status(), &pages, &rates))
+            let now = node.status();
+            let nodes = figures::nodes(node, &joint.meter, &now);
+            Ok(status(now, &Shown { pages, rates, nodes }))
         }
         ClusterQuestion::Drain { ends } => Ok(drain(node, *ends)),
         ClusterQuestion::Forget { nodes } => forget(node, nodes),
@@ -147,7 +151,14 @@ impl Rates {
     }
 }
 
-fn status(mut status: Status, pages: &Pages, rates: &Rates) -> Told {
+/// What stands beside the status.
+struct Shown {
+    pages: Pages,
+    rates: Rates,
+    nodes: Vec<NodeNow>,
+}
+
+fn status(mut status: Status, Shown { pages, rates, nodes }: &Shown) -> Told {
     let ordering = ordering(&mut status);
     let status = &status;
     let mut lines = vec![
@@ -188,7 +199,14 @@ fn status(mut status: Status, pages: &Pages, rates: &Rates) -> Told {
     if let Some(error) = &status.error {
         lines.push(("error".to_owned(), error.clone()));
     }
-    lines.extend(status.members.iter().map(|member| (member.node.clone(), standing(member))));
+    let own = nodes.iter().filter(|node| node.is_own);
+    lines.extend(own.map(|node| ("this".to_owned(), told_figures(node))));
+    lines.extend(status.members.iter().map(|member| {
+        let now = nodes.iter().find(|node| !node.is_own && node.node == member.node);
+        let figures = now.filter(|_| !member.is_missing).map(told_figures);
+        let figures = figures.map_or_else(String::new, |figures| format!("; {figures}"));
+        (member.node.clone(), standing(member) + &figures)
+    }));
     let reads = |reading: &Reading| ("reads".to_owned(), reads(reading, &status.node));
     lines.extend(status.readings.iter().map(reads));
     if let Some(node) = &ordering {
@@ -199,6 +217,8 @@ fn status(mut status: Status, pages: &Pages, rates: &Rates) -> Told {
     told["pages"] = json!(pages);
     told["rates"] = json!(rates);
     told["certificates"] = json!({ "ordering": ordering });
+    told["nodes"] = json!(nodes);
+    told["sum"] = json!(Sum::of(nodes));
     Told { lines, told }
 }
 
@@ -208,6 +228,25 @@ fn ordering(status: &mut Status) -> Option<String> {
     let ordering = turn.and_then(|turn| turn.by.clone());
     status.readings.retain(|reading| reading.source != TURN);
     ordering
+}
+
+/// How a node is, as it told last.
+fn told_figures(node: &NodeNow) -> String {
+    let Some(told) = &node.told else { return "how it is isn't heard".to_owned() };
+    let figures = &told.figures;
+    let hits = match figures.hit_ratio() {
+        Some(ratio) => format!(", {:.1} % from memory", ratio * 100.0),
+        None => String::new(),
+    };
+    format!(
+        "wick {}: {:.1} requests a second, {} since its start{hits}, {} in {} pages, {} sweeps",
+        told.version,
+        figures.answers_per_second,
+        figures.answers,
+        show_bytes(figures.memory_bytes),
+        figures.pages,
+        figures.sweeps,
+    )
 }
 
 /// Who reads a database's changes for all.

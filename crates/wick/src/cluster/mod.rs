@@ -6,6 +6,7 @@
 
 mod asking;
 mod door;
+mod figures;
 mod learned;
 mod plan;
 mod rates;
@@ -26,6 +27,8 @@ use cluster::{Ears, Node, Run};
 use server::{Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
+use self::figures::Meter;
+pub(crate) use self::figures::Sum;
 pub(crate) use self::plan::{ClusterPlan, ClusterPlanError};
 pub(crate) use self::seal::Seal;
 use crate::certificates;
@@ -64,12 +67,18 @@ pub(crate) fn listen(server: &Arc<Server>, plan: &Plan, shutdown: &Shutdown) {
 pub(crate) struct Joint {
     node: Arc<Node>,
     server: Weak<Server>,
+    meter: Arc<Meter>,
 }
 
 impl Joint {
     /// Whether nothing new is to come to this node.
     pub(crate) fn is_draining(&self) -> bool {
         self.node.is_draining()
+    }
+
+    /// All nodes together.
+    pub(crate) fn sum(&self) -> Sum {
+        Sum::of(&figures::nodes(&self.node, &self.meter, &self.node.status()))
     }
 }
 
@@ -106,9 +115,9 @@ impl Joined {
             .map(|(seal, tls)| certificates::Fellows::new(node.node.clone(), seal, tls));
         let server = Server::new(config, clock);
         notes.tell_by(&server);
-        server.ask_learned();
         node.begin(&server).await;
-        let joint = Joint { node: node.node.clone(), server: Arc::downgrade(&server) };
+        let meter = node.show_figures(&server);
+        let joint = Joint { node: node.node.clone(), server: Arc::downgrade(&server), meter };
         let _ = observing.cluster.set(joint);
         (server, joined)
     }
@@ -130,6 +139,18 @@ impl Joined {
     /// The way to the other nodes' certificates, where all have them together.
     pub(crate) fn certificates(joined: Option<&Self>) -> Option<Arc<certificates::Fellows>> {
         joined?.certificates.clone()
+    }
+
+    /// Tells the others how this node is from now on.
+    fn show_figures(&self, server: &Arc<Server>) -> Arc<Meter> {
+        let meter = Arc::new(Meter::new(server));
+        let (own, weak) = (meter.clone(), Arc::downgrade(&self.node));
+        self.node.show_figures(Box::new(move || {
+            let told = weak.upgrade().map(|node| own.read(&node.status()));
+            // It is made of texts and numbers, so it can always be written.
+            serde_json::to_string(&told.unwrap_or_default()).unwrap_or_default()
+        }));
+        meter
     }
 
     /// Begins to speak and to hear, and waits a while until it is in touch.
@@ -239,6 +260,8 @@ impl Ears for ServerEars {
 
     fn missed(&self) {
         self.server.hear_unknown();
+        // What others learned may be among it. The first time it is all that they did.
+        self.server.ask_learned();
         if let Some(certificates) = &self.certificates {
             certificates.missed();
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::Node;
-use server::{Reading, Word};
+use server::{Calm, Reading, Traffic, Word};
 
 pub(super) struct Shared(pub(super) Arc<Node>);
 
@@ -35,6 +35,25 @@ impl Reading for Shared {
 
     fn obeyed(&self, source: &str, place: u64) {
         self.0.note_obeyed(source, place);
+    }
+
+    fn show_traffic(&self, source: &str, look: Arc<dyn Fn() -> Traffic + Send + Sync>) {
+        let look = move || {
+            let Traffic { begun, is_quiet } = look();
+            cluster::Traffic { begun, is_quiet }
+        };
+        self.0.show_traffic(source, Arc::new(look));
+    }
+
+    fn hush(&self, source: &str, is_wanted: bool) {
+        self.0.hush(source, is_wanted);
+    }
+
+    fn calm(&self, source: &str) -> Calm {
+        let cluster::Calm { since_ms, until_ms, is_now, hushed_by } = self.0.calm(source);
+        let (is_hushed, yields) =
+            (!hushed_by.is_empty(), hushed_by.iter().any(|other| other.as_str() < self.0.node()));
+        Calm { since_ms, until_ms, is_now, is_hushed, yields }
     }
 
     fn beat(&self) -> Duration {

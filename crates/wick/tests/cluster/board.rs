@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -32,10 +32,12 @@ impl Origin {
         let address = listener.local_addr().expect("an address");
         let (version, asked) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
         let (own, count) = (version.clone(), asked.clone());
+        let has_shown = Arc::<AtomicBool>::default();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (version, asked) = (own.clone(), count.clone());
-                std::thread::spawn(move || answer(&stream, &version, &asked));
+                let has_shown = has_shown.clone();
+                std::thread::spawn(move || answer(&stream, &version, &asked, &has_shown));
             }
         });
         Self { address, version, asked }
@@ -47,7 +49,25 @@ impl Origin {
     }
 }
 
-fn answer(stream: &TcpStream, version: &AtomicU64, asked: &AtomicU64) {
+/// A page that is made for its visitor, without a cookie that would say so.
+fn account(is_known: bool) -> String {
+    let text = match is_known {
+        true => {
+            "<h1>Good evening, Ann</h1><p>You have three letters and an open bill of 12.50.</p>"
+        }
+        false => "<h1>Please log in</h1><form action=\"/login\"><input name=\"user\"></form>",
+    };
+    let page = format!(
+        "<!doctype html><html><head><title>Account</title></head><body>{text}</body></html>"
+    );
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nCache-Control: no-cache\r\n\
+         Content-Length: {}\r\n\r\n{page}",
+        page.len()
+    )
+}
+
+fn answer(stream: &TcpStream, version: &AtomicU64, asked: &AtomicU64, has_shown: &AtomicBool) {
     let mut reader = BufReader::new(stream);
     let mut writer = stream;
     loop {
@@ -66,6 +86,15 @@ fn answer(stream: &TcpStream, version: &AtomicU64, asked: &AtomicU64) {
         let length = fields.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
         let mut body = vec![0; length];
         let _ = std::io::Read::read_exact(&mut reader, &mut body);
+        if first.starts_with("GET /account/") {
+            // Whoever comes first is known by name.
+            let is_known = !has_shown.swap(true, Ordering::SeqCst);
+            let page = account(is_known);
+            if writer.write_all(page.as_bytes()).is_err() {
+                return;
+            }
+            continue;
+        }
         let said = if first.starts_with("POST") {
             format!("v{}", version.fetch_add(1, Ordering::SeqCst) + 1)
         } else {
@@ -212,6 +241,11 @@ impl Node {
     pub(crate) fn is_in_touch(&self) -> bool {
         self.status()["is_in_touch"] == true
     }
+}
+
+/// Asks for a page as a browser does.
+pub(crate) fn look(address: SocketAddr, path: &str) -> String {
+    wick::ask(address, &format!("GET {path}\nHost: board.test\nAccept: text/html"))
 }
 
 /// What is shown there.

@@ -9,6 +9,7 @@ mod daemon;
 mod database;
 #[allow(dead_code, reason = "the tests of certificates ask more of it")]
 mod nats;
+mod noise;
 mod php;
 #[path = "../../../changes/tests/postgres/server.rs"]
 #[allow(dead_code, reason = "shared with the tests of the feed")]
@@ -184,6 +185,22 @@ fn which_cookies_are_the_apps_all_nodes_know_and_who_comes_later() {
     until("both nodes know", || nodes.iter().all(knows));
     let late = Node::start("n2", &origin, &nats);
     until("who comes later knows", || knows(&late));
+}
+
+#[test]
+fn what_one_node_refuses_to_share_no_other_tries_nor_who_comes_later() {
+    let Some(Cluster { nodes, origin, nats }) = cluster(2, 1) else { return };
+    let refused = |node: &Node| {
+        let url = format!("http://{}/account/8", node.address);
+        let told = Wick::run(&["explain", &url, "--state", &node.state()]).end().output;
+        told.lines().any(|line| line.starts_with("sharing") && line.contains("another node found"))
+    };
+    assert!(!nodes.iter().any(refused));
+    board::look(nodes[0].address, "/account/7");
+    until("the other node knows", || refused(&nodes[1]));
+    assert!(!refused(&nodes[0]), "it has found it itself");
+    let late = Node::start("n2", &origin, &nats);
+    until("who comes later knows", || refused(&late));
 }
 
 #[test]

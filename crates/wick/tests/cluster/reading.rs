@@ -12,7 +12,7 @@ use crate::postgres_server::{self, LOGICAL};
 use crate::warm;
 use crate::wick::{Wick, until};
 
-const LOGGED: &[&str] = &[
+pub(crate) const LOGGED: &[&str] = &[
     "--log-bin=log",
     "--server-id=1",
     "--binlog-format=ROW",

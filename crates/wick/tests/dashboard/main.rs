@@ -18,8 +18,12 @@ mod origin;
 mod wick;
 
 mod audit;
+mod cluster;
 mod load;
 mod look;
+#[path = "../cluster/nats.rs"]
+#[allow(dead_code, reason = "the tests of nodes ask more of it")]
+mod nats;
 mod search;
 
 use std::sync::Arc;
@@ -30,7 +34,7 @@ use look::Looker;
 use wick::{ask, until};
 
 /// Every view, and something that it shows once it has its numbers.
-const VIEWS: [(&str, &str); 11] = [
+const VIEWS: [(&str, &str); 12] = [
     ("now", "[data-verdict=hit]"),
     ("history", ".charts figure svg path"),
     ("routes", "tbody tr"),
@@ -42,6 +46,7 @@ const VIEWS: [(&str, &str); 11] = [
     ("audit", "code"),
     ("sites", "section dl"),
     ("machine", "details"),
+    ("cluster", "code"),
 ];
 
 #[test]

@@ -71,6 +71,9 @@ pub(crate) async fn ask(
     let page = Arc::new(page);
     let key = Key { hash, text: &journey.key };
     insert(&server, &journey.site, &key, page.clone(), before.began);
+    if let Some(strangers) = journey.site.strangers.as_ref().filter(|_| page.is_for_strangers()) {
+        welcome::order(&journey, hash).drop_if_heard(strangers);
+    }
     lead.land(Landing::Page { page: page.clone(), verdict: Verdict::Collapsed });
     let asked = journey.asked();
     if was_kept {

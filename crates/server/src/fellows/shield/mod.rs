@@ -74,6 +74,15 @@ struct Way {
     rests_until: u64,
 }
 
+/// How long the body is of the page that a parcel would be taken for; none where it is no page.
+/// It exists so that anything can be tried.
+#[doc(hidden)]
+#[must_use]
+pub fn page_in_parcel(bytes: &[u8]) -> Option<usize> {
+    let parcel = parcel::read(&bytes::Bytes::copy_from_slice(bytes), 0)?.ok()?;
+    Some(parcel.body.len())
+}
+
 /// What a fellow wants.
 pub struct FellowRequest {
     head: RequestHead,

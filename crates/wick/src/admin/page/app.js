@@ -3,6 +3,7 @@
 // A view is a function that fills a place and may give back `{look(now, before), end()}`.
 
 import { audit } from "./audit.js";
+import { cluster } from "./cluster.js";
 import { make } from "./dom.js";
 import { atClock } from "./format.js";
 import { history } from "./history.js";
@@ -16,7 +17,7 @@ import { search } from "./search.js";
 import { sites } from "./sites.js";
 import { url } from "./url.js";
 
-const VIEWS = { now, history, routes, misses, recent, url, learned, search, audit, sites, machine };
+const VIEWS = { now, history, routes, misses, recent, url, learned, search, audit, sites, machine, cluster };
 const LOOKS_MAX = 180;
 /** News come once a second; after so long without any something is broken. */
 const SILENCE_MS = 4000;

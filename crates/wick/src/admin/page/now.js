@@ -54,6 +54,7 @@ function all(looks) {
     { id: "processor", name: "Processor", value: percent(busy), note: `${machine.cores.length} cores; load ${amount(machine.load)}`, part: busy },
     { id: "pressure", name: "Pressure", value: percent(pressure), note: `processor ${percent(machine.pressure_processor_ratio)}, memory ${percent(machine.pressure_memory_ratio)}, disk ${percent(machine.pressure_disk_ratio)} of the time somebody waits` },
     ...tracker(last, before, seconds),
+    ...nodes(last.cluster),
     { id: "machine", name: "Memory of the machine", value: bytes(machine.memory_available_bytes), note: `free of ${bytes(machine.memory_total_bytes)}; swap ${bytes(machine.swap_used_bytes)}` },
   ];
 }
@@ -68,6 +69,16 @@ function tracker(last, before, seconds) {
     { id: "peers", name: "Peers of the tracker", value: count(told.peers), note: `${count(told.seeders)} seed, of ${count(told.torrents)} torrents` },
     { id: "announces", name: "Announces a second", value: seconds > 0 ? amount(since / seconds) : "…", note: refused ? `refused: ${refused}` : `${count(told.announces)} since the start, none refused` },
     ...(told.books ? [{ id: "behind", name: "Batches behind", value: count(told.batches_behind), note: `${count(told.credits_pending)} credits wait; ${told.books.why || "the database takes them"}`, bad: told.batches_behind > 1 }] : []),
+  ];
+}
+
+/** All nodes together, where there are several. */
+function nodes(sum) {
+  if (!sum) return [];
+  const silent = sum.silent > 0 ? `; ${count(sum.silent)} of ${count(sum.nodes)} say nothing` : ` of ${count(sum.nodes)} nodes`;
+  return [
+    { id: "nodes", name: "Requests a second, all nodes", value: amount(sum.answers_per_second), note: `${count(sum.answers)} since their start${silent}`, bad: sum.silent > 0 },
+    { id: "nodes-hits", name: "From memory, all nodes", value: percent(share(sum.hits_per_second, sum.answers_per_second) ?? share(sum.hits, sum.answers)), note: `${count(sum.pages)} pages in ${bytes(sum.memory_bytes)}` },
   ];
 }
 
