@@ -19,10 +19,13 @@
 //! What all nodes would read, such as a database's changes, one of them reads for all
 //! ([`Node::want`]); which one is decided in `lease`, by the same stream. When the others asked
 //! what is behind it for nothing, so that what it tells isn't their doing, `calm` knows.
+//! What one node may need of another that is gone is laid down with NATS, sealed
+//! ([`Node::lay_down`]).
 //! Start at [`Node::run`]; what is decided stands in [`hearing`], without I/O.
 
 mod aside;
 mod calm;
+mod deposits;
 mod figures;
 pub mod hearing;
 mod kept;
@@ -32,10 +35,12 @@ mod node;
 mod outbox;
 mod roll;
 mod said;
+mod seal;
 mod settings;
 mod status;
 
 pub use calm::{Asks, Calm, Traffic};
+pub use deposits::DepositCounts;
 pub use figures::Look;
 pub use kept::KeepError;
 pub use lease::Word;

@@ -19,6 +19,7 @@ use futures_util::StreamExt;
 use tokio::time::{sleep, timeout};
 
 use crate::aside;
+use crate::deposits;
 use crate::figures;
 use crate::hearing::Arrival;
 use crate::node::{Ears, Node};
@@ -96,11 +97,12 @@ async fn once(
         ended = speak(node, &context, &names, shutdown) => ended,
         ended = aside::converse(node, ears, &client) => ended,
         ended = figures::exchange(node, &client) => ended,
+        () = deposits::carry(node, &context) => Ok(()),
     }
 }
 
 /// What one step comes to, in bounded time.
-async fn within<T>(
+pub(crate) async fn within<T>(
     what: &str,
     step: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
@@ -143,7 +145,7 @@ async fn stream(node: &Node, context: &Context) -> Result<Stream, Failure> {
 }
 
 /// A stream with so many copies; with one where the servers are no cluster.
-async fn made(
+pub(crate) async fn made(
     context: &Context,
     with: impl Fn(usize) -> jetstream::stream::Config,
     replicas: usize,

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use crate::calm::{Asks, Calm, Traffic};
+use crate::deposits::Deposits;
 use crate::figures::{Figures, Look};
 use crate::hearing::{Arrival, Hearing};
 use crate::lease::Word;
@@ -66,6 +67,8 @@ pub struct Node {
     pub(crate) aside_waits: Notify,
     /// The way to NATS, once it was found.
     pub(crate) client: Mutex<Option<Client>>,
+    /// What it lays down for the others; none without a secret.
+    pub(crate) deposits: Option<Deposits>,
     asking: Mutex<BTreeMap<String, Asking>>,
     pub(crate) figures: Figures,
 }
@@ -111,6 +114,7 @@ impl Node {
     ) -> Arc<Self> {
         let lag_ms = u64::try_from(settings.lag.as_millis()).unwrap_or(u64::MAX);
         let hearing = Hearing::new(&settings.node, run.instance, lag_ms);
+        let deposits = Deposits::of(&settings, &clock);
         Arc::new(Self {
             settings,
             clock,
@@ -139,6 +143,7 @@ impl Node {
             client: Mutex::default(),
             asking: Mutex::default(),
             figures: Figures::default(),
+            deposits,
         })
     }
 
@@ -165,6 +170,37 @@ impl Node {
                 () = sleep(Duration::from_millis(left_ms)) => {}
             }
         }
+    }
+
+    /// Whether it lays anything down for the others: the cluster has a secret.
+    #[must_use]
+    pub fn has_deposits(&self) -> bool {
+        self.deposits.is_some()
+    }
+
+    /// Lays this down under a name, for whichever node looks for it within a day. It never
+    /// waits, and may be lost.
+    pub fn lay_down(&self, name: &[u8], content: &[u8]) {
+        if let Some(deposits) = &self.deposits {
+            deposits.lay_down(name, content);
+        }
+    }
+
+    /// What a node laid down last under this name; none where it isn't found in time.
+    pub async fn find(&self, name: &[u8]) -> Option<Vec<u8>> {
+        self.deposits.as_ref()?.find(name).await
+    }
+
+    /// Closes what only nodes of this cluster may read, to tell it; none without a secret.
+    #[must_use]
+    pub fn seal(&self, content: &[u8]) -> Option<String> {
+        self.deposits.as_ref()?.seal(content)
+    }
+
+    /// Opens what one of them closed within the last hour; none if none did.
+    #[must_use]
+    pub fn open(&self, sealed: &str) -> Option<Vec<u8>> {
+        self.deposits.as_ref()?.open(sealed)
     }
 
     /// Tells all others that a node is gone for good; false if none of that name is known.
@@ -290,6 +326,7 @@ impl Node {
             members: inner.hearing.members(),
             readings: inner.hearing.leases.readings(),
             error: self.error.lock().clone(),
+            deposits: self.deposits.as_ref().map(Deposits::counts),
         }
     }
 

@@ -29,15 +29,19 @@ pub struct Settings {
     pub credentials: Option<PathBuf>,
     /// At which address other nodes may ask this one for pages; none: at none.
     pub listen: Option<SocketAddr>,
+    /// What all nodes know and nobody else does; none: nothing is laid down for other nodes. It is
+    /// never shown.
+    pub secret: Option<String>,
 }
 
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, node, lag, credentials, listen, .. } = self;
-        let shown = self.shown();
+        let Self { name, node, lag, credentials, listen, secret, .. } = self;
+        let (shown, secret) = (self.shown(), secret.as_ref().map(|_| "…"));
         write!(
             f,
-            "Settings {{ {shown}, {name:?}, {node:?}, {lag:?}, {credentials:?}, {listen:?} }}"
+            "Settings {{ {shown}, {name:?}, {node:?}, {lag:?}, {credentials:?}, {listen:?}, \
+             {secret:?} }}"
         )
     }
 }
@@ -89,7 +93,7 @@ impl Settings {
             return Err(SettingsError::Lag);
         }
         let (name, node) = (name.to_owned(), node.to_owned());
-        Ok(Self { servers, name, node, lag, credentials, listen: None })
+        Ok(Self { servers, name, node, lag, credentials, listen: None, secret: None })
     }
 
     /// The servers' addresses, without what must not be seen.
@@ -131,6 +135,16 @@ impl Settings {
     /// What all nodes tell of themselves under.
     pub(crate) fn figures(&self) -> String {
         format!("wick.{}.figures", self.name)
+    }
+
+    /// The name of the stream of what is laid down. No cluster's name makes another stream's of it.
+    pub(crate) fn kept_stream(&self) -> String {
+        format!("WICKKEPT_{}", self.name)
+    }
+
+    /// What all that is laid down lies under.
+    pub(crate) fn kept_subjects(&self) -> String {
+        format!("wick.{}.kept", self.name)
     }
 
     /// Where the nodes' names are kept.

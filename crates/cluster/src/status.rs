@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 
+use crate::deposits::DepositCounts;
+
 /// A node among the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Status {
@@ -38,6 +40,8 @@ pub struct Status {
     pub members: Vec<Member>,
     /// Sources that one node reads for all.
     pub readings: Vec<Reading>,
+    /// What was laid down for other nodes, and found; none without a secret.
+    pub deposits: Option<DepositCounts>,
 }
 
 /// A source, and who reads it.

@@ -85,7 +85,7 @@ pub use explain::{Line, Question};
 #[doc(hidden)]
 pub use fellows::page_in_parcel;
 pub use fellows::{
-    Calm, FellowRequest, Fellows, Fellowship, Place, Reading, Roll, Shield, Traffic, Word,
+    Calm, Deposits, FellowRequest, Fellows, Fellowship, Place, Reading, Roll, Shield, Traffic, Word,
 };
 #[doc(hidden)]
 pub use following::Omission;

@@ -555,7 +555,7 @@ async fn with_session(journey: Journey, hash: u64, task: &Task) -> Result<Reply,
         (Visitor::Stranger, Task::Pass(PassReason::Method)) if is_unsafe(&journey.head.method) => {
             Ok(Box::pin(bind::write(journey, hash, PassReason::Method)).await)
         }
-        (Visitor::Stranger, Task::Fill(_)) if bind::carries(&strangers, &journey.head) => {
+        (Visitor::Stranger, Task::Fill(_)) if bind::comes_from_copy(&strangers, &journey).await => {
             match Box::pin(bind::read(journey)).await {
                 Ok(reply) => Ok(reply),
                 // Made for who has those values, so nobody else's.

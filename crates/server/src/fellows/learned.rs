@@ -1,5 +1,5 @@
-//! What nodes learn from each other: which cookies are the app's, what was refused, and what
-//! their owner ruled.
+//! What nodes learn from each other: which cookies are the app's, what was refused, what their
+//! owner ruled, and which sessions were bound late.
 //!
 //! Only what makes a node more careful is told: bearers of such a cookie are no strangers, such a
 //! page is nobody else's ([`super::refusals`]), such a ruling shares less. That a cookie means
@@ -21,6 +21,8 @@ use crate::strangers::app_cookie;
 
 /// Names that are told at once; a site has no more of them.
 const NAMES_MAX: usize = 512;
+/// Sessions that are told at once.
+const SESSIONS_MAX: usize = 16;
 /// The longest that is told.
 const NAME_BYTES_MAX: usize = 256;
 
@@ -46,6 +48,16 @@ pub(super) struct LearnedTold {
     /// Whether who tells begins, and wants to hear what else is known.
     #[serde(default)]
     asks: bool,
+    /// Sessions that were bound late, sealed. Who doesn't know this field goes without, as one that
+    /// was begun later does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sessions: Vec<String>,
+}
+
+impl LearnedTold {
+    pub(super) fn of_session(sealed: String) -> Self {
+        Self { sessions: vec![sealed], ..Self::default() }
+    }
 }
 
 impl LearnedTold {
@@ -106,6 +118,9 @@ impl Server {
         told.forgotten.iter().for_each(|class| self.hear_forgotten(site, class));
         if !told.asks {
             told.rulings.iter().for_each(|ruling| self.hear_ruling(site, ruling));
+        }
+        for sealed in told.sessions.iter().take(SESSIONS_MAX) {
+            self.hear_session(site, sealed);
         }
         if let Some(strangers) = &site.strangers {
             for name in told.app_cookies.iter().take(NAMES_MAX) {

@@ -8,6 +8,7 @@
 //! touch relies on this node any more. 3. what can't be understood makes all of a site old.
 //! Start at [`Server::hear`].
 
+mod deposits;
 mod learned;
 mod news;
 mod rates;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use policy::purge::{Mode, Purge};
 use wire::RequestHead;
 
+pub use self::deposits::Deposits;
 use self::news::{News, Told};
 pub use self::reading::{Calm, Reading, Traffic, Word};
 pub(crate) use self::shield::ask::ask;
@@ -89,6 +91,9 @@ pub struct Fellowship {
     pub lag: Duration,
     /// By what it asks others for pages, and is asked; none: it doesn't, and isn't.
     pub shield: Option<Arc<Shield>>,
+    /// Where it lays down what strangers were given, for the node that they write to; none:
+    /// nowhere.
+    pub deposits: Option<Arc<dyn Deposits>>,
 }
 
 impl Fellowship {
@@ -237,7 +242,8 @@ mod tests {
         };
         let (told, heard_until) = (Arc::<Told>::default(), Arc::<AtomicU64>::default());
         let lag = Duration::from_secs(1);
-        let fellowship = Some(Fellowship { fellows: told.clone(), heard_until, lag, shield: None });
+        let (fellows, shield, deposits) = (told.clone(), None, None);
+        let fellowship = Some(Fellowship { fellows, heard_until, lag, shield, deposits });
         let sites = sites.iter().map(site).collect();
         let config = ServerConfig { sites, fellowship, ..ServerConfig::default() };
         (Server::new(config, Clock::manual(0)), told)

@@ -60,6 +60,9 @@ pub(crate) async fn write(mut journey: Journey, hash: u64, reason: PassReason) -
         Err(error) => return Reply::failed(&error, &journey.key),
     };
     let mut carried = carried(&strangers, &journey.head, &body);
+    if carried.is_empty() {
+        carried = journey.server.laid_down(&journey.site, &journey.head, &body).await;
+    }
     if carried.is_empty() && page_of(&journey.head).is_none() {
         carried = held(&strangers, &journey.head, &body).await;
     }
@@ -100,7 +103,8 @@ async fn try_without(
     jar.absorb(&answer.head.fields, journey.now().unix_seconds());
     if !jar.is_empty() {
         let open = copies.iter().map(|copy| page_name(&copy.host, &copy.target)).collect();
-        strangers.holders.bind_later(&jar, copies, open, journey.now().ticks_ms);
+        let bound = strangers.holders.bind_later(&jar, copies, open, journey.now().ticks_ms);
+        journey.server.tell_session(&journey.site, &bound);
     }
     let told = Told::fetched(Verdict::Pass(reason), answer.head.status, None);
     Reply::passed(answer, &journey, &told)
@@ -125,6 +129,21 @@ pub(crate) fn carries(strangers: &Strangers, head: &RequestHead) -> bool {
     let nothing = Fields::new();
     let request = Request { target: head.target.as_bytes(), fields: &nothing, body: b"" };
     strangers.copies.carried(&request).is_ok_and(|copies| !copies.is_empty())
+}
+
+/// Whether this GET of a page that isn't here carries values of a copy, though it be another
+/// node's.
+pub(crate) async fn comes_from_copy(strangers: &Strangers, journey: &Journey) -> bool {
+    let Journey { server, site, head, .. } = journey;
+    let may_be = || head.method == Method::GET && has_token(head) && is_same_origin(head);
+    carries(strangers, head) || may_be() && !server.laid_down(site, head, b"").await.is_empty()
+}
+
+/// Whether something in a target looks like a token.
+fn has_token(head: &RequestHead) -> bool {
+    let nothing = Fields::new();
+    let request = Request { target: head.target.as_bytes(), fields: &nothing, body: b"" };
+    tokens_of(&request).is_ok_and(|tokens| !tokens.is_empty())
 }
 
 /// The copies that a request comes from: those whose values it carries, and its page.
@@ -234,6 +253,7 @@ async fn begin(
         Ok((reply, answer)) => {
             let unix_seconds = journey.now().unix_seconds();
             strangers.holders.follow(&bound, &answer, unix_seconds);
+            journey.server.tell_session(&journey.site, &bound);
             strangers.counts.bound.bump();
             reply
         }
@@ -433,8 +453,12 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
     };
     let is_safe = matches!(journey.head.method, Method::GET | Method::HEAD);
     let is_navigation = errand(&journey.head.fields) == Errand::Navigation;
-    if is_safe && is_navigation {
-        bound.close(&page_name(&journey.head.host, &journey.head.target));
+    if is_safe && is_navigation && bound.close(&page_name(&journey.head.host, &journey.head.target))
+    {
+        journey.server.tell_session(&journey.site, &bound);
+    }
+    if bound.is_heard() && !journey.server.is_in_touch(ticks_ms) {
+        return Err(Box::new(journey));
     }
     let from = page_of(&journey.head).map(|target| page_name(&journey.head.host, target));
     let is_open = from.is_some_and(|page| bound.has_open(&page));
@@ -446,6 +470,9 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
         Ok(None) => return Err(Box::new(journey)),
         Err(error) => return Ok(Reply::failed(&error, &journey.key)),
     };
+    if !is_safe || has_token(&journey.head) {
+        journey.server.fetch_bound(&journey.site, &strangers, &journey.head.host, &bound).await;
+    }
     // Reading is none of the binding's business unless it carries a value.
     let mut copies = match is_safe {
         true => carried(&strangers, &journey.head, b""),
@@ -469,7 +496,9 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
     session.binding = (*binding).clone();
     Ok(match session.send(&mut journey, &strangers, body).await {
         Ok((reply, answer)) => {
-            strangers.holders.follow(&bound, &answer, journey.now().unix_seconds());
+            if strangers.holders.follow(&bound, &answer, journey.now().unix_seconds()) {
+                journey.server.tell_session(&journey.site, &bound);
+            }
             reply
         }
         Err(reply) => reply,

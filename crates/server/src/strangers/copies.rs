@@ -17,6 +17,8 @@ use parking_lot::Mutex;
 use policy::strangers::shape;
 use wire::Fields;
 
+use super::holders::Mark;
+
 /// Copies of one page among which a request's own is looked for by where it comes from.
 const VERSIONS_MAX: usize = 8;
 /// A class of addresses may take so much of all bytes: made-up addresses displace only
@@ -150,13 +152,25 @@ impl Copy {
         Some(body)
     }
 
+    /// What tells it from every other copy, on all nodes alike.
+    pub(crate) fn mark(&self) -> Mark {
+        let page = self.page();
+        xxhash_rust::xxh3::xxh3_128(&[&page, &b"\0"[..], &self.text].concat()).to_le_bytes()
+    }
+
     /// The copy as a note: JSON in front, the compressed text behind.
     pub(crate) fn to_note(&self) -> Vec<u8> {
+        self.to_note_with(&[])
+    }
+
+    /// The same with values by which it is recognised since.
+    pub(crate) fn to_note_with(&self, late: &[Vec<u8>]) -> Vec<u8> {
         let fields = |fields: &Fields| {
             let mut text = Vec::new();
             fields.render(&mut text);
             text
         };
+        let known = self.known.iter().map(|value| value.to_vec());
         let kept = Kept {
             id: self.id,
             host: self.host.clone(),
@@ -164,7 +178,7 @@ impl Copy {
             request: fields(&self.request),
             fields: fields(&self.fields),
             text_bytes: self.text_bytes,
-            known: self.known.iter().map(|value| value.to_vec()).collect(),
+            known: known.chain(late.iter().cloned()).collect(),
             tells_time: self.tells_time,
             is_part: self.is_part,
         };

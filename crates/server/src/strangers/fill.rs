@@ -288,7 +288,9 @@ fn store(
     let is_written_from = verified.has_tokens || verified.has_session;
     let copy = is_written_from.then(|| {
         let copy = brief.copy(sample, verified.known, verified.tells_time, true);
-        strangers.copies.keep(copy).id
+        let copy = strangers.copies.keep(copy);
+        brief.server.lay_down_copy(&brief.site, &copy, &[]);
+        copy.id
     });
     let etag = format!("W/\"wk-{:016x}\"", pipeline::hash(&sample.body));
     let answer = ResponseHead { status: sample.status, fields: sample.fields.clone() };

@@ -112,7 +112,7 @@ pub(crate) async fn welcome(
     task::spawn_counted(&panics, async move {
         let outcome = fill(&order, first).await;
         if let (Some(copy), Some(asker), Ok(page)) = (copy, asker, &outcome) {
-            recognise(&strangers, &copy, asker, page).await;
+            recognise(&order, &strangers, &copy, asker, page).await;
         }
         land(lead, outcome.ok());
     });
@@ -252,8 +252,9 @@ fn keep(strangers: &Strangers, order: &Order, sample: &Sample) -> Option<Arc<Cop
     Some(strangers.copies.keep(order.brief.copy(sample, Vec::new(), tells_time, false)))
 }
 
-/// Learns the values by which that copy is recognised.
+/// Learns the values by which that copy is recognised, here and by other nodes.
 async fn recognise(
+    order: &Order,
     strangers: &Strangers,
     copy: &Copy,
     asker: Arc<Document>,
@@ -262,9 +263,11 @@ async fn recognise(
     let Some(shared) = page.as_stored().and_then(document_of) else { return };
     let known = apart(move || {
         let comparison = align::compare(&asker, &shared).ok()?;
-        Some(comparison.strong_values().map(<[u8]>::to_vec).collect())
+        Some(comparison.strong_values().map(<[u8]>::to_vec).collect::<Vec<_>>())
     });
     if let Some(known) = known.await {
+        let Brief { server, site, .. } = &order.brief;
+        server.lay_down_copy(site, copy, &known);
         strangers.copies.recognise(copy.id, known);
     }
 }

@@ -1,7 +1,7 @@
 //! `wick cluster`: how the nodes stand, and taking one off that is gone for good.
 
 use base::amount::show_bytes;
-use cluster::{Member, Node, Reading, Status};
+use cluster::{DepositCounts, Member, Node, Reading, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use server::Server;
@@ -182,6 +182,7 @@ fn status(mut status: Status, Shown { pages, rates, nodes }: &Shown) -> Told {
         );
         lines.push(("pages".to_owned(), text));
     }
+    lines.push(("handed on".to_owned(), handed_on(status.deposits)));
     if rates.nodes > 1 {
         let text = format!(
             "of {} nodes together: {} requests of those who ask much told to the others, {} told by              them",
@@ -246,6 +247,19 @@ fn told_figures(node: &NodeNow) -> String {
         show_bytes(figures.memory_bytes),
         figures.pages,
         figures.sweeps,
+    )
+}
+
+/// What strangers were given, for the nodes that they write to.
+fn handed_on(counts: Option<DepositCounts>) -> String {
+    let Some(DepositCounts { laid, found, missing, refused, lost, waiting }) = counts else {
+        return "nothing: a stranger must write to the node that showed the page; add secret to \
+                [cluster], the same on all nodes"
+            .to_owned();
+    };
+    format!(
+        "{laid} values and pages laid down for other nodes, {waiting} wait, {lost} lost; {found} of \
+         theirs found, {missing} not there, {refused} not of this cluster or too old"
     )
 }
 

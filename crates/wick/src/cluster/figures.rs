@@ -6,12 +6,13 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use cluster::{Node, Status};
+use cluster::{Node, Reading, Status};
 use policy::Verdict;
 use serde::{Deserialize, Serialize};
 use server::Server;
 
 use crate::admin::hits;
+use crate::certificates::TURN;
 
 /// Who was silent for so long isn't counted, and is shown as such.
 const SILENT_MS: u64 = 5000;
@@ -155,7 +156,9 @@ impl Meter {
 /// All nodes, this one first.
 pub(super) fn nodes(node: &Node, meter: &Meter, status: &Status) -> Vec<NodeNow> {
     let reads = |name: &str| {
-        let own = status.readings.iter().filter(|it| it.by.as_deref() == Some(name));
+        let is_source = |it: &&Reading| it.source != TURN;
+        let readings = status.readings.iter().filter(is_source);
+        let own = readings.filter(|it| it.by.as_deref() == Some(name));
         own.map(|it| it.source.clone()).collect()
     };
     let own = NodeNow {

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use base::complaint::complain;
 use base::{Clock, Shutdown};
 use cluster::{Ears, Node, Run};
-use server::{Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig};
+use server::{Deposits, Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
 use self::figures::Meter;
@@ -131,7 +131,8 @@ impl Joined {
         let run = Run { instance: rand::random::<u64>().max(1), is_successor };
         let node = Node::new(settings, clock.clone(), run, heard_until.clone());
         let fellows = Arc::new(Way(node.clone()));
-        let fellowship = Fellowship { fellows, heard_until, lag, shield };
+        let deposits = node.has_deposits().then(|| fellows.clone() as Arc<dyn Deposits>);
+        let fellowship = Fellowship { fellows, heard_until, lag, shield, deposits };
         let (seal, shutdown) = (plan.seal().map(Arc::new), Shutdown::default());
         Some(Self { node, fellowship, certificates: None, seal, shutdown, work: None })
     }
@@ -238,6 +239,27 @@ impl Fellows for Way {
     fn obeyed(&self, place: Place) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         let Place { stream, sequence } = place;
         Box::pin(self.0.obeyed(cluster::Place { stream, sequence }))
+    }
+}
+
+impl Deposits for Way {
+    fn lay_down(&self, name: &[u8], content: &[u8]) {
+        self.0.lay_down(name, content);
+    }
+
+    fn seal(&self, content: &[u8]) -> Option<String> {
+        self.0.seal(content)
+    }
+
+    fn open(&self, sealed: &str) -> Option<Vec<u8>> {
+        self.0.open(sealed)
+    }
+
+    fn find<'a>(
+        &'a self,
+        name: &'a [u8],
+    ) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + 'a>> {
+        Box::pin(self.0.find(name))
     }
 }
 

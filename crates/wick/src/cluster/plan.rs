@@ -83,6 +83,7 @@ impl ClusterPlan {
             }
         }
         settings.listen = written.listen;
+        settings.secret = secret.as_ref().map(|Secret(text)| text.clone());
         Ok(Self { node: settings, secret })
     }
 

@@ -7,6 +7,7 @@ mod daemon;
 #[path = "../../../changes/tests/mariadb/server.rs"]
 #[allow(dead_code, reason = "the tests of feeds need more of it")]
 mod database;
+mod moving;
 #[allow(dead_code, reason = "the tests of certificates ask more of it")]
 mod nats;
 mod noise;

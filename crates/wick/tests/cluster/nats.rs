@@ -77,6 +77,12 @@ impl Nats {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports[at].0))
     }
 
+    /// Whether this stands in clear in what the servers keep.
+    pub(crate) fn keeps(&self, text: &str) -> bool {
+        let kept = Command::new("grep").arg("-rqaF").arg(text).arg(self.folder.path()).status();
+        kept.expect("grep is everywhere").success()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.ports.len()
     }

@@ -16,14 +16,15 @@ use crate::board::{LAG, Node, until_in_touch};
 use crate::nats::{Nats, Wire};
 use crate::wick::{self, until};
 
+/// One in which everybody has a session.
 const SPECIMEN: &str = "session-everywhere";
 const NOTE: &str = "private-7f3a91";
 
-/// The specimen with its data in a folder that PHP may write to.
-fn lay_out() -> TempDir {
+/// A specimen with its data in a folder that PHP may write to, whichever node runs it.
+pub(crate) fn lay_out(specimen: &str) -> TempDir {
     let outer = wick::open_folder();
     let specimens = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specimens");
-    for part in [SPECIMEN, "lib"] {
+    for part in [specimen, "lib"] {
         let from = specimens.join(part).display().to_string();
         let copied = Command::new("cp").args(["-rL", &from]).arg(outer.path()).status();
         assert!(copied.is_ok_and(|status| status.success()), "{from}");
@@ -35,7 +36,7 @@ fn lay_out() -> TempDir {
     let text = format!("<?php\nputenv('SPECIMEN_DATA={}');\n", data.display());
     fs::write(&prepended, text).expect("a file");
     let settings = format!("auto_prepend_file = \"{}\"\n", prepended.display());
-    fs::write(outer.path().join(SPECIMEN).join(".user.ini"), settings).expect("a file");
+    fs::write(outer.path().join(specimen).join(".user.ini"), settings).expect("a file");
     outer
 }
 
@@ -97,7 +98,7 @@ fn a_php_sites_comments_and_members_are_right_on_each_node_whatever_fails() {
         return;
     }
     let Some(mut nats) = Nats::start(1) else { return };
-    let folder = lay_out();
+    let folder = lay_out(SPECIMEN);
     let root = folder.path().join(SPECIMEN).display().to_string();
     let site = format!(
         "origin = \"{root}\"\nphp_children = 3\nchanges = \"off\"\nstrangers_fresh = \"1h\"\n"
