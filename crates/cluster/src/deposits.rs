@@ -8,6 +8,7 @@
 //! NATS, for [`KEPT`]; the oldest give way.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ const REST: Duration = Duration::from_secs(5);
 
 /// What is laid down by one node, and found by it.
 pub(crate) struct Deposits {
-    seal: Seal,
+    pub(crate) seal: Arc<Seal>,
     clock: Clock,
     /// What stands before a name in the subject that it lies under.
     subjects: String,
@@ -98,7 +99,7 @@ impl Deposits {
     /// Those of a node with these settings; none without a secret.
     pub(crate) fn of(settings: &Settings, clock: &Clock) -> Option<Self> {
         Some(Self {
-            seal: Seal::new(settings.secret.as_deref()?, &settings.name),
+            seal: Arc::new(Seal::new(settings.secret.as_deref()?, &settings.name)),
             clock: clock.clone(),
             subjects: settings.kept_subjects(),
             waiting: Mutex::default(),
@@ -145,7 +146,7 @@ impl Deposits {
             }
         };
         let now = self.clock.now().unix_seconds();
-        let opened = self.seal.open(&name, &found.payload, now, KEPT);
+        let opened = self.seal.open_young(&name, &found.payload, now, KEPT);
         match opened {
             Some(_) => self.found.bump(),
             None => self.refused.bump(),
@@ -163,7 +164,7 @@ impl Deposits {
     pub(crate) fn open(&self, sealed: &str) -> Option<Vec<u8>> {
         let (name, parcel) = (self.seal.name(TELLING), unhex(sealed));
         let now = self.clock.now().unix_seconds();
-        let opened = parcel.and_then(|parcel| self.seal.open(&name, &parcel, now, TOLD));
+        let opened = parcel.and_then(|parcel| self.seal.open_young(&name, &parcel, now, TOLD));
         if opened.is_none() {
             self.refused.bump();
         }

@@ -47,5 +47,6 @@ pub use lease::Word;
 pub use node::{Asked, Ears, Node, Run, Sink};
 pub use roll::{Place, Roll};
 pub use said::{Lead, Said};
+pub use seal::Seal;
 pub use settings::{Settings, SettingsError};
 pub use status::{Member, Reading, Status};

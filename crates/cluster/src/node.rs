@@ -21,6 +21,7 @@ use crate::link;
 use crate::outbox::Outbox;
 use crate::roll::Place;
 use crate::said::{FORM, Said};
+use crate::seal::Seal;
 use crate::settings::Settings;
 use crate::status::Status;
 
@@ -172,10 +173,11 @@ impl Node {
         }
     }
 
-    /// Whether it lays anything down for the others: the cluster has a secret.
+    /// By what is sealed that is for the nodes alone; none: the cluster has no secret, and this
+    /// node lays nothing down for the others.
     #[must_use]
-    pub fn has_deposits(&self) -> bool {
-        self.deposits.is_some()
+    pub fn cluster_seal(&self) -> Option<&Arc<Seal>> {
+        self.deposits.as_ref().map(|deposits| &deposits.seal)
     }
 
     /// Lays this down under a name, for whichever node looks for it within a day. It never

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use base::complaint::complain;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use cluster::{KeepError, Node, Word};
+use cluster::{KeepError, Node, Seal, Word};
 use ring::digest::{SHA256, digest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,6 @@ use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use super::proof::Proof;
-use crate::cluster::Seal;
 
 /// By which name nodes claim that it is their turn.
 pub(crate) const TURN: &str = "certificates";
@@ -379,14 +378,13 @@ mod tests {
 
     use super::super::proof::Way;
     use super::*;
-    use crate::settings::Secret;
 
     fn fellows(secret: &str) -> Arc<Fellows> {
         let lag = Duration::from_secs(1);
         let settings = Settings::new("a.test", "c", "a", lag, None).expect("they are good");
         let run = Run { instance: 1, is_successor: false };
         let node = Node::new(settings, Clock::manual(0), run, Arc::new(AtomicU64::new(0)));
-        let seal = Seal::of(&Secret(secret.to_owned()), "c").expect("a seal");
+        let seal = Seal::new(secret, "c");
         Fellows::new(node, Arc::new(seal), Tls::new().expect("TLS"))
     }
 

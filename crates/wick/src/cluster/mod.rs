@@ -11,7 +11,6 @@ mod learned;
 mod plan;
 mod rates;
 mod reading;
-mod seal;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -23,14 +22,13 @@ use std::time::{Duration, Instant};
 
 use base::complaint::complain;
 use base::{Clock, Shutdown};
-use cluster::{Ears, Node, Run};
+use cluster::{Ears, Node, Run, Seal};
 use server::{Deposits, Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
 use self::figures::Meter;
 pub(crate) use self::figures::Sum;
 pub(crate) use self::plan::{ClusterPlan, ClusterPlanError};
-pub(crate) use self::seal::Seal;
 use crate::certificates;
 use crate::observing::Observing;
 use crate::plan::Plan;
@@ -125,15 +123,17 @@ impl Joined {
     /// `clock` is the server's.
     fn of(plan: Option<&ClusterPlan>, clock: &Clock, is_successor: bool) -> Option<Self> {
         let plan = plan?;
-        let (settings, shield) = (plan.node.clone(), plan.shield());
+        let settings = plan.node.clone();
         let lag = settings.lag;
         let heard_until = Arc::new(AtomicU64::new(0));
         let run = Run { instance: rand::random::<u64>().max(1), is_successor };
         let node = Node::new(settings, clock.clone(), run, heard_until.clone());
         let fellows = Arc::new(Way(node.clone()));
-        let deposits = node.has_deposits().then(|| fellows.clone() as Arc<dyn Deposits>);
+        let seal = node.cluster_seal().cloned();
+        let deposits = seal.is_some().then(|| fellows.clone() as Arc<dyn Deposits>);
+        let shield = plan.shield(seal.as_deref());
         let fellowship = Fellowship { fellows, heard_until, lag, shield, deposits };
-        let (seal, shutdown) = (plan.seal().map(Arc::new), Shutdown::default());
+        let shutdown = Shutdown::default();
         Some(Self { node, fellowship, certificates: None, seal, shutdown, work: None })
     }
 

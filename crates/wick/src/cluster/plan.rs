@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::{Settings, SettingsError};
+use cluster::{Seal, Settings, SettingsError};
 use server::Shield;
 
-use super::seal::{self, Seal};
 use crate::settings::{ClusterSettings, Secret};
 
 /// The lag limit unless the owner says otherwise.
@@ -20,7 +19,6 @@ const SECRET_FILE_BYTES_MAX: usize = 4096;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClusterPlan {
     pub(crate) node: Settings,
-    secret: Option<Secret>,
 }
 
 /// What can't be, and what to do.
@@ -67,11 +65,11 @@ impl ClusterPlan {
             Settings::new(&addresses.join(","), &name, &node, lag, written.credentials)?;
         let secret = match (written.secret, written.secret_file) {
             (Some(_), Some(_)) => return Err(ClusterPlanError::TwoSecrets),
-            (Some(secret), None) => Some(secret),
-            (None, Some(path)) => Some(Secret(read(&path)?)),
+            (Some(Secret(text)), None) => Some(text),
+            (None, Some(path)) => Some(read(&path)?),
             (None, None) => None,
         };
-        if secret.as_ref().is_some_and(|Secret(text)| Shield::new(Some(text)).is_none()) {
+        if secret.as_ref().is_some_and(|text| Shield::new(Some(text)).is_none()) {
             return Err(ClusterPlanError::ShortSecret);
         }
         if let Some(address) = written.listen {
@@ -82,26 +80,19 @@ impl ClusterPlan {
                 return Err(ClusterPlanError::Open(address));
             }
         }
-        settings.listen = written.listen;
-        settings.secret = secret.as_ref().map(|Secret(text)| text.clone());
-        Ok(Self { node: settings, secret })
+        (settings.listen, settings.secret) = (written.listen, secret);
+        Ok(Self { node: settings })
     }
 
     /// Whether nodes have a secret together.
     pub(crate) fn has_secret(&self) -> bool {
-        self.secret.is_some()
-    }
-
-    /// By what is sealed that is for the nodes alone; none without a secret.
-    pub(crate) fn seal(&self) -> Option<Seal> {
-        Seal::of(self.secret.as_ref()?, &self.node.name)
+        self.node.secret.is_some()
     }
 
     /// By what it asks others for pages and is asked; none: it takes no part.
-    pub(crate) fn shield(&self) -> Option<Arc<Shield>> {
+    pub(crate) fn shield(&self, seal: Option<&Seal>) -> Option<Arc<Shield>> {
         self.node.listen?;
-        let shown = self.secret.as_ref().map(|secret| seal::shown(secret, &self.node.name));
-        Shield::new(shown.as_deref()).map(Arc::new)
+        Shield::new(seal.map(Seal::shown)).map(Arc::new)
     }
 }
 

@@ -5,11 +5,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::Shutdown;
-use cluster::Node;
+use cluster::{Node, Seal};
 use server::Server;
 use tokio::time::sleep;
-
-use super::Seal;
 
 /// How often it is told.
 const EVERY: Duration = Duration::from_secs(1);
