@@ -20,6 +20,7 @@ pub mod ocsp;
 pub mod proxy;
 pub mod qpack;
 pub mod tracker;
+pub mod websocket;
 
 pub use address::push_address;
 pub use body::{Body, BodyError};

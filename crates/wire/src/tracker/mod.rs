@@ -1,13 +1,15 @@
 //! What BitTorrent clients say to a tracker, and what they are told, whatever the transport.
 //!
-//! In: what came ([`query`] over HTTP, [`udp`]). Out: what is said back ([`answer`], [`udp`]).
-//! Law: BEP 3, 7, 15, 21, 23, 24, 31, 41, 48, 52.
+//! In: what came ([`query`] over HTTP, [`udp`], [`web`]). Out: what is said back ([`answer`],
+//! [`udp`], [`web`]).
+//! Law: BEP 3, 7, 15, 21, 23, 24, 31, 41, 48, 52; of WebTorrent there is none.
 
 pub mod answer;
 pub mod bencode;
 mod percent;
 pub mod query;
 pub mod udp;
+pub mod web;
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};

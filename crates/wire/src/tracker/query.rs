@@ -89,7 +89,8 @@ pub fn read(target: &[u8]) -> Result<Asked, QueryError> {
     }
 }
 
-/// The passkey in an announce's path and query, as a UDP client sends them (BEP 41).
+/// The passkey in an announce's path and query, as a UDP client sends them (BEP 41), and as one
+/// over WebSocket connects.
 ///
 /// # Errors
 /// There is something in its place that can't be one.
@@ -104,6 +105,12 @@ pub fn passkey_of(target: &[u8]) -> Result<Option<Passkey>, QueryError> {
         Ok(())
     })?;
     secret(passkey, segment)
+}
+
+/// Whether a target is of announces, whatever stands in its query.
+#[must_use]
+pub fn is_announce(target: &[u8]) -> bool {
+    kind_of(cut(target, b'?').0).is_some_and(|(kind, _)| kind == Kind::Announce)
 }
 
 fn is_passkey(name: &[u8]) -> bool {
