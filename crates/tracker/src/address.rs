@@ -41,6 +41,40 @@ pub(crate) fn of(announce: &Announce, from: IpAddr, rules: &Rules) -> Result<Add
     Ok((v4.map(|v4| SocketAddrV4::new(v4, port)), v6.map(|v6| SocketAddrV6::new(v6, port, 0, 0))))
 }
 
+/// How others come to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// At its address.
+    Address,
+    /// Through the tracker alone: it listens nowhere.
+    Relay,
+}
+
+/// Where a client of an announce is that others reach so.
+pub(crate) fn by(
+    reach: Reach,
+    announce: &Announce,
+    from: IpAddr,
+    rules: &Rules,
+) -> Result<Addresses, Refusal> {
+    match reach {
+        Reach::Address => of(announce, from, rules),
+        Reach::Relay => only_seen(from, rules),
+    }
+}
+
+/// Where a client is that listens nowhere: by port 0, which nobody is told.
+fn only_seen(from: IpAddr, rules: &Rules) -> Result<Addresses, Refusal> {
+    let from = from.to_canonical();
+    if rules.denied_addresses.iter().any(|range| range.contains(&from)) {
+        return Err(Refusal::Address);
+    }
+    Ok(match from {
+        IpAddr::V4(v4) => (Some(SocketAddrV4::new(v4, 0)), None),
+        IpAddr::V6(v6) => (None, Some(SocketAddrV6::new(v6, 0, 0, 0))),
+    })
+}
+
 fn may_be_told(told: IpAddr, rules: &Rules) -> bool {
     !told.is_unspecified() && !rules.denied_addresses.iter().any(|range| range.contains(&told))
 }

@@ -33,6 +33,7 @@ mod torrents;
 mod tracker;
 mod users;
 mod wanted;
+mod web;
 
 pub use clients::Clients;
 pub use credit::{Batch, Credit};

@@ -4,7 +4,7 @@
 //! stands then, whom it is told of. It ends in an [`Entry`], and [`Shard::write`] makes of an
 //! entry what is in memory: the same after a restart as when it happened.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use wire::tracker::{Announce, Counts, Event, InfoHash, Peers};
 
@@ -424,8 +424,8 @@ fn told_session(ask: &Ask<'_>, before: Option<&Session>) -> Session {
             || before.map_or(key_hash(announce.key), |before| before.user),
             |user| user.id,
         ),
-        v4: v4.or(before.and_then(|before| before.v4)),
-        v6: v6.or(before.and_then(|before| before.v6)),
+        v4: kept(v4, before.and_then(|before| before.v4), SocketAddrV4::port),
+        v6: kept(v6, before.and_then(|before| before.v6), SocketAddrV6::port),
         uploaded: announce.uploaded.min(COUNTER_MAX),
         downloaded: announce.downloaded.min(COUNTER_MAX),
         announced: ask.at,
@@ -434,6 +434,15 @@ fn told_session(ask: &Ask<'_>, before: Option<&Session>) -> Session {
         is_connectable: before
             .filter(|before| is_at(before, ask.addresses))
             .and_then(|before| before.is_connectable),
+    }
+}
+
+/// Where a session is, by where it says it is now and by where it was. A place where it can't be
+/// reached doesn't take that of one where it can: the same client may come by several ways.
+fn kept<A>(now: Option<A>, before: Option<A>, port: impl Fn(&A) -> u16) -> Option<A> {
+    match (now, before) {
+        (Some(now), Some(before)) if port(&now) == 0 && port(&before) != 0 => Some(before),
+        (now, before) => now.or(before),
     }
 }
 

@@ -17,7 +17,7 @@ use base::complaint::complain;
 use parking_lot::Mutex;
 use wire::tracker::{Announce, Counts, Event, InfoHash, Peers, Told};
 
-use crate::address;
+use crate::address::{self, Reach};
 use crate::batches::Batches;
 use crate::denied::Denied;
 use crate::expiry::{ROUND_SECONDS, STEP};
@@ -209,9 +209,22 @@ impl Tracker {
         now: Now,
         peers: &mut Peers,
     ) -> Result<Told, Refusal> {
+        self.announce_by(Reach::Address, announce, from, now, peers)
+    }
+
+    /// The same, of a client to whom others come so.
+    pub(crate) fn announce_by(
+        &self,
+        reach: Reach,
+        announce: &Announce,
+        from: IpAddr,
+        now: Now,
+        peers: &mut Peers,
+    ) -> Result<Told, Refusal> {
         self.counters.announces.bump();
         let rules = self.rules.load();
-        let counts = self.answer(announce, from, &rules, now, peers).inspect_err(|refusal| {
+        let answered = self.answer(reach, announce, from, &rules, now, peers);
+        let counts = answered.inspect_err(|refusal| {
             self.counters.refused[refusal.number()].bump();
             self.miss(announce, *refusal);
         })?;
@@ -232,6 +245,7 @@ impl Tracker {
 
     fn answer(
         &self,
+        reach: Reach,
         announce: &Announce,
         from: IpAddr,
         rules: &Rules,
@@ -241,7 +255,7 @@ impl Tracker {
         let has_stopped = announce.event == Event::Stopped;
         let user = self.who(announce, rules)?;
         self.may_be(announce, from, rules)?;
-        let addresses = match address::of(announce, from, rules) {
+        let addresses = match address::by(reach, announce, from, rules) {
             Err(refusal) if !has_stopped => return Err(refusal),
             found => found.unwrap_or_default(),
         };
@@ -499,7 +513,8 @@ fn wanted_check(entry: &Entry, from: IpAddr) -> Option<Check> {
     }
     let from = from.to_canonical();
     let both = [session.v4.map(SocketAddr::V4), session.v6.map(SocketAddr::V6)];
-    let address = both.into_iter().flatten().find(|address| address.ip() == from)?;
+    let address =
+        both.into_iter().flatten().find(|address| address.ip() == from && address.port() != 0)?;
     let Session { user, peer_id, .. } = *session;
     Some(Check { info_hash: entry.info_hash, user, peer_id, address })
 }

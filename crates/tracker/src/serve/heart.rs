@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use base::Now;
-use wire::tracker::{Announce, Counts, InfoHash, Passkey, Peers, Told};
+use wire::tracker::{Announce, Counts, InfoHash, Passkey, PeerId, Peers, Told};
 
 use super::Heart;
 use crate::refusal::Refusal;
@@ -20,6 +20,14 @@ impl Heart for Tracker {
         peers: &mut Peers,
     ) -> Result<Told, Refusal> {
         Tracker::announce(self, announce, from, now, peers)
+    }
+
+    fn announce_web(&self, announce: &Announce, from: IpAddr, now: Now) -> Result<Told, Refusal> {
+        Tracker::announce_web(self, announce, from, now)
+    }
+
+    fn lose(&self, passkey: Option<&Passkey>, hash: &InfoHash, peer_id: &PeerId, now: Now) {
+        Tracker::lose(self, passkey, hash, peer_id, now);
     }
 
     fn scrape(&self, hash: &InfoHash) -> Option<Counts> {

@@ -1,12 +1,14 @@
 //! HTTP/1 as far as a tracker needs it: heads in, answers out.
 //!
 //! In: what a connection has received. Out: how much of it was a request, and whose. Nothing is
-//! kept of a request but its target and who speaks for whom.
+//! kept of a request but its target, who speaks for whom, and a wish for WebSocket.
 //! Law: RFC 9112; a request has no body here, and one that has closes its connection.
 
 use std::net::IpAddr;
 
 use base::network::Network;
+
+use super::web::{Upgrade, wish};
 
 /// Fields of one request.
 const FIELDS_MAX: usize = 48;
@@ -24,6 +26,8 @@ pub(crate) struct Request<'a> {
     pub(crate) stays: bool,
     /// Whom it is made for, if a proxy that is believed says so.
     pub(crate) speaks_for: Option<IpAddr>,
+    /// Whether it wants to go on in WebSocket.
+    pub(crate) upgrade: Option<Upgrade<'a>>,
 }
 
 /// What is to be made of what was received.
@@ -56,9 +60,11 @@ pub(crate) fn read<'a>(received: &'a [u8], peer: IpAddr, proxies: &[Network]) ->
         return Read::Wrong("405 Method Not Allowed");
     }
     let mut stays = request.version == Some(1);
+    let mut upgrade = None;
     for field in request.headers.iter() {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
         match field.name.len() {
+            7 if is("upgrade") && request.version == Some(1) => upgrade = wish(request.headers),
             10 if is("connection") => stays = stays_by(field.value, stays),
             14 if is("content-length") && field.value != b"0" => {
                 return Read::Wrong("413 Content Too Large");
@@ -72,7 +78,7 @@ pub(crate) fn read<'a>(received: &'a [u8], peer: IpAddr, proxies: &[Network]) ->
         false => None,
     };
     let target = origin_form(request.path.unwrap_or_default().as_bytes());
-    Read::Whole(Request { target, head_bytes, stays, speaks_for })
+    Read::Whole(Request { target, head_bytes, stays, speaks_for, upgrade })
 }
 
 /// Whether a connection stays by what its field says.
@@ -139,7 +145,7 @@ mod tests {
     fn told(received: &str, peer: &str) -> String {
         let proxies = ["10.0.0.0/8".parse().expect("a network")];
         match read(received.as_bytes(), peer.parse().expect("an address"), &proxies) {
-            Read::Whole(Request { target, head_bytes, stays, speaks_for }) => {
+            Read::Whole(Request { target, head_bytes, stays, speaks_for, .. }) => {
                 let target = String::from_utf8_lossy(target);
                 let rest = received.len() - head_bytes;
                 let whom = speaks_for.map(|whom| format!(" {whom}")).unwrap_or_default();

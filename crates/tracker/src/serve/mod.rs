@@ -1,7 +1,8 @@
 //! The tracker at work: what comes over sockets is answered from the store.
 //!
 //! [`Service`] answers one question, whichever way it came: by the tracker's own sockets
-//! ([`Serving`]) or through a site's. Threads share it, and nothing else.
+//! ([`Serving`]) or through a site's. Threads share it, and nothing else; clients over WebSocket
+//! meet in its hall (`web/`).
 //! Invariants: 1. an answer leaves after the local log has what it says ([`Heart::flush`], once a
 //! turn). 2. no passkey is in anything that is counted, told or written. 3. over UDP nothing larger
 //! than a request answers it before its source is proved.
@@ -15,6 +16,7 @@ mod serving;
 mod sockets;
 mod turn;
 mod udp;
+mod web;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +31,7 @@ use base::Clock;
 use base::network::Network;
 use wire::tracker::answer::{self, Form, Retry};
 use wire::tracker::query::{self, Asked, HttpAnnounce, QueryError, Scrape};
-use wire::tracker::{Announce, Counts, InfoHash, Passkey, Peers, Told};
+use wire::tracker::{Announce, Counts, InfoHash, Passkey, PeerId, Peers, Told};
 
 pub use counters::ServeCounters;
 pub use ids::ConnectionIds;
@@ -37,6 +39,7 @@ pub use mount::Mount;
 pub use serving::Serving;
 pub use sockets::{Sockets, probe};
 
+use self::web::hall::Hall;
 use crate::books::Pushes;
 use crate::refusal::Refusal;
 
@@ -53,6 +56,27 @@ pub trait Heart: Send + Sync {
         now: base::clock::Now,
         peers: &mut Peers,
     ) -> Result<Told, Refusal>;
+
+    /// Counts an announce in of a client that nobody can connect to, and that meets others through
+    /// the service alone.
+    ///
+    /// # Errors
+    /// The rules refuse it.
+    fn announce_web(
+        &self,
+        announce: &Announce,
+        from: IpAddr,
+        now: base::clock::Now,
+    ) -> Result<Told, Refusal>;
+
+    /// Such a client is gone without a word.
+    fn lose(
+        &self,
+        passkey: Option<&Passkey>,
+        hash: &InfoHash,
+        peer_id: &PeerId,
+        now: base::clock::Now,
+    );
 
     /// How a torrent stands; none if nobody knows it.
     fn scrape(&self, hash: &InfoHash) -> Option<Counts>;
@@ -92,6 +116,8 @@ pub struct ServeRules {
     pub tells_address: bool,
     /// Connections at one time on the tracker's own sockets, of all threads together.
     pub connections_max: usize,
+    /// Whether clients may announce over WebSocket, and meet through us.
+    pub webtorrent: bool,
     /// How long a connection may rest, and a request take to come.
     pub idle: Duration,
 }
@@ -105,6 +131,7 @@ impl Default for ServeRules {
             proxies: Vec::new(),
             tells_address: true,
             connections_max: 20_000,
+            webtorrent: false,
             idle: Duration::from_secs(30),
         }
     }
@@ -119,6 +146,8 @@ pub struct Service {
     clock: Clock,
     /// What a site pushes, once that is known.
     pushes: OnceLock<Pushes>,
+    /// Who is here by WebSocket.
+    hall: Hall,
 }
 
 /// What one thread keeps for answers, so that none allocates.
@@ -126,6 +155,7 @@ pub struct Service {
 pub struct Desk {
     peers: Peers,
     torrents: Vec<(InfoHash, Counts)>,
+    text: Vec<u8>,
 }
 
 /// What an answer over HTTP is.
@@ -143,7 +173,7 @@ impl Service {
     pub fn new(heart: Arc<dyn Heart>, rules: ServeRules, ids: ConnectionIds, clock: Clock) -> Self {
         let rules = ArcSwap::from_pointee(rules);
         let (counters, pushes) = (ServeCounters::default(), OnceLock::new());
-        Self { heart, rules, counters, ids, clock, pushes }
+        Self { heart, rules, counters, ids, clock, pushes, hall: Hall::default() }
     }
 
     /// Takes a site's pushes from now on, on the tracker's own sockets.
@@ -243,25 +273,44 @@ impl Service {
     }
 
     fn scrape(&self, asked: &Scrape, desk: &mut Desk, out: &mut Vec<u8>) {
+        match self.scraped(asked.passkey.as_ref(), &asked.hashes) {
+            Ok(rules) => {
+                self.find_torrents(&asked.hashes, desk);
+                answer::put_scrape(out, &mut desk.torrents, rules.scrape_interval);
+            }
+            Err(why) => answer::put_failure(out, why, Retry::Never),
+        }
+    }
+
+    /// The rules by which somebody may know how these torrents stand; else why not.
+    fn scraped(
+        &self,
+        passkey: Option<&Passkey>,
+        hashes: &[InfoHash],
+    ) -> Result<Guard<Arc<ServeRules>>, &'static str> {
         let rules = self.rules();
-        let refuse = |out: &mut Vec<u8>, why: &str| {
-            self.counters.refused.bump();
-            answer::put_failure(out, why, Retry::Never);
+        let why_not = match hashes.first() {
+            None => Some("name the torrents to scrape by info_hash"),
+            Some(first) => self.why_no_scrape(&rules, passkey, first),
         };
-        let Some(first) = asked.hashes.first() else {
-            return refuse(out, "name the torrents to scrape by info_hash");
-        };
-        if let Some(why) = self.why_no_scrape(&rules, asked.passkey.as_ref(), first) {
-            return refuse(out, why);
+        let is_long = hashes.len() > rules.scrape_torrents_max;
+        match why_not.or(is_long.then_some("too many torrents in one scrape")) {
+            None => {
+                self.counters.scrapes.bump();
+                Ok(rules)
+            }
+            Some(why) => {
+                self.counters.refused.bump();
+                Err(why)
+            }
         }
-        if asked.hashes.len() > rules.scrape_torrents_max {
-            return refuse(out, "too many torrents in one scrape");
-        }
+    }
+
+    /// Looks up how torrents stand; those that nobody knows are left out.
+    fn find_torrents(&self, hashes: &[InfoHash], desk: &mut Desk) {
         desk.torrents.clear();
-        let known = asked.hashes.iter().filter_map(|hash| Some((*hash, self.heart.scrape(hash)?)));
+        let known = hashes.iter().filter_map(|hash| Some((*hash, self.heart.scrape(hash)?)));
         desk.torrents.extend(known);
-        self.counters.scrapes.bump();
-        answer::put_scrape(out, &mut desk.torrents, rules.scrape_interval);
     }
 
     fn why_no_scrape(

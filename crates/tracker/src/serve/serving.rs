@@ -15,7 +15,7 @@ use super::turn::Turns;
 #[derive(Debug)]
 pub struct Serving {
     stop: Arc<AtomicBool>,
-    wakers: Vec<Waker>,
+    wakers: Vec<Arc<Waker>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -30,7 +30,7 @@ impl Serving {
         let mut serving = Self { stop: stop.clone(), wakers: Vec::new(), threads: Vec::new() };
         for (number, sockets) in sockets.dealt(threads).into_iter().enumerate() {
             let thread = Turns::new(service.clone(), sockets, stop.clone(), open.clone())?;
-            serving.wakers.push(thread.waker()?);
+            serving.wakers.push(thread.waker());
             let thread = std::thread::Builder::new()
                 .name(format!("tracker-{number}"))
                 .spawn(move || thread.run())?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use base::Clock;
 use base::clock::Now;
 use wire::tracker::bencode::Value;
-use wire::tracker::{Announce, Counts, Event, InfoHash, Passkey, Peers, Told};
+use wire::tracker::{Announce, Counts, Event, InfoHash, Passkey, PeerId, Peers, Told};
 
 use super::{ConnectionIds, Heart, ScrapeRule, ServeRules, Service, Serving, Sockets};
 use crate::refusal::Refusal;
@@ -51,6 +51,12 @@ impl Heart for Mirror {
         let interval = if is_stopped || announce.passkey.is_some() { 7 } else { 1800 };
         Ok(Told { interval, min_interval: 900, swarm })
     }
+
+    fn announce_web(&self, announce: &Announce, from: IpAddr, now: Now) -> Result<Told, Refusal> {
+        self.announce(announce, from, now, &mut Peers::default())
+    }
+
+    fn lose(&self, _: Option<&Passkey>, _: &InfoHash, _: &PeerId, _: Now) {}
 
     fn scrape(&self, hash: &InfoHash) -> Option<Counts> {
         (hash.0 == [b'h'; 20]).then_some(Counts { complete: 4, ..Counts::default() })

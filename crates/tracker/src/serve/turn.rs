@@ -6,6 +6,9 @@
 //! Bounds: [`ServeRules::connections_max`](super::ServeRules); [`ACCEPTS`] new connections and
 //! [`READ_BYTES`] of each connection a turn; [`OUT_BYTES_MAX`] of answers that a client does not
 //! take, after which nothing more of it is read.
+//! What is for connections that speak WebSocket is in `turn/web.rs`.
+
+mod web;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +24,9 @@ use slab::Slab;
 
 use super::sockets::Sockets;
 use super::udp::UdpDoor;
+use super::web::Web;
+use super::web::hall::Seat;
+use super::web::mail::Mailbox;
 use super::{Answered, Desk, Service, http};
 
 /// Connections that one listener takes in one turn.
@@ -65,11 +71,16 @@ struct Connection {
     ends: bool,
     /// It is among those that this turn answers.
     is_turned: bool,
+    /// It speaks WebSocket.
+    web: Option<Box<Web>>,
 }
 
 /// One thread's work.
 pub(super) struct Turns {
     poll: Poll,
+    waker: Arc<Waker>,
+    /// What clients of any thread write to those of this one.
+    mailbox: Arc<Mailbox>,
     service: Arc<Service>,
     stop: Arc<AtomicBool>,
     /// Connections of all threads.
@@ -118,8 +129,12 @@ impl Turns {
             poll.registry().register(&mut door.socket, token, Interest::READABLE)?;
             doors.push(door);
         }
+        let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
+        let mailbox = Arc::new(Mailbox::new(waker.clone()));
         Ok(Self {
             poll,
+            waker,
+            mailbox,
             service,
             stop,
             open,
@@ -139,8 +154,8 @@ impl Turns {
     }
 
     /// What wakes the thread from its waiting.
-    pub(super) fn waker(&self) -> io::Result<Waker> {
-        Waker::new(self.poll.registry(), WAKE)
+    pub(super) fn waker(&self) -> Arc<Waker> {
+        self.waker.clone()
     }
 
     pub(super) fn run(mut self) {
@@ -153,7 +168,8 @@ impl Turns {
         self.listeners.clear();
         self.doors.clear();
         self.leave(begun_ms, &mut events);
-        self.open.fetch_sub(self.connections.len(), Ordering::Relaxed);
+        let all: Vec<usize> = self.connections.iter().map(|(at, _)| at).collect();
+        all.into_iter().for_each(|at| self.close(at));
     }
 
     /// Ends connections: those that rest at once, others when they have their answer. What has
@@ -162,6 +178,8 @@ impl Turns {
         let all: Vec<usize> = self.connections.iter().map(|(at, _)| at).collect();
         self.again.extend(all.into_iter().map(|at| Token(FIRST_CONNECTION + at)));
         self.turn(events);
+        self.mailbox.close();
+        self.dismiss();
         loop {
             let rests =
                 |it: &Connection| it.has_asked && it.received.is_empty() && it.sent == it.out.len();
@@ -204,6 +222,7 @@ impl Turns {
             }
         }
         self.begin_fresh(now);
+        self.deliver();
         self.service.flush_if(self.has_answers());
         self.answer_all(now);
         if now.ticks_ms >= self.swept_ms + TICK.as_millis() as u64 {
@@ -275,6 +294,7 @@ impl Turns {
             is_readable: true,
             ends: false,
             is_turned: false,
+            web: None,
         });
         self.fresh.push(at);
     }
@@ -346,6 +366,9 @@ impl Turns {
         if connection.out.capacity() == 0 {
             connection.out = self.spares.pop().unwrap_or_default();
         }
+        if connection.web.is_some() {
+            return self.talk(at, 0, filled, now);
+        }
         let rules = self.service.rules();
         let mut rest = &self.scratch[..filled];
         let is_leaving = self.stop.load(Ordering::Relaxed);
@@ -359,8 +382,19 @@ impl Turns {
                     (connection.ends, rest, has_answers) = (true, &[], true);
                 }
                 http::Read::Whole(request) => {
-                    self.body.clear();
                     let from = request.speaks_for.unwrap_or(connection.peer);
+                    connection.has_asked = true;
+                    connection.due_ms = now.ticks_ms + rules.idle.as_millis() as u64;
+                    if let Some(wish) = request.upgrade.as_ref().filter(|_| rules.webtorrent) {
+                        let seat = Seat::new(self.mailbox.clone(), at);
+                        let (service, out) = (&self.service, &mut connection.out);
+                        connection.web =
+                            service.welcome_web(&request, wish, from, seat, is_leaving, out);
+                        connection.ends = connection.web.is_none();
+                        (rest, has_answers) = (&rest[request.head_bytes..], true);
+                        break;
+                    }
+                    self.body.clear();
                     let (desk, body) = (&mut self.desk, &mut self.body);
                     let answered = self.service.answer(request.target, from, now, desk, body);
                     let status = match answered {
@@ -369,13 +403,17 @@ impl Turns {
                     };
                     let stays = request.stays && !is_leaving;
                     http::put_answer(&mut connection.out, status, stays, &self.body);
-                    (connection.ends, connection.has_asked) = (!stays, true);
-                    connection.due_ms = now.ticks_ms + rules.idle.as_millis() as u64;
+                    connection.ends = !stays;
                     (rest, has_answers) = (&rest[request.head_bytes..], true);
                 }
             }
         }
         connection.received.clear();
+        if connection.web.is_some() {
+            let from = filled - rest.len();
+            self.note(at);
+            return self.talk(at, from, filled, now);
+        }
         if !connection.ends {
             connection.received.extend_from_slice(rest);
         }
@@ -446,6 +484,9 @@ impl Turns {
         // The system forgets a socket that is closed.
         if let Some(connection) = self.connections.try_remove(at) {
             self.open.fetch_sub(1, Ordering::Relaxed);
+            if let Some(web) = &connection.web {
+                self.service.part(web, self.service.clock.now());
+            }
             keep(&mut self.spares, connection.out);
         }
     }
@@ -453,9 +494,14 @@ impl Turns {
     /// Ends connections that are late.
     fn sweep(&mut self, now: Now) {
         let late = self.connections.iter().filter(|(_, it)| now.ticks_ms > it.due_ms);
-        let late: Vec<usize> = late.map(|(at, _)| at).collect();
+        let mut late: Vec<usize> = late.map(|(at, _)| at).collect();
+        late.retain(|&at| !self.ask(at, now));
         self.service.counters.connections_late.add(late.len() as u64);
         late.into_iter().for_each(|at| self.close(at));
+        if !self.service.rules().webtorrent {
+            self.dismiss();
+        }
+        self.service.end_lost(now);
     }
 }
 

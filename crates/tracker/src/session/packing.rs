@@ -53,6 +53,7 @@ const CONNECTABLE: u8 = 16;
 /// Among rows beside: whether there is an IPv4 address as well.
 const V4_PORT: usize = 4;
 const V6: usize = 6;
+const V6_PORT: usize = 16;
 const WIDE_BYTES: usize = 24;
 
 /// A packed session.
@@ -220,7 +221,8 @@ impl Packing {
     }
 
     pub(crate) fn unpack(&self, record: &Record) -> Session {
-        let (v4, v6) = self.addresses(&record.0);
+        let (v4, v6) = self.written(&record.0);
+        let (v4, v6) = ((v4 != [0; 6]).then_some(v4), (v6 != [0; 18]).then_some(v6));
         Session {
             peer_id: self.peer_id(record),
             user: record.user(),
@@ -242,20 +244,26 @@ impl Packing {
         }
     }
 
-    /// Where a session is, as it is sent.
+    /// Where a session can be reached, as it is sent.
     pub(crate) fn addresses(&self, record: &[u8]) -> (Option<[u8; 6]>, Option<[u8; 18]>) {
-        let mut v4 = [0; 6];
+        let (v4, v6) = self.written(record);
+        let is_v6 = v6[V6_PORT..] != [0; 2];
+        ((v4[V4_PORT..] != [0; 2]).then_some(v4), is_v6.then_some(v6))
+    }
+
+    /// Its addresses, of nothing but zeros where it has none; by port 0 nobody can reach it.
+    fn written(&self, record: &[u8]) -> ([u8; 6], [u8; 18]) {
+        let (mut v4, mut v6) = ([0; 6], [0; 18]);
         if record[FLAGS] & WIDE == 0 {
             v4.copy_from_slice(&record[ADDRESS..FLAGS]);
-            return ((v4[V4_PORT..] != [0; 2]).then_some(v4), None);
+            return (v4, v6);
         }
         let mut number = [0; 4];
         number.copy_from_slice(&record[ADDRESS..ADDRESS + 4]);
         let row = self.wide.row(u32::from_le_bytes(number));
-        let mut v6 = [0; 18];
         v4.copy_from_slice(&row[..V6]);
         v6.copy_from_slice(&row[V6..]);
-        ((v4[V4_PORT..] != [0; 2]).then_some(v4), Some(v6))
+        (v4, v6)
     }
 
     /// Gives back what a session that goes held beside.
@@ -387,5 +395,20 @@ mod tests {
             packing.release(record);
         }
         assert_ne!(packing.prefixes.hold([1; 8]), WHOLE, "room came back");
+    }
+
+    #[test]
+    fn who_listens_nowhere_keeps_its_address_and_nobody_is_told_of_it() {
+        let mut packing = Packing::default();
+        packing.set_clock(1_700_003_600);
+        for (v4, v6) in [(true, false), (false, true), (true, true)] {
+            let mut session = session(*b"-WW0208-", v4, v6);
+            session.v4.iter_mut().for_each(|v4| v4.set_port(0));
+            session.v6.iter_mut().for_each(|v6| v6.set_port(0));
+            let record = packing.pack(&session);
+            assert_eq!(packing.unpack(&record), session);
+            assert_eq!(packing.addresses(&record.0), (None, None));
+            packing.release(&record);
+        }
     }
 }
