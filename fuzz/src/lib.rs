@@ -81,4 +81,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "tracker_journal", body: targets::tracker_journal::run },
     Target { name: "tracker_udp", body: targets::announce::run_udp },
     Target { name: "vary", body: targets::vary::run },
+    Target { name: "web_frames", body: targets::webtorrent::run_frames },
+    Target { name: "web_messages", body: targets::webtorrent::run_messages },
 ];

@@ -41,3 +41,4 @@ pub(crate) mod tap;
 pub(crate) mod targeted;
 pub(crate) mod tracker_journal;
 pub(crate) mod vary;
+pub(crate) mod webtorrent;
