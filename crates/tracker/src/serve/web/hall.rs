@@ -179,7 +179,8 @@ impl Hall {
         let is_fit = |place: &&Place| {
             let is_own =
                 place.peer_id == asker.peer_id || (asker.owner != 0 && place.owner == asker.owner);
-            !is_own && !(asker.is_complete && place.is_complete)
+            let is_useless = asker.is_complete && place.is_complete;
+            !is_own && !is_useless
         };
         let drawn = drawn(dice, swarm.places.len());
         let places = drawn.into_iter().filter_map(|at| swarm.places.get(at));
