@@ -20,6 +20,9 @@ pub(crate) struct TrackerSettings {
     pub(crate) listen: Option<OneOrMany<SocketAddr>>,
     /// Whether clients may announce over UDP. Default: `true`.
     pub(crate) udp: Option<bool>,
+    /// Whether clients may announce over WebSocket too, at the addresses of `listen`, as those in
+    /// browsers do; such clients meet through the tracker (WebTorrent). Default: `false`.
+    pub(crate) webtorrent: Option<bool>,
     /// The path at which the sites' own listeners take announces too, as in `"/announce"` or
     /// `"/bt/announce.php"`, and scrapes beside it. Default: none; they are the sites'.
     pub(crate) path: Option<AnnouncePath>,

@@ -76,6 +76,7 @@ fn status(open: &Open) -> Told {
         line("interval", format!("{} s", now.interval_seconds)),
     ];
     lines.extend(now.refused.iter().map(|(why, count)| line("refused", format!("{count} {why}"))));
+    lines.extend(now.websocket().map(|text| line("websocket", text)));
     if let Some(books) = &open.books {
         let behind = (now.batches_behind, now.credits_pending);
         lines.push(line("behind", format!("{} batches, {} credits", behind.0, behind.1)));
@@ -135,7 +136,13 @@ fn session_text(session: &Session) -> String {
         session.v4.map(|address| address.to_string()),
         session.v6.map(|address| address.to_string()),
     ];
-    let places: Vec<String> = places.into_iter().flatten().collect();
+    let mut places: Vec<String> = places.into_iter().flatten().collect();
+    // By port 0 comes who can be met through the tracker alone.
+    for place in &mut places {
+        if let Some(address) = place.strip_suffix(":0") {
+            *place = format!("{address} (WebTorrent)");
+        }
+    }
     let does = match (session.is_complete, session.is_partial) {
         (true, _) => "seeds",
         (false, true) => "seeds a part",

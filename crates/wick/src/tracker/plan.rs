@@ -223,6 +223,7 @@ fn serve_rules(written: &TrackerSettings) -> Result<ServeRules, String> {
     }
     set(&mut rules.tells_address, written.tell_address);
     set(&mut rules.connections_max, written.connections);
+    set(&mut rules.webtorrent, written.webtorrent);
     set(&mut rules.idle, written.idle_timeout.map(|time| time.0));
     Ok(rules)
 }

@@ -34,6 +34,8 @@ pub(crate) struct TrackerNow {
     pub(crate) journal_dropped: u64,
     #[serde(serialize_with = "by_name")]
     pub(crate) counters: Vec<Count>,
+    /// Clients that are connected over WebSocket.
+    pub(crate) web_connected: u64,
     /// How it stands with the database; none without one.
     pub(crate) books: Option<serde_json::Value>,
 }
@@ -62,8 +64,26 @@ impl TrackerNow {
             port_checks_dropped: status.port_checks_dropped,
             journal_dropped: status.journal_dropped,
             counters: open.service.counters().each().collect(),
+            web_connected: open.service.web_connected() as u64,
             books: open.books.as_ref().map(super::Books::told),
         }
+    }
+
+    /// What there is to say of WebTorrent; nothing where nobody ever came by it.
+    pub(crate) fn websocket(&self) -> Option<String> {
+        let of = |name: &str| {
+            let count = self.counters.iter().find(|count| count.name == name);
+            count.map_or(0, |count| count.number)
+        };
+        (of("web_connections") > 0).then(|| {
+            format!(
+                "{} connected; {} offers and {} answers handed on, {} dropped",
+                self.web_connected,
+                of("web_offers"),
+                of("web_answers"),
+                of("web_dropped")
+            )
+        })
     }
 
     /// Puts it onto the page of numbers.
@@ -75,6 +95,11 @@ impl TrackerNow {
             ("wick_tracker_torrents", "Torrents that are tracked.", self.torrents),
             ("wick_tracker_users", "Users with a passkey.", self.users),
             ("wick_tracker_interval_seconds", "What clients are told.", self.interval_seconds),
+            (
+                "wick_tracker_web_connected",
+                "Clients that are connected over WebSocket.",
+                self.web_connected,
+            ),
             (
                 "wick_tracker_credits_pending",
                 "Users with credits for a torrent that no batch has yet.",

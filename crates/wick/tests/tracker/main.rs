@@ -1,6 +1,9 @@
 //! The tracker of a running Wick: alone and through a site, asked, reloaded, upgraded, and with
-//! real BitTorrent clients.
+//! real BitTorrent clients, also in a browser.
 
+#[path = "../strangers/browser.rs"]
+#[allow(dead_code, reason = "other tests ask more of it")]
+mod browser;
 #[path = "../command_line/wick.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod wick;
@@ -12,3 +15,4 @@ mod secrets;
 mod served;
 mod serving;
 mod upgrading;
+mod webtorrent;

@@ -36,14 +36,7 @@ fn an_upgrade_loses_no_announce_and_no_peer() {
         })
         .collect();
     let told = served.ask(&["upgrade"]);
-    assert!(told.contains("serves in the place of"), "{told}");
-    let next: i32 = told
-        .split("process ")
-        .nth(1)
-        .and_then(|rest| rest.split(' ').next())
-        .and_then(|number| number.parse().ok())
-        .expect("the number of the process");
-    let next = Next(Pid::from_raw(next).expect("a process"));
+    let next = Next::of(&told);
     before.announce(clients.fetch_add(1, Ordering::Relaxed), b"");
     is_over.store(true, Ordering::Relaxed);
     for thread in announcing {
@@ -57,7 +50,21 @@ fn an_upgrade_loses_no_announce_and_no_peer() {
 }
 
 /// The process that took over; it ends with the test.
-struct Next(Pid);
+pub(crate) struct Next(Pid);
+
+impl Next {
+    /// The one that an upgrade tells of.
+    pub(crate) fn of(told: &str) -> Self {
+        assert!(told.contains("serves in the place of"), "{told}");
+        let number = told
+            .split("process ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next())
+            .and_then(|number| number.parse().ok());
+        let number: i32 = number.expect("the number of the process");
+        Self(Pid::from_raw(number).expect("a process"))
+    }
+}
 
 impl Drop for Next {
     fn drop(&mut self) {
