@@ -66,6 +66,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "range", body: targets::range::run },
     Target { name: "request", body: targets::request::run },
     Target { name: "scene", body: targets::scene::run },
+    Target { name: "search_chinese", body: targets::dictionaries::run_chinese },
+    Target { name: "search_japanese", body: targets::dictionaries::run_japanese },
     Target { name: "search_maps", body: targets::search_page::run_maps },
     Target { name: "search_page", body: targets::search_page::run_page },
     Target { name: "search_query", body: targets::search_query::run_site },

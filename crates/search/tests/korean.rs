@@ -6,20 +6,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use search::text::{Korean, Morphemes, PACK_NAME, unpack};
+use search::text::{Korean, Morphemes, Pack};
 use search::{Document, Index, Limits, Search, Shape, read_query};
 
 /// Unpacked once for all tests; the folder lives as long as they run.
 static DICTIONARY: LazyLock<Option<(tempfile::TempDir, Arc<Korean>)>> = LazyLock::new(|| {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
-    let wheel = tools.join(PACK_NAME);
+    let pack = Pack::of("ko").unwrap();
+    let wheel = tools.join(pack.file);
     if !wheel.exists() {
-        eprintln!("SKIPPED: no {PACK_NAME} in target/tools; scripts/setup test puts it there");
+        eprintln!("SKIPPED: no {} in target/tools; scripts/setup test puts it there", pack.file);
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
     let unpacked = folder.path().join("ko");
-    unpack(&wheel, &unpacked).unwrap();
+    pack.unpack(&wheel, &unpacked).unwrap();
     let korean = Korean::open(&unpacked).unwrap();
     Some((folder, Arc::new(korean)))
 });

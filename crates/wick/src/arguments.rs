@@ -415,14 +415,15 @@ pub(crate) struct SearchAsked {
 /// `wick dict`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DictionaryCommand {
-    /// Fetch a dictionary, check it by its sum, and unpack it: 34 MB that become 110 MB.
+    /// Fetch a dictionary, check it by its sum, and unpack it: of ko 34 MB that become 110 MB, of
+    /// ja 13 MB that become 53 MB, of zh 19 MB that become 5 MB.
     Add(DictionaryAdd),
 }
 
 /// `wick dict add`.
 #[derive(Debug, Args)]
 pub(crate) struct DictionaryAdd {
-    /// The language: `ko`. Others need no dictionary.
+    /// The language: `ko`, `ja` or `zh`. Others need no dictionary.
     #[arg(value_name = "LANGUAGE")]
     pub(crate) language: String,
     /// The package as a file, where this machine may not fetch it.

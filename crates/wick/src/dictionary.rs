@@ -1,21 +1,25 @@
-//! `wick dict add ko`: the dictionary by which Korean is searched by morphemes, put into the state
-//! folder.
+//! `wick dict add ko`, `ja` or `zh`: the dictionary by which the words of a language are found, put
+//! into the state folder, and opened from there.
 //!
 //! In: the package as PyPI has it, fetched or given as a file. Out: its files, unpacked, with its
-//! licence (Apache-2.0). Invariant: nothing is unpacked but the one package whose sum is pinned,
-//! whoever hands it out; so an index may be any mirror.
+//! licence. Invariant: nothing is unpacked but the one package whose sum is pinned, whoever hands it
+//! out; so an index may be any mirror.
 //! Bounds: an index of [`INDEX_BYTES_MAX`], a package of [`PACK_BYTES_MAX`].
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::amount::show_bytes;
+use base::complaint::complain;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use origin::Answer;
-use search::text::{Korean, PACK_NAME, unpack};
+use search::text::{
+    Chinese, Dictionaries, Japanese, Korean, Morphemes, Pack, PackError, Unusable, Wordlist,
+};
 use serde::Deserialize;
 use tokio::time::timeout;
 use wire::{Fields, Name};
@@ -28,7 +32,6 @@ use crate::run::single_threaded;
 
 /// Where packages are, as PEP 503 and PEP 691 have it.
 const INDEX: &str = "https://pypi.org/simple/";
-const PACKAGE: &str = "python-mecab-ko-dic";
 const INDEX_TYPE: &str = "application/vnd.pypi.simple.v1+json";
 const INDEX_BYTES_MAX: usize = 4 << 20;
 const PACK_BYTES_MAX: u64 = 64 << 20;
@@ -40,14 +43,17 @@ const REDIRECTS_MAX: usize = 4;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DictionaryError {
     /// There is none for this language.
-    #[error("there is no dictionary for \"{0}\": there is one for ko; other languages need none")]
+    #[error(
+        "there is no dictionary for \"{0}\": there are ko, ja and zh; other languages need none"
+    )]
     Unknown(String),
     /// It couldn't be fetched.
     #[error(
-        "{PACK_NAME} can't be fetched: {0}; try again, or fetch it by another way (`pip download \
-         --no-deps python-mecab-ko-dic==2.1.1.post2`) and name the file: wick dict add ko --from FILE"
+        "{file} can't be fetched: {1}; try again, or fetch it by another way (`{by_pip}`) and name the \
+         file: wick dict add {code} --from FILE",
+        file = .0.file, by_pip = by_pip(.0), code = .0.code
     )]
-    Away(String),
+    Away(&'static Pack, String),
     /// The folder can't be written.
     #[error(
         "{0} can't be written: {1}; name another state folder by --state, or run this as its owner"
@@ -55,47 +61,80 @@ pub(crate) enum DictionaryError {
     Folder(PathBuf, io::Error),
     /// It can't be unpacked.
     #[error(transparent)]
-    Pack(#[from] search::text::PackError),
+    Pack(#[from] PackError),
     /// What was unpacked can't be used.
     #[error(transparent)]
-    Unusable(#[from] search::text::KoreanError),
+    Unusable(#[from] Unusable),
     /// The system refuses what every process needs.
     #[error("the system gives no runtime: {0}")]
     System(String),
 }
 
+/// How the package is fetched without Wick.
+fn by_pip(pack: &Pack) -> String {
+    let source = if pack.file.ends_with(".whl") { "" } else { "--no-binary :all: " };
+    format!("pip download --no-deps {source}{}=={}", pack.package, pack.version)
+}
+
 /// Puts a dictionary into the state folder.
 pub(crate) fn add(arguments: &DictionaryAdd) -> Result<(), DictionaryError> {
-    if arguments.language != "ko" {
-        return Err(DictionaryError::Unknown(arguments.language.clone()));
-    }
+    let language = arguments.language.as_str();
+    let pack = Pack::of(language).ok_or_else(|| DictionaryError::Unknown(language.to_owned()))?;
     let state = arguments.state.clone().unwrap_or_else(plan::default_state);
     let folder = state.join("dict");
     fs::create_dir_all(&folder).map_err(|error| DictionaryError::Folder(folder.clone(), error))?;
     let fetched = folder.join(".fetched");
-    let pack = match &arguments.from {
+    let package = match &arguments.from {
         Some(file) => file.clone(),
         None => {
             let index = arguments.index.as_deref().unwrap_or(INDEX);
             let runtime =
                 single_threaded().map_err(|why| DictionaryError::System(why.to_string()))?;
-            runtime.block_on(fetch(index, &fetched))?;
+            runtime.block_on(fetch(pack, index, &fetched))?;
             fetched.clone()
         }
     };
-    let unpacked = unpack(&pack, &folder.join("ko"));
+    let unpacked = pack.unpack(&package, &folder.join(pack.code));
     if arguments.from.is_none() {
         // A next time fetches it again.
         let _ = fs::remove_file(&fetched);
     }
     unpacked?;
-    Korean::open(&folder.join("ko"))?;
+    let own = folder.join(pack.code);
+    match pack.code {
+        "ko" => drop(Korean::open(&own)?),
+        "ja" => drop(Japanese::open(&own)?),
+        _ => drop(Chinese::open(&own)?),
+    }
     say(&format!(
-        "Korean is searched by morphemes from the next start on (`wick upgrade` makes one without a \
-         pause);\nindexes are made anew then. The dictionary and its licence are in {}\n",
-        folder.join("ko").display()
+        "{} from the next start on (`wick upgrade` makes one without a pause);\nindexes are made anew \
+         then. The dictionary and its licence are in {}\n",
+        pack.gain,
+        own.display()
     ));
     Ok(())
+}
+
+/// All dictionaries that are in a state folder.
+pub(crate) fn dictionaries(state: &Path) -> Dictionaries {
+    let japanese =
+        opened(state, "ja", Japanese::open).map(|one| Arc::new(one) as Arc<dyn Wordlist>);
+    let chinese = opened(state, "zh", Chinese::open).map(|one| Arc::new(one) as Arc<dyn Wordlist>);
+    Dictionaries { korean: korean(state), japanese, chinese }
+}
+
+/// The Korean dictionary, if it is in the state folder.
+pub(crate) fn korean(state: &Path) -> Option<Arc<dyn Morphemes>> {
+    opened(state, "ko", Korean::open).map(|one| Arc::new(one) as Arc<dyn Morphemes>)
+}
+
+/// The dictionary of a language, if it is there; one that can't be used is told.
+fn opened<T>(state: &Path, code: &str, open: impl Fn(&Path) -> Result<T, Unusable>) -> Option<T> {
+    let folder = state.join("dict").join(code);
+    if !folder.is_dir() {
+        return None;
+    }
+    open(&folder).inspect_err(|error| complain(error)).ok()
 }
 
 /// What an index says of a package.
@@ -110,9 +149,9 @@ struct PackageFile {
     url: String,
 }
 
-async fn fetch(index: &str, to: &Path) -> Result<(), DictionaryError> {
-    let away = DictionaryError::Away;
-    let page = format!("{}/{PACKAGE}/", index.trim_end_matches('/'));
+async fn fetch(pack: &'static Pack, index: &str, to: &Path) -> Result<(), DictionaryError> {
+    let away = |why| DictionaryError::Away(pack, why);
+    let page = format!("{}/{}/", index.trim_end_matches('/'), pack.package);
     let answer = ask(&page).await.map_err(away)?;
     let body = Limited::new(answer.1.body, INDEX_BYTES_MAX).collect();
     let told = timeout(SILENCE_MAX, body).await;
@@ -120,16 +159,16 @@ async fn fetch(index: &str, to: &Path) -> Result<(), DictionaryError> {
     let told = told.map_err(|error| away(format!("{page}: {error}")))?.to_bytes();
     let package: Package = serde_json::from_slice(&told)
         .map_err(|error| away(format!("{page} is no index of packages: {error}")))?;
-    let file = package.files.into_iter().find(|file| file.filename == PACK_NAME);
+    let file = package.files.into_iter().find(|file| file.filename == pack.file);
     let file = file.ok_or_else(|| away(format!("{page} doesn't have it")))?;
     let url = url::Url::parse(&answer.0).and_then(|base| base.join(&file.url));
     let url = url.map_err(|error| away(format!("{page} names a wrong address: {error}")))?;
-    download(url.as_str(), to).await
+    download(pack, url.as_str(), to).await
 }
 
 /// Writes what is at an address into a file, and shows on a terminal how far it is.
-async fn download(url: &str, to: &Path) -> Result<(), DictionaryError> {
-    let away = DictionaryError::Away;
+async fn download(pack: &'static Pack, url: &str, to: &Path) -> Result<(), DictionaryError> {
+    let away = |why| DictionaryError::Away(pack, why);
     let failed = |error| DictionaryError::Folder(to.to_owned(), error);
     let (_, answer) = ask(url).await.map_err(away)?;
     let whole = answer.length;
@@ -157,7 +196,7 @@ async fn download(url: &str, to: &Path) -> Result<(), DictionaryError> {
         }
     }
     if is_shown {
-        let _ = writeln!(io::stderr(), "\r{PACK_NAME}: {}", show_bytes(done));
+        let _ = writeln!(io::stderr(), "\r{}: {}", pack.file, show_bytes(done));
     }
     match whole {
         Some(whole) if whole != done => Err(away(format!("{url} broke off"))),
@@ -200,13 +239,30 @@ async fn ask_once(url: &str) -> Result<Answer, String> {
 
 #[cfg(test)]
 mod tests {
+    use search::text::PACKS;
+
     use super::*;
 
     #[test]
-    fn only_korean_has_a_dictionary() {
+    fn languages_without_a_dictionary_are_told_those_with_one() {
         let wanted =
-            DictionaryAdd { language: "ja".to_owned(), from: None, index: None, state: None };
+            DictionaryAdd { language: "th".to_owned(), from: None, index: None, state: None };
         let told = add(&wanted).expect_err("there is none").to_string();
-        assert!(told.contains("no dictionary for \"ja\""), "{told}");
+        assert!(told.contains("no dictionary for \"th\""), "{told}");
+        for pack in PACKS {
+            assert!(told.contains(pack.code), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_fetched_is_told_with_another_way() {
+        for (code, way) in [
+            ("ko", "`pip download --no-deps python-mecab-ko-dic==2.1.1.post2`"),
+            ("ja", "`pip download --no-deps --no-binary :all: ipadic==1.0.0`"),
+        ] {
+            let pack = Pack::of(code).expect("there is one");
+            let told = DictionaryError::Away(pack, "it is away".to_owned()).to_string();
+            assert!(told.contains(way) && told.contains("--from FILE"), "{told}");
+        }
     }
 }

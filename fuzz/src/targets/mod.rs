@@ -11,6 +11,7 @@ pub(crate) mod code;
 pub(crate) mod coding;
 pub(crate) mod conformance;
 pub(crate) mod date;
+pub(crate) mod dictionaries;
 pub(crate) mod disk;
 pub(crate) mod doctor;
 pub(crate) mod esi;

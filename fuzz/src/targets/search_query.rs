@@ -1,6 +1,6 @@
 //! Queries of both languages, and the words of any text.
 
-use search::text::Analyzer;
+use search::text::{Analyzer, Dictionaries};
 use search::{AttributeKind, Query, Shape, SphinxMode, read_query, read_sphinx};
 
 /// Deeper trees would be walked by recursion too.
@@ -37,7 +37,7 @@ pub(crate) fn run_sphinx(input: &[u8]) {
 /// Words stand in the text, in order, and each is something.
 pub(crate) fn run_text(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    let tokens = Analyzer::new(&shape(), None).tokens(&text);
+    let tokens = Analyzer::new(&shape(), Dictionaries::default()).tokens(&text);
     let mut before = None;
     for token in &tokens {
         assert!(token.from < token.to && text.get(token.from..token.to).is_some(), "{token:?}");

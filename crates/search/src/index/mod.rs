@@ -30,7 +30,7 @@ use tantivy::{IndexReader, Searcher, Term};
 
 use crate::query::{Compiler, Keys, Marker, Planner, Reading, run};
 use crate::stored::Stored;
-use crate::text::{Analyzer, Language, Morphemes};
+use crate::text::{Analyzer, Dictionaries, Language};
 use crate::{
     Document, FeedKind, Filter, Found, Fragment, Only, Query, Search, SearchError, Seen, Shape,
     Snippets, StoredCounts, Suggestion, Topic, Value, Version,
@@ -105,9 +105,9 @@ impl Index {
         folder: &Path,
         shape: Shape,
         limits: Limits,
-        morphemes: Option<Arc<dyn Morphemes>>,
+        dictionaries: impl Into<Dictionaries>,
     ) -> Result<(Self, Opened), IndexError> {
-        let analyzer = Analyzer::new(&shape, morphemes);
+        let analyzer = Analyzer::new(&shape, dictionaries);
         let (files, opened) = Files::open(folder, &shape, &analyzer, &limits)?;
         let was_open = files.mark_open();
         let check = files.check();

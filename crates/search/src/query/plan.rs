@@ -8,7 +8,9 @@
 use super::spans::{Manner, Order};
 use super::tree::{Form, Query, Word};
 use crate::Shape;
-use crate::text::{Analyzer, END_MARK, Kind, Language, STEM_MARK, Words, fold_into};
+use crate::text::{
+    Analyzer, END_MARK, Kind, LIST_MARK, Language, Listed, STEM_MARK, Words, fold_into,
+};
 
 /// What a stem counts, where the word itself counts 1.
 const STEM_BOOST: f32 = 0.8;
@@ -69,23 +71,27 @@ pub(crate) struct Planner<'a> {
     pub(crate) languages: &'a [Language],
 }
 
+#[derive(Clone, Copy)]
 struct Scope<'a> {
     fields: &'a [usize],
     within: Option<u32>,
+    /// It is said of what isn't wanted: no more than what is written.
+    is_left_out: bool,
 }
 
 impl Planner<'_> {
     /// What a query wants of all fields.
     pub(crate) fn plan(&self, query: &Query) -> Plan {
         let fields: Vec<usize> = (0..self.shape.fields.len()).collect();
-        self.part(query, &Scope { fields: &fields, within: None }).unwrap_or(Plan::Nothing)
+        let scope = Scope { fields: &fields, within: None, is_left_out: false };
+        self.part(query, &scope).unwrap_or(Plan::Nothing)
     }
 
     /// Where nothing of it can be looked for, none.
     fn part(&self, query: &Query, scope: &Scope<'_>) -> Option<Plan> {
         match query {
             Query::All => Some(Plan::All),
-            Query::Word(word) => self.row(std::slice::from_ref(word), scope),
+            Query::Word(word) => self.word(word, scope),
             Query::Phrase(words) => self.row(words, scope),
             Query::Near { parts, distance } => self.together(parts, Order::Near(*distance), scope),
             Query::Before(parts) => self.together(parts, Order::Before, scope),
@@ -108,7 +114,8 @@ impl Planner<'_> {
                 if fields.is_empty() {
                     return Some(Plan::Nothing);
                 }
-                self.part(query, &Scope { fields: &fields, within: within.or(scope.within) })
+                let within = within.or(scope.within);
+                self.part(query, &Scope { fields: &fields, within, ..*scope })
             }
             Query::Quorum { parts, at_least } => {
                 let parts = self.parts(parts, scope);
@@ -126,7 +133,9 @@ impl Planner<'_> {
         let (mut must, mut not) = (Vec::new(), Vec::new());
         for part in parts {
             match part {
-                Query::Not(inner) => not.extend(self.part(inner, scope)),
+                Query::Not(inner) => {
+                    not.extend(self.part(inner, &Scope { is_left_out: true, ..*scope }));
+                }
                 other => must.extend(self.part(other, scope)),
             }
         }
@@ -135,6 +144,49 @@ impl Planner<'_> {
             (1, true) => must.pop(),
             _ => Some(Plan::Every { must, not }),
         }
+    }
+
+    /// A word; where dictionaries find words in it, those will do as well, wherever they stand.
+    fn word(&self, word: &Word, scope: &Scope<'_>) -> Option<Plan> {
+        let mut ways: Vec<Plan> = self.row(std::slice::from_ref(word), scope).into_iter().collect();
+        let is_bound = word.is_first || word.is_last;
+        if word.form == Form::Any && !is_bound && !scope.is_left_out {
+            for parts in self.analyzer.readings(&word.text) {
+                let mut must: Vec<Plan> =
+                    parts.iter().filter_map(|part| self.listed(part, word, scope)).collect();
+                ways.extend(match must.len() {
+                    0 | 1 => must.pop(),
+                    _ => Some(Plan::Every { must, not: Vec::new() }),
+                });
+            }
+        }
+        match ways.len() {
+            0 | 1 => ways.pop(),
+            _ => Some(Plan::Any(ways)),
+        }
+    }
+
+    /// A part of a word as a dictionary has it, or as it is written.
+    fn listed(&self, part: &Listed, word: &Word, scope: &Scope<'_>) -> Option<Plan> {
+        let text = word.text.get(part.from..part.to)?;
+        let written = || self.row(&[Word { text: text.to_owned(), ..word.clone() }], scope);
+        let Some(term) = &part.term else { return written() };
+        let terms = vec![Weighed { text: format!("{LIST_MARK}{term}"), boost: 1.0 }];
+        let groups = vec![vec![Slot { offset: 0, terms, open: None }]];
+        let manner = scope.within.map(|_| Manner {
+            order: Order::Row,
+            within: scope.within,
+            is_first: false,
+            is_last: false,
+        });
+        let in_field = |field| InField { field, boost: word.boost, groups: groups.clone(), manner };
+        let as_word = Plan::Words(scope.fields.iter().copied().map(in_field).collect());
+        // One character as it is written would be all words with it.
+        let written = text.chars().nth(1).and_then(|_| written());
+        Some(match written {
+            Some(written) => Plan::Any(vec![written, as_word]),
+            None => as_word,
+        })
     }
 
     /// Words in a row, in one field.

@@ -1,14 +1,14 @@
 //! Pieces of a text around what was looked for, with the words marked.
 //!
 //! The text goes through the analysis once more, so that what is marked is what was found:
-//! also other forms of a word and the parts of Korean ones.
+//! also other forms of a word and the parts of Korean, Japanese and Chinese ones.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::compile::Compiler;
-use super::tree::{Query, Word};
-use crate::text::{Kind, Language, STEM_MARK, Words, fold_into};
+use super::tree::{Form, Query, Word};
+use crate::text::{Kind, LIST_MARK, Language, STEM_MARK, Words, fold_into};
 use crate::{Document, Fragment, Snippet, Snippets};
 
 /// Where words were found before this place of a text, the rest isn't looked at.
@@ -41,6 +41,11 @@ impl<'a> Marker<'a> {
                 for (number, word) in words.iter().enumerate() {
                     for slot in compiler.slots(std::slice::from_ref(word), field) {
                         terms.extend(slot.terms.into_iter().map(|term| (term.text, number)));
+                    }
+                    if word.form == Form::Any {
+                        let parts = compiler.index.analyzer.readings(&word.text);
+                        let listed = parts.into_iter().flatten().filter_map(|part| part.term);
+                        terms.extend(listed.map(|term| (format!("{LIST_MARK}{term}"), number)));
                     }
                 }
                 terms
@@ -104,7 +109,7 @@ impl<'a> Marker<'a> {
         let stemmer = language.and_then(Language::stemmer);
         let mut stem = String::new();
         let mut marked = String::new();
-        let mut words = Words::new(&self.compiler.index.analyzer, text);
+        let mut words = Words::of_document(&self.compiler.index.analyzer, text, language);
         let mut marks: Vec<Mark> = Vec::new();
         while words.advance() {
             let token = &words.token;

@@ -6,14 +6,14 @@ use whatlang::Lang;
 /// How much of a text is looked at.
 const SAMPLE_BYTES: usize = 1200;
 
-/// A language whose words have stems.
+/// A language whose words have stems, or one that only a dictionary takes apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Language(u8);
 
 macro_rules! languages {
-    ($($code:literal $lang:ident $algorithm:ident,)*) => {
-        const KNOWN: &[(&str, Lang, Algorithm)] =
-            &[$(($code, Lang::$lang, Algorithm::$algorithm),)*];
+    ($($code:literal $lang:ident $($algorithm:ident)?,)*) => {
+        const KNOWN: &[(&str, Lang, &[Algorithm])] =
+            &[$(($code, Lang::$lang, &[$(Algorithm::$algorithm)?]),)*];
     };
 }
 
@@ -46,6 +46,8 @@ languages! {
     "ta" Tam Tamil,
     "tr" Tur Turkish,
     "yi" Yid Yiddish,
+    "ja" Jpn,
+    "zh" Cmn,
 }
 
 impl Language {
@@ -54,7 +56,7 @@ impl Language {
         (0..KNOWN.len()).filter_map(|at| u8::try_from(at).ok()).map(Self)
     }
 
-    /// The language that a text is in, where it can be told and has stems.
+    /// The language that a text is in, where it can be told and is one of these.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         let middle = text.len().saturating_sub(SAMPLE_BYTES) / 2;
@@ -94,7 +96,8 @@ impl Language {
     }
 
     pub(crate) fn stemmer(self) -> Option<Stemmer> {
-        KNOWN.get(usize::from(self.0)).map(|(.., algorithm)| Stemmer::new(*algorithm))
+        let (.., algorithms) = KNOWN.get(usize::from(self.0))?;
+        algorithms.first().map(|algorithm| Stemmer::new(*algorithm))
     }
 }
 
@@ -109,6 +112,8 @@ mod tests {
             ("de", "Die Einstellungen werden in der Datei gespeichert und beim Start gelesen."),
             ("fr", "Les paramètres sont enregistrés dans le fichier et lus au démarrage."),
             ("ru", "Настройки сохраняются в файле и читаются при запуске программы."),
+            ("ja", "設定はファイルに保存され、起動時に読み込まれます。"),
+            ("zh", "设置保存在文件中，启动时读取。"),
         ];
         for (code, text) in texts {
             assert_eq!(Language::of(text).map(Language::code), Some(code), "{text}");

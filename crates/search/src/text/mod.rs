@@ -4,23 +4,36 @@
 //! positions and their places in the text. What is done is decided for each run of
 //! characters by its script: words of scripts that write spaces are lower-cased and
 //! folded, and their stems stand beside them; Korean is taken apart into morphemes where
-//! there is a dictionary; what else is written without spaces becomes pairs of characters.
+//! there is a dictionary (`korean.rs`); what else is written without spaces becomes pairs of
+//! characters, beside which stand the words of a dictionary where there is one
+//! (`japanese.rs`, `chinese.rs`; which one it is, `dictionaries.rs` says).
 //! Invariants: 1. the words of a text don't depend on what stands around them, but for
-//! their stems. 2. Places are on character boundaries, in order, and within the text.
+//! their stems, and the words of dictionaries. 2. Places are on character boundaries, in order,
+//! and within the text. 3. Pairs are the same whatever dictionaries there are.
 
+mod chinese;
+mod dictionaries;
 mod fold;
+mod japanese;
 mod korean;
 mod language;
+mod mecab;
 mod morphemes;
+mod packs;
 mod script;
 mod stream;
 mod words;
 
+pub use chinese::Chinese;
+pub use dictionaries::{Dictionaries, Listed, Unusable, Wordlist};
 pub(crate) use fold::{fold_into, lower_into};
-pub use korean::{Korean, KoreanError, PACK_NAME, PACK_SHA256, PackError, unpack};
+pub use japanese::Japanese;
+pub use korean::Korean;
 pub use language::Language;
 pub use morphemes::{Morpheme, Morphemes};
-pub(crate) use stream::{END_MARK, STEM_MARK, Stream, marked};
+pub use packs::{PACKS, Pack, PackError};
+pub(crate) use script::{is_han, is_kana};
+pub(crate) use stream::{END_MARK, LIST_MARK, STEM_MARK, Stream, marked};
 pub(crate) use words::Words;
 pub use words::{Kind, Token};
 
@@ -33,23 +46,23 @@ use crate::Shape;
 pub struct Analyzer {
     pub(crate) has_stems: bool,
     pub(crate) has_folding: bool,
-    pub(crate) morphemes: Option<Arc<dyn Morphemes>>,
+    pub(crate) dictionaries: Dictionaries,
     pub(crate) word_characters: Arc<str>,
 }
 
 impl Analyzer {
     /// As a shape wants it.
     #[must_use]
-    pub fn new(shape: &Shape, morphemes: Option<Arc<dyn Morphemes>>) -> Self {
+    pub fn new(shape: &Shape, dictionaries: impl Into<Dictionaries>) -> Self {
         Self {
             has_stems: shape.has_stems,
             has_folding: shape.has_folding,
-            morphemes,
+            dictionaries: dictionaries.into(),
             word_characters: shape.word_characters.as_str().into(),
         }
     }
 
-    /// The words of a text, without their stems.
+    /// The words of a text, without their stems; of runs without spaces the pairs.
     #[must_use]
     pub fn tokens(&self, text: &str) -> Vec<Token> {
         let mut words = Words::new(self, text);
@@ -62,8 +75,7 @@ impl Analyzer {
 
     /// What makes the terms of two analysers unlike.
     pub(crate) fn stamp(&self) -> String {
-        let korean = self.morphemes.as_ref().map_or("none", |one| one.name());
-        format!("{:?} korean {korean}", self.word_characters)
+        format!("{:?} {}", self.word_characters, self.dictionaries.stamp())
     }
 }
 
@@ -78,7 +90,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let analyzer = Analyzer::new(&Shape::pages(), None);
+        let analyzer = Analyzer::new(&Shape::pages(), Dictionaries::default());
         let found: Vec<_> = analyzer
             .tokens(text)
             .iter()

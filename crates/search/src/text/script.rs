@@ -15,6 +15,20 @@ pub(super) enum Script {
     Dense,
 }
 
+/// A character of Chinese, which Japanese has, too.
+pub(crate) fn is_han(one: char) -> bool {
+    matches!(one,
+        '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}'
+        | '\u{20000}'..='\u{3FFFF}')
+}
+
+/// A syllable of Japanese.
+pub(crate) fn is_kana(one: char) -> bool {
+    matches!(one,
+        '\u{3041}'..='\u{3096}' | '\u{309D}'..='\u{309F}' | '\u{30A1}'..='\u{30FA}'
+        | '\u{30FD}'..='\u{30FF}' | '\u{FF66}'..='\u{FF9F}')
+}
+
 pub(super) fn script_of(one: char, word_characters: &str) -> Script {
     if one.is_ascii() {
         let is_word = one.is_ascii_alphanumeric() || word_characters.contains(one);

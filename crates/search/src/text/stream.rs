@@ -15,6 +15,8 @@ use super::{Analyzer, Kind, Language, Words};
 
 /// Before a stem: no word begins so.
 pub(crate) const STEM_MARK: char = '\u{1}';
+/// Before a word of a dictionary, where words stand beside pairs of characters.
+pub(crate) const LIST_MARK: char = '\u{2}';
 /// Behind the last word of a field, so that a query can ask for it.
 pub(crate) const END_MARK: &str = "\u{3}";
 /// Where no language is known.
@@ -45,7 +47,7 @@ impl Tokenizer for Stream {
         let number = rest.next().and_then(|one| u8::try_from(one).ok()?.checked_sub(b'0'));
         let language = number.and_then(Language::numbered).filter(|_| self.analyzer.has_stems);
         Terms {
-            words: Words::new(&self.analyzer, rest.as_str()),
+            words: Words::of_document(&self.analyzer, rest.as_str(), language),
             stemmer: language.and_then(Language::stemmer),
             stem: String::new(),
             has_stem: false,

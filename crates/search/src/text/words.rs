@@ -1,8 +1,12 @@
 //! The words of a text one after the other, with their places.
 
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
+use super::dictionaries::Lists;
 use super::fold::{fold_into, lower_into};
 use super::script::{Script, script_of};
-use super::{Analyzer, Morpheme};
+use super::{Analyzer, LIST_MARK, Language, Listed, Morpheme};
 
 /// Longer words are cut: nobody looks for what is behind.
 const WORD_BYTES_MAX: usize = 128;
@@ -43,15 +47,19 @@ pub(crate) struct Words<'a> {
     text: &'a str,
     at: usize,
     position: usize,
-    pending: std::vec::IntoIter<Morpheme>,
+    pending: IntoIter<Morpheme>,
     /// A run of dense characters that isn't done.
     dense_to: usize,
+    lists: Lists<'a>,
+    /// The words of that run.
+    listed: Peekable<IntoIter<Listed>>,
     pub(crate) token: Token,
     /// The word before it was folded, for stemmers.
     pub(crate) lower: String,
 }
 
 impl<'a> Words<'a> {
+    /// Of runs without spaces the pairs of characters, and nothing else.
     pub(crate) fn new(analyzer: &'a Analyzer, text: &'a str) -> Self {
         let token = Token { text: String::new(), position: 0, from: 0, to: 0, kind: Kind::Word };
         Self {
@@ -61,15 +69,27 @@ impl<'a> Words<'a> {
             position: 0,
             pending: Vec::new().into_iter(),
             dense_to: 0,
+            lists: Lists::default(),
+            listed: Vec::new().into_iter().peekable(),
             token,
             lower: String::new(),
         }
     }
 
+    /// As an index has them: beside the pairs of runs without spaces the words in them, marked,
+    /// at the place of their first character.
+    pub(crate) fn of_document(
+        analyzer: &'a Analyzer,
+        text: &'a str,
+        language: Option<Language>,
+    ) -> Self {
+        Self { lists: analyzer.dictionaries.lists(text, language), ..Self::new(analyzer, text) }
+    }
+
     /// Goes to the next word; false where there is none.
     pub(crate) fn advance(&mut self) -> bool {
         loop {
-            if self.next_morpheme() || self.next_pair() {
+            if self.next_listed() || self.next_morpheme() || self.next_pair() {
                 return true;
             }
             let Some(first) = self.text[self.at..].chars().next() else { return false };
@@ -81,12 +101,13 @@ impl<'a> Words<'a> {
                         return true;
                     }
                 }
-                Script::Hangul => match &self.analyzer.morphemes {
+                Script::Hangul => match &self.analyzer.dictionaries.korean {
                     None => self.dense_to = self.run_end(|script| script == Script::Hangul),
                     Some(_) => self.read_korean(),
                 },
                 Script::Dense => {
                     self.dense_to = self.run_end(|script| script == Script::Dense);
+                    self.listed = self.listed_words().into_iter().peekable();
                 }
             }
         }
@@ -156,10 +177,37 @@ impl<'a> Words<'a> {
         false
     }
 
+    /// The words of the run that begins here.
+    fn listed_words(&self) -> Vec<Listed> {
+        let mut words = self.lists.words(&self.text[self.at..self.dense_to]);
+        for word in &mut words {
+            word.from += self.at;
+            word.to += self.at;
+        }
+        words
+    }
+
+    /// A word that begins with the character that was just taken.
+    fn next_listed(&mut self) -> bool {
+        let at = self.at;
+        while let Some(next) = self.listed.next_if(|next| next.from < at) {
+            let Some(term) = next.term else { continue };
+            self.token.text.clear();
+            self.token.text.push(LIST_MARK);
+            self.token.text.push_str(&term);
+            self.token.from = next.from;
+            self.token.to = next.to;
+            self.token.kind = Kind::Morpheme;
+            // Its position is the pair's.
+            return true;
+        }
+        false
+    }
+
     /// Korean with the spaces in it goes to the dictionary as a whole: what a syllable is
     /// depends on its neighbours.
     fn read_korean(&mut self) {
-        let Some(morphemes) = &self.analyzer.morphemes else { return };
+        let Some(morphemes) = &self.analyzer.dictionaries.korean else { return };
         let from = self.at;
         let mut to = self.run_end(|script| script == Script::Hangul);
         while let Some(next) = self.text[to..].strip_prefix(' ')

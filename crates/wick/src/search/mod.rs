@@ -34,7 +34,6 @@ use std::time::{Duration, Instant};
 
 use ::crawl::{bears_secret, plain_host};
 use ::search::site::{Blocks, shape};
-use ::search::text::{Korean, Morphemes};
 use ::search::{Index, IndexError, Limits, Opened};
 use base::Counter;
 use base::complaint::complain;
@@ -52,6 +51,7 @@ use standing::Standings;
 use taking::Doubt;
 pub(crate) use websub::Hub;
 
+use crate::dictionary::dictionaries;
 use crate::observing::Observing;
 use crate::plan::SitePlan;
 use crate::sites::{Started, folder_name};
@@ -395,7 +395,7 @@ impl Running {
             crawl: Mutex::new("has not begun".to_owned()),
             began: unix(),
         });
-        let opening = tokio::spawn(open(search.clone(), state.join("dict/ko")));
+        let opening = tokio::spawn(open(search.clone(), state.to_owned()));
         let tasks = vec![
             tokio::spawn(taking::take_stored(Arc::downgrade(&search), stored)).abort_handle(),
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
@@ -412,16 +412,15 @@ impl Running {
 }
 
 /// Opens the index, once no other process has it.
-async fn open(search: Arc<SiteSearch>, dictionary: PathBuf) {
+async fn open(search: Arc<SiteSearch>, state: PathBuf) {
     let limits = Limits { writer_bytes: search.plan().memory_bytes, ..Limits::default() };
     let mut is_told = false;
     loop {
-        let (folder, limits, dictionary) =
-            (search.folder.clone(), limits.clone(), dictionary.clone());
+        let (folder, limits, state) = (search.folder.clone(), limits.clone(), state.clone());
         let opened = tokio::task::spawn_blocking(move || {
-            let morphemes = korean(&dictionary);
+            let dictionaries = dictionaries(&state);
             std::fs::create_dir_all(&folder).map_err(|error| error.to_string()).and_then(|()| {
-                match Index::open(&folder, shape(), limits, morphemes) {
+                match Index::open(&folder, shape(), limits, dictionaries) {
                     Ok(opened) => Ok(Some(opened)),
                     Err(IndexError::InUse(_)) => Ok(None),
                     Err(error) => Err(error.to_string()),
@@ -449,19 +448,5 @@ async fn open(search: Arc<SiteSearch>, dictionary: PathBuf) {
             Err(_) => return,
         }
         tokio::time::sleep(if is_told { END_PATIENCE } else { OPEN_PAUSE }).await;
-    }
-}
-
-/// The Korean dictionary, if it is there.
-pub(crate) fn korean(folder: &Path) -> Option<Arc<dyn Morphemes>> {
-    if !folder.is_dir() {
-        return None;
-    }
-    match Korean::open(folder) {
-        Ok(korean) => Some(Arc::new(korean)),
-        Err(error) => {
-            complain(&error);
-            None
-        }
     }
 }

@@ -8,8 +8,8 @@ use search::Limits;
 use search::sphinx::conf::{self, Conf, Listen};
 use search::sphinx::{Protocol, Wishes};
 
+use crate::dictionary::korean;
 use crate::own_user;
-use crate::search::korean;
 use crate::settings::{OneOrMany, SphinxSettings};
 
 /// Indexes are made anew so often.
@@ -69,7 +69,7 @@ impl SphinxPlan {
             conf: self.conf.clone(),
             every: self.every,
             limits: Limits::default(),
-            morphemes: korean(&state.join("dict/ko")),
+            morphemes: korean(state),
         }
     }
 }

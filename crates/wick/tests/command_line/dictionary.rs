@@ -1,4 +1,4 @@
-//! `wick dict add ko`: from a file or an index of packages, and nothing else than what is pinned.
+//! `wick dict add`: from a file or an index of packages, and nothing else than what is pinned.
 
 use std::fs;
 use std::io::Write;
@@ -9,11 +9,13 @@ use crate::search::{Page, Pages, found, paths, set, settings, site, visit};
 use crate::wick::{Wick, open_folder, until};
 
 const PACK: &str = "python_mecab_ko_dic-2.1.1.post2-py3-none-any.whl";
+const JAPANESE: &str = "ipadic-1.0.0.tar.gz";
+const CHINESE: &str = "jieba-0.42.1.tar.gz";
 
-fn pack() -> Option<PathBuf> {
-    let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools").join(PACK);
+fn pack(file: &str) -> Option<PathBuf> {
+    let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools").join(file);
     if !pack.exists() {
-        eprintln!("SKIPPED: no {PACK} in target/tools; scripts/setup test puts it there");
+        eprintln!("SKIPPED: no {file} in target/tools; scripts/setup test puts it there");
     }
     pack.exists().then_some(pack)
 }
@@ -44,18 +46,18 @@ fn index(bytes: Vec<u8>) -> Origin {
     })
 }
 
-fn add(state: &Path, more: &[&str]) -> (bool, String) {
+fn add(language: &str, state: &Path, more: &[&str]) -> (bool, String) {
     let kept = state.display().to_string();
-    let ended = Wick::run(&[&["dict", "add", "ko", "--state", &kept], more].concat()).end();
+    let ended = Wick::run(&[&["dict", "add", language, "--state", &kept], more].concat()).end();
     (ended.status.success(), ended.told())
 }
 
 #[test]
 fn a_dictionary_is_fetched_from_an_index_and_found_by() {
-    let Some(pack) = pack() else { return };
+    let Some(pack) = pack(PACK) else { return };
     let index = index(fs::read(pack).expect("it is there"));
     let (folder, state) = (open_folder(), open_folder());
-    let (is_good, told) = add(state.path(), &["--index", &format!("{}/old/", index.url())]);
+    let (is_good, told) = add("ko", state.path(), &["--index", &format!("{}/old/", index.url())]);
     assert!(is_good, "{told}");
     assert!(state.path().join("dict/ko/LICENSE").exists(), "its licence is kept");
     assert!(!state.path().join("dict/.fetched").exists());
@@ -74,16 +76,48 @@ fn a_dictionary_is_fetched_from_an_index_and_found_by() {
 }
 
 #[test]
+fn japanese_and_chinese_are_found_by_words_once_their_dictionaries_are_there() {
+    let (Some(japanese), Some(chinese)) = (pack(JAPANESE), pack(CHINESE)) else { return };
+    let (folder, state) = (open_folder(), open_folder());
+    for (language, pack, licence) in [("ja", japanese, "COPYING"), ("zh", chinese, "LICENSE")] {
+        let (is_good, told) = add(language, state.path(), &["--from", &pack.display().to_string()]);
+        assert!(is_good, "{told}");
+        let licence = state.path().join("dict").join(language).join(licence);
+        assert!(licence.exists(), "its licence is kept");
+    }
+    let pages = Pages::default();
+    set(&pages, "/printer", Page::Public("新しいプリンターが印刷していた。".into()));
+    set(&pages, "/life", Page::Public("他在北京大学研究生命的起源。".into()));
+    let origin = site(&pages);
+    let file = settings(folder.path(), &origin, "search_crawl = false\n");
+    let kept = state.path().display().to_string();
+    let (wick, address) = Wick::serve(&["--config", &file, "--state", &kept]);
+    visit(address, "/printer", "");
+    visit(address, "/life", "");
+    for (query, path) in [("印刷したプリンタ", "/printer"), ("起源研究", "/life")] {
+        let query: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        until("it is found", || paths(address, &query) == [path]);
+        assert!(found(address, &query)["relaxed"].is_null(), "not for want of anything better");
+    }
+    wick.stop();
+}
+
+#[test]
 fn what_is_not_the_dictionary_is_not_unpacked() {
     let state = open_folder();
     let other = state.path().join("other.whl");
     fs::write(&other, "PK").expect("the folder takes files");
-    let (is_good, told) = add(state.path(), &["--from", &other.display().to_string()]);
+    let (is_good, told) = add("ko", state.path(), &["--from", &other.display().to_string()]);
     assert!(!is_good && told.contains("isn't python_mecab_ko_dic"), "{told}");
     let index = index(b"something else".to_vec());
-    let (is_good, told) = add(state.path(), &["--index", &format!("{}/simple", index.url())]);
+    let (is_good, told) = add("ko", state.path(), &["--index", &format!("{}/simple", index.url())]);
     assert!(!is_good && told.contains("isn't python_mecab_ko_dic"), "{told}");
-    let (is_good, told) = add(state.path(), &["--index", &format!("{}/none", index.url())]);
+    let (is_good, told) = add("ko", state.path(), &["--index", &format!("{}/none", index.url())]);
     assert!(!is_good && told.contains("answers 404") && told.contains("--from FILE"), "{told}");
     assert!(!state.path().join("dict/ko").exists());
+    // Of another language it is another one.
+    let (is_good, told) = add("ja", state.path(), &["--from", &other.display().to_string()]);
+    assert!(!is_good && told.contains("isn't ipadic-1.0.0.tar.gz"), "{told}");
+    let (is_good, told) = add("zh", state.path(), &["--index", &format!("{}/none", index.url())]);
+    assert!(!is_good && told.contains("jieba==0.42.1") && told.contains("dict add zh"), "{told}");
 }

@@ -13,7 +13,7 @@ const TOKEN_BYTES: usize = 16;
 const NAME_BYTES: usize = 32;
 
 /// A file, mapped.
-pub(super) fn map(folder: &Path, name: &str) -> io::Result<OwnedBytes> {
+pub(in crate::text) fn map(folder: &Path, name: &str) -> io::Result<OwnedBytes> {
     let folder = MmapDirectory::open(folder).map_err(io::Error::other)?;
     folder.open_read(Path::new(name)).map_err(io::Error::other)?.read_bytes()
 }
@@ -52,7 +52,10 @@ impl Lexicon {
         let features = tokens.checked_add(size(7)?)?;
         let end = features.checked_add(size(8)?)?;
         let is_whole = field(0)? ^ MAGIC == sum && field(1)? == VERSION && end == bytes.len();
-        let is_utf8 = bytes.get(40..45)?.eq_ignore_ascii_case(b"utf-8");
+        // `utf-8` and `utf8` are written.
+        let charset = bytes.get(40..45)?;
+        let is_utf8 =
+            charset.eq_ignore_ascii_case(b"utf-8") || charset.eq_ignore_ascii_case(b"utf8\0");
         (is_whole && is_utf8).then_some(Self { bytes, tokens, features })
     }
 

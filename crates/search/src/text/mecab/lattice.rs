@@ -3,22 +3,13 @@
 //! At each place where a way may be, the words that begin there are laid behind the ways
 //! that end there; of each word only the cheapest way to it is kept.
 
-use super::Korean;
 use super::files::{Entry, Lexicon};
-use crate::text::Morpheme;
+use super::{Mecab, Piece};
 
 /// Longer unknown words are not made of characters that are alike.
 const GROUP_MAX: usize = 24;
 /// A word of the dictionary is no longer.
 const WORD_BYTES_MAX: usize = 192;
-/// Adverbs, by the dictionary's `pos-id.def`, and nouns.
-const ADVERB: u16 = 130;
-const NOUNS: std::ops::RangeInclusive<u16> = 150..=152;
-const PARTICLE: u16 = 120;
-/// What it costs more that a noun is joined to an adverb, or that what may be a particle is
-/// a noun behind another word: queries are single words, which say less than a sentence,
-/// and without that `이미지의`, an image's, would be lichens already, or an image's wit.
-const JOINED_COST: i16 = 4000;
 const NOWHERE: u32 = u32::MAX;
 
 struct Node {
@@ -31,9 +22,9 @@ struct Node {
     before: u32,
 }
 
-pub(super) fn best_way(korean: &Korean, text: &str) -> Vec<Morpheme> {
+pub(super) fn best_way<'a>(mecab: &'a Mecab, text: &'a str) -> Vec<Piece<'a>> {
     let mut ways = Ways {
-        korean,
+        mecab,
         text,
         nodes: Vec::new(),
         ending: vec![Vec::new(); text.len() + 1],
@@ -64,7 +55,7 @@ pub(super) fn best_way(korean: &Korean, text: &str) -> Vec<Morpheme> {
 }
 
 struct Ways<'a> {
-    korean: &'a Korean,
+    mecab: &'a Mecab,
     text: &'a str,
     nodes: Vec<Node>,
     /// Which nodes end at a place.
@@ -72,37 +63,42 @@ struct Ways<'a> {
     begun_at: usize,
 }
 
-impl Ways<'_> {
+impl<'a> Ways<'a> {
     /// Lays all words that begin here.
     fn lay(&mut self, at: usize) {
-        let korean = self.korean;
+        let mecab = self.mecab;
         let rest = &self.text[at..];
         let mut found = Vec::new();
         let bytes = &rest.as_bytes()[..rest.len().min(WORD_BYTES_MAX)];
-        korean.known.prefixes(bytes, |length, value| {
+        mecab.known.prefixes(bytes, |length, value| {
             if length > 0 && rest.is_char_boundary(length) {
                 found.push((length, value));
             }
         });
         for (length, value) in &found {
-            let is_particle = korean.known.entries(*value).any(|entry| entry.kind == PARTICLE);
-            for mut entry in korean.known.entries(*value) {
-                if is_particle && NOUNS.contains(&entry.kind) && self.is_joined(at) {
-                    entry.cost = entry.cost.saturating_add(JOINED_COST);
+            let joined = mecab.habits.joined.as_ref().filter(|joined| {
+                mecab.known.entries(*value).any(|entry| entry.kind == joined.particle)
+            });
+            for mut entry in mecab.known.entries(*value) {
+                if let Some(joined) = joined
+                    && joined.nouns.contains(&entry.kind)
+                    && self.is_joined(at)
+                {
+                    entry.cost = entry.cost.saturating_add(joined.cost);
                 }
                 self.add(at, at + length, entry, true);
             }
         }
         let mut characters = rest.chars();
         let Some(first) = characters.next() else { return };
-        let kind = korean.characters.of_character(first);
+        let kind = mecab.characters.of_character(first);
         if !found.is_empty() && !kind.is_always() {
             return;
         }
-        let Some(value) = korean.unknown.value(korean.characters.name(kind)) else { return };
+        let Some(value) = mecab.unknown.value(mecab.characters.name(kind)) else { return };
         let alike = characters
             .take_while(|one| {
-                !one.is_whitespace() && kind.is_like(korean.characters.of_character(*one))
+                !one.is_whitespace() && kind.is_like(mecab.characters.of_character(*one))
             })
             .map(char::len_utf8);
         let mut length = first.len_utf8();
@@ -115,7 +111,7 @@ impl Ways<'_> {
         for (count, length) in (1..).zip(lengths) {
             let is_single = count == 1 && kind.length() == 0 && !kind.is_grouped();
             if count <= kind.length() || (count == group && kind.is_grouped()) || is_single {
-                for entry in korean.unknown.entries(value) {
+                for entry in mecab.unknown.entries(value) {
                     self.add(at, at + length, entry, false);
                 }
             }
@@ -129,20 +125,24 @@ impl Ways<'_> {
 
     /// Lays a word behind the cheapest of the ways that end where it begins.
     fn add(&mut self, from: usize, to: usize, entry: Entry, is_known: bool) {
-        let korean = self.korean;
+        let mecab = self.mecab;
         let is_joined = self.is_joined(from);
-        let kind_costs = korean.space_costs.iter().find(|(kind, _)| *kind == entry.kind);
+        let kind_costs = mecab.habits.space_costs.iter().find(|(kind, _)| *kind == entry.kind);
         let space =
             kind_costs.filter(|_| !is_joined && from > self.begun_at).map_or(0, |(_, cost)| *cost);
         let own = i32::from(entry.cost) + space;
         let (before, cost) = if from == self.begun_at {
-            (NOWHERE, korean.matrix.cost(0, entry.left))
+            (NOWHERE, mecab.matrix.cost(0, entry.left))
         } else {
             let ways = self.ending[from].iter().map(|before| {
                 let node = &self.nodes[*before as usize];
-                let is_odd = is_joined && node.entry.kind == ADVERB && NOUNS.contains(&entry.kind);
-                let joined = if is_odd { i32::from(JOINED_COST) } else { 0 };
-                let beside = korean.matrix.cost(node.entry.right, entry.left) + joined;
+                let odd = mecab.habits.joined.as_ref().filter(|joined| {
+                    is_joined
+                        && node.entry.kind == joined.adverb
+                        && joined.nouns.contains(&entry.kind)
+                });
+                let joined = odd.map_or(0, |joined| i32::from(joined.cost));
+                let beside = mecab.matrix.cost(node.entry.right, entry.left) + joined;
                 (*before, node.cost.saturating_add(beside))
             });
             let Some(best) = ways.min_by_key(|(_, cost)| *cost) else { return };
@@ -154,43 +154,21 @@ impl Ways<'_> {
         self.ending[to].push(number);
     }
 
-    fn read_back(&self) -> Vec<Morpheme> {
+    fn read_back(&self) -> Vec<Piece<'a>> {
+        let mecab = self.mecab;
         let last = self.ending[self.text.len()].iter().copied().min_by_key(|number| {
             let node = &self.nodes[*number as usize];
-            node.cost.saturating_add(self.korean.matrix.cost(node.entry.right, 0))
+            node.cost.saturating_add(mecab.matrix.cost(node.entry.right, 0))
         });
-        let mut morphemes = Vec::new();
+        let mut pieces = Vec::new();
         let mut at = last.unwrap_or(NOWHERE);
         while let Some(node) = self.nodes.get(at as usize) {
-            let korean = self.korean;
-            let lexicon: &Lexicon = if node.is_known { &korean.known } else { &korean.unknown };
+            let lexicon: &'a Lexicon = if node.is_known { &mecab.known } else { &mecab.unknown };
             let feature = lexicon.feature(&node.entry);
-            morphemes.push(morpheme(feature, node.from, node.to, &self.text[node.from..node.to]));
+            pieces.push(Piece { from: node.from, to: node.to, feature });
             at = node.before;
         }
-        morphemes.reverse();
-        morphemes
+        pieces.reverse();
+        pieces
     }
-}
-
-/// Of the columns the first is the tag, the fifth says whether it is made of others, and
-/// the eighth of which: `힐튼/NNP/인명+재단/NNG/*`.
-fn morpheme(feature: &str, from: usize, to: usize, text: &str) -> Morpheme {
-    let columns: Vec<&str> = feature.split(',').collect();
-    let tag = columns.first().copied().unwrap_or_default().to_owned();
-    let is_made = matches!(columns.get(4), Some(&"Compound" | &"Inflect" | &"Preanalysis"));
-    let made_of = columns.get(7).filter(|_| is_made).copied().unwrap_or_default();
-    let mut parts = Vec::new();
-    let mut place = from;
-    for part in made_of.split('+') {
-        let mut columns = part.split('/');
-        let (Some(written), Some(tag)) = (columns.next(), columns.next()) else { continue };
-        // A part that stands in the text as it is has a place of its own.
-        let behind = text[place - from..].strip_prefix(written).map(|_| place + written.len());
-        let (begin, end) = behind.map_or((from, to), |behind| (place, behind));
-        place = behind.unwrap_or(place);
-        let (text, tag) = (written.to_owned(), tag.to_owned());
-        parts.push(Morpheme { from: begin, to: end, tag, text, parts: Vec::new() });
-    }
-    Morpheme { from, to, tag, text: text.to_owned(), parts }
 }
