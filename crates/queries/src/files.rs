@@ -11,11 +11,15 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 
 const PIECE_BYTES: usize = 128 << 10;
+/// Of what is packed by zstd so much is kept to unpack the rest by, as a power of two: 32 MiB, four
+/// times what `zstd -19` wants.
+const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 
 /// What is in `path`, or in standard input for `-`, unpacked if it is gzip or zstd.
 ///
 /// # Errors
-/// Those of the file, and of what is no sound gzip or zstd.
+/// Those of the file, and of what is no sound gzip or zstd, or was packed by zstd with a window that
+/// would take too much memory.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let raw: Box<dyn Read> = match path == Path::new("-") {
         true => Box::new(io::stdin()),
@@ -27,9 +31,27 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
         return Ok(Box::new(MultiGzDecoder::new(buffered)));
     }
     if begin.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        return Ok(Box::new(zstd::Decoder::with_buffer(buffered)?));
+        let mut decoder = zstd::Decoder::with_buffer(buffered)?;
+        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+        return Ok(Box::new(Unpacked(decoder)));
     }
     Ok(Box::new(buffered))
+}
+
+/// What zstd packed; where it refuses to take so much memory it is said what to do.
+struct Unpacked<R: BufRead>(zstd::Decoder<'static, R>);
+
+impl<R: BufRead> Read for Unpacked<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.0.read(bytes).map_err(|error| match error.to_string().contains("memory") {
+            true => io::Error::new(
+                io::ErrorKind::InvalidData,
+                "it was packed by zstd with a window of more than 32 MiB (--long, --ultra): unpack it \
+                 first, as in zstd -dc --long=31 FILE | wick queries -",
+            ),
+            false => error,
+        })
+    }
 }
 
 /// A log that grows.
@@ -105,6 +127,28 @@ mod tests {
         std::fs::write(&path, "three").expect("a file");
         assert_eq!(all(open(&path).expect("a log")), "three");
         assert!(open(&folder.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn what_takes_too_much_memory_to_unpack_is_refused_with_what_to_do() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        for (window, is_read) in [(25, true), (27, false)] {
+            let mut packed = zstd::Encoder::new(Vec::new(), 3).expect("an encoder");
+            packed.window_log(window).expect("a window");
+            packed.write_all(b"one\n").expect("it is written");
+            // So that its length isn't known when the window is written down.
+            packed.flush().expect("it is written");
+            packed.write_all(b"two\n").expect("it is written");
+            std::fs::write(&path, packed.finish().expect("it is packed")).expect("a file");
+            let mut text = String::new();
+            match open(&path).expect("a log").read_to_string(&mut text) {
+                Ok(_) => assert!(is_read && text == "one\ntwo\n", "{window}: {text}"),
+                Err(error) => {
+                    assert!(!is_read && error.to_string().contains("--long=31"), "{error}");
+                }
+            }
+        }
     }
 
     #[test]

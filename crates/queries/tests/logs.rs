@@ -38,11 +38,15 @@ fn classes(log: &[u8]) -> (Classes, Reading) {
 
 const LOGS: &[(&str, Format)] = &[
     ("mariadb-10.11.log", Format::Slow),
+    // Made by hand from MariaDB's documents, of log_slow_verbosity = all: Debian has no such server.
+    ("mariadb-11-by-hand.log", Format::Slow),
     ("mysql-8.0-extra.log", Format::Slow),
     ("mysql-5.7.log", Format::Slow),
     ("postgresql-15-stderr.log", Format::PostgresStderr),
     ("postgresql-15.csv", Format::PostgresCsv),
     ("postgresql-15.json", Format::PostgresJson),
+    ("postgresql-15-json-plans.log", Format::PostgresStderr),
+    ("postgresql-15-yaml-plans.log", Format::PostgresStderr),
 ];
 
 #[test]
@@ -92,6 +96,43 @@ fn mariadb_is_told_with_its_plans() {
         (&["site".into()][..], &["root".into()][..])
     );
     assert_eq!(class.sums.seen, Some((1_795_413_933, 1_795_413_933)));
+}
+
+#[test]
+fn what_engines_tell_of_pages_disturbs_nothing() {
+    let (classes, _) = classes(&log("mariadb-11-by-hand.log"));
+    let count = "select count(*) from posts where topic_id = ?";
+    assert_eq!(row(&classes, count), Some((2, 2, 6000)));
+    assert_eq!(classes.all.nanoseconds, 2_540_000_000);
+    let ranked = classes.ranked();
+    assert_eq!(
+        (ranked[0].fingerprint.as_str(), &*ranked[0].databases.names),
+        (count, &["site".into()][..])
+    );
+    assert!(ranked[0].marks.full_scan && !ranked[0].marks.temporary);
+    assert!(ranked[0].example.plan.contains("posts\tALL"));
+    let (temporary, sort) = (ranked[1].marks.temporary, ranked[1].marks.sort);
+    assert!(temporary && sort && !ranked[1].marks.on_disk, "{:?}", ranked[1]);
+}
+
+#[test]
+fn plans_in_json_and_yaml_give_rows_too() {
+    for name in ["postgresql-15-json-plans.log", "postgresql-15-yaml-plans.log"] {
+        let (classes, _) = classes(&log(name));
+        let count = "select count(*) from posts where topic_id = ?";
+        assert_eq!(row(&classes, count), Some((2, 2, 6000)), "{name}");
+        let sorted = "select \"title\" from posts where title <> ? order by topic_id desc limit ?";
+        assert_eq!(row(&classes, sorted), Some((1, 5, 3000)), "{name}");
+        assert_eq!(
+            row(&classes, "select * from posts where id in (?+)"),
+            Some((1, 3, 3)),
+            "{name}"
+        );
+        let ranked = classes.ranked();
+        let class = ranked.iter().find(|class| class.fingerprint == sorted).expect("it is there");
+        assert!(class.marks.full_scan && class.marks.sort, "{name}");
+        assert!(class.example.plan.contains("Seq Scan"), "{}", class.example.plan);
+    }
 }
 
 #[test]

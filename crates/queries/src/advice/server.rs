@@ -20,6 +20,7 @@ use crate::report::Row;
 use crate::text::number;
 use crate::tokens::{Dialect, Kind, Tokens};
 
+mod forced;
 mod mysql;
 mod postgres;
 
@@ -127,6 +128,8 @@ pub async fn advise(
             known.indexes.push(IndexFacts { columns, is_unique: false });
         }
     }
+    let hints = forced::forced(&mut server, &shapes, &facts, (&ranked, rows, &all)).await;
+    all.extend(hints);
     notes.extend(left_out.told());
     match server.unused().await {
         Ok(unused) => all.extend(unused),

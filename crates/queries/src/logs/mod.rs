@@ -8,6 +8,7 @@
 
 mod csv;
 mod numbers;
+mod plans;
 mod postgres;
 mod slow;
 

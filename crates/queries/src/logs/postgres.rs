@@ -13,8 +13,9 @@ use memchr::{memchr, memmem};
 use serde::Deserialize;
 
 use super::numbers::{date, nanoseconds, whole};
+use super::plans::{Summary, parts};
 use super::{Faults, Format, Sink, csv};
-use crate::query::{Marks, Query};
+use crate::query::Query;
 use crate::tokens::Dialect;
 
 const MILLISECOND: u64 = 1_000_000;
@@ -60,14 +61,6 @@ struct Waiting {
     statement: Vec<u8>,
     plan: Vec<u8>,
     summary: Summary,
-}
-
-/// What a plan comes to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Summary {
-    rows_sent: u64,
-    rows_examined: u64,
-    marks: Marks,
 }
 
 /// A line of `jsonlog`.
@@ -271,7 +264,7 @@ impl PostgresLog {
             user: frame.user.to_vec(),
             database: frame.database.to_vec(),
             host: frame.host.to_vec(),
-            statement: strip(statement).to_vec(),
+            statement: strip(&statement).to_vec(),
             plan: plan[..plan.len().min(PLAN_BYTES_MAX)].to_vec(),
             summary: Summary::of(plan),
         };
@@ -304,57 +297,6 @@ fn query_of<'a>(frame: Frame<'a>, taken: u64, statement: &'a [u8]) -> Query<'a> 
 fn strip(statement: &[u8]) -> &[u8] {
     let statement = statement.trim_ascii();
     statement.strip_suffix(b";").unwrap_or(statement)
-}
-
-/// A statement and its plan, which begins at the first line that tells a cost, or in the
-/// other formats of `auto_explain` where a bracket does.
-fn parts(text: &[u8]) -> (&[u8], &[u8]) {
-    let Some(text) = text.strip_prefix(b"Query Text: ") else { return (b"", text) };
-    let cost = memmem::find(text, b"  (cost=");
-    let Some(cost) = cost else { return (text, b"") };
-    let line = text[..cost].iter().rposition(|byte| *byte == b'\n');
-    line.map_or((text, &b""[..]), |line| (&text[..line], &text[line + 1..]))
-}
-
-impl Summary {
-    /// Rows by the plan's own counts, where `auto_explain.log_analyze` is on.
-    fn of(plan: &[u8]) -> Self {
-        let mut told = Self::default();
-        let mut loops = 1;
-        for (index, line) in plan.split(|byte| *byte == b'\n').enumerate() {
-            let has = |word: &[u8]| memmem::find(line, word).is_some();
-            if let Some(at) = memmem::find(line, b"(actual ") {
-                let number = |name: &[u8]| {
-                    let at = at + memmem::find(&line[at..], name)? + name.len();
-                    whole(&line[at..])
-                };
-                loops = number(b"loops=").unwrap_or(1);
-                let rows = number(b"rows=").unwrap_or(0).saturating_mul(loops);
-                if index == 0 {
-                    told.rows_sent = rows;
-                }
-                if has(b" Scan ") && !has(b"Bitmap Index Scan") {
-                    told.rows_examined = told.rows_examined.saturating_add(rows);
-                }
-            }
-            for removed in [&b"Rows Removed by Filter: "[..], b"Rows Removed by Index Recheck: "] {
-                if let Some(at) = memmem::find(line, removed) {
-                    let rows = whole(&line[at + removed.len()..]).unwrap_or(0);
-                    told.rows_examined =
-                        told.rows_examined.saturating_add(rows.saturating_mul(loops));
-                }
-            }
-            told.marks.full_scan |= has(b"Seq Scan on ");
-            told.marks.sort |= has(b"Sort Key: ");
-            told.marks.on_disk |= has(b"  Disk: ");
-        }
-        told
-    }
-
-    fn into_query(self, query: &mut Query<'_>) {
-        (query.rows_sent, query.rows_examined) = (self.rows_sent, self.rows_examined);
-        query.marks = self.marks;
-    }
 }
 
 /// How long a record is: a line, and those after it that begin with a tab.

@@ -312,3 +312,40 @@ async fn a_postgresql_advises_and_says_what_it_could_not_verify() {
     }
     assert_eq!(server.ask("SELECT count(*) FROM pg_indexes WHERE tablename = 'posts';"), "1");
 }
+
+/// The rows of a topic are its oldest, which the planner doesn't know: it walks by the order that is
+/// wanted, through all rows, since it hopes to have found enough soon.
+#[tokio::test]
+async fn an_index_that_is_there_and_not_taken_is_a_dated_exception() {
+    let Some(server) = mariadb::Server::start(&[]) else { return };
+    server.ask(
+        "USE site; CREATE TABLE posts (id INT PRIMARY KEY, topic INT, created INT, title TEXT, \
+         INDEX topic (topic), INDEX created (created)); \
+         INSERT INTO posts SELECT seq, IF(seq <= 2000, 1, 1 + seq % 9), seq, REPEAT('t', 200) \
+         FROM seq_1_to_20000; \
+         UPDATE posts SET topic = 2 WHERE id > 2000 AND topic = 1; ANALYZE TABLE posts;",
+    );
+    let statement = "SELECT id, title FROM posts WHERE topic = 1 ORDER BY created DESC LIMIT 20";
+    let advised = |examined: u64| {
+        let mut classes = Classes::default();
+        let mut query = Query::new(statement.as_bytes(), Dialect::MySql);
+        (query.nanoseconds, query.rows_examined, query.database) =
+            (9_000_000, examined, &b"site"[..]);
+        classes.take(&query);
+        let report = Report::of(&classes, &Faults::default(), Wanted { top: 9, literals: false });
+        let address = server.address("root", "");
+        async move { advise(&address, true, &classes, &report.top).await.expect("advice").0 }
+    };
+    let all = advised(18_020).await;
+    let hint = all.iter().find(|one| one.statement.contains("FORCE INDEX")).expect("a hint");
+    assert!(
+        hint.statement.contains("from posts FORCE INDEX (`topic`) where topic = ?"),
+        "{}",
+        hint.statement
+    );
+    assert!(hint.why.contains("`created`"), "{}", hint.why);
+    assert!(hint.confidence.contains("look again on 2"), "{}", hint.confidence);
+    // Where the log shows that the walk soon found enough the planner was right.
+    let all = advised(600).await;
+    assert!(!all.iter().any(|one| one.statement.contains("FORCE INDEX")), "{all:?}");
+}

@@ -31,6 +31,7 @@ mod parts;
 mod postgres_server;
 mod profile;
 mod purge;
+mod querying;
 mod reloading;
 mod search;
 mod search_leaks;

@@ -271,6 +271,26 @@ impl Server {
         all
     }
 
+    /// A table's indexes but its key, each with its first column.
+    pub(super) async fn first_columns(
+        &mut self,
+        table: &str,
+    ) -> Result<Vec<(String, String)>, DigestError> {
+        let question = "SELECT INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS \
+            WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND SEQ_IN_INDEX = 1 \
+            AND COLUMN_NAME IS NOT NULL AND INDEX_NAME <> 'PRIMARY' ORDER BY INDEX_NAME LIMIT 16";
+        let rows = self.ask(question, table).await?;
+        Ok(rows.into_iter().map(|mut row| (row.remove(0), row.remove(0))).collect())
+    }
+
+    /// Which index the server takes for a statement of one table, as it is written, and how many
+    /// rows it expects by that to look at if all are wanted.
+    pub(super) async fn expects(&mut self, statement: &str) -> Option<(String, f64)> {
+        let taken = Plan::of(&mut self.connection, statement).await.ok()?.key();
+        let all = Plan::of(&mut self.connection, &statement[..limit_at(statement)]).await.ok()?;
+        Some((taken, all.rows()))
+    }
+
     pub(super) async fn unused(&mut self) -> Result<Vec<Advice>, String> {
         let is_on: Option<u8> = self
             .connection

@@ -18,6 +18,8 @@ pub(super) struct Plan {
 #[derive(Clone, Debug, Default)]
 struct Read {
     alias: String,
+    /// The index that is taken; empty for none.
+    key: String,
     rows: f64,
     /// Whether all rows are needed before the first is told.
     gathers: bool,
@@ -41,9 +43,20 @@ impl Plan {
             };
             let extra = text("Extra");
             let gathers = ["Using filesort", "Using temporary"].iter().any(|it| extra.contains(it));
-            Read { alias: text("table"), rows: text("rows").parse().unwrap_or(1.0), gathers }
+            let rows = text("rows").parse().unwrap_or(1.0);
+            Read { alias: text("table"), key: text("key"), rows, gathers }
         });
         Ok(Self { tables: tables.collect() })
+    }
+
+    /// The index that is taken for the first table.
+    pub(super) fn key(&self) -> String {
+        self.tables.first().map(|table| table.key.clone()).unwrap_or_default()
+    }
+
+    /// How many rows are expected of the first table.
+    pub(super) fn rows(&self) -> f64 {
+        self.tables.first().map_or(0.0, |table| table.rows)
     }
 
     fn product(&self) -> f64 {
@@ -117,6 +130,7 @@ mod tests {
             alias: alias.to_owned(),
             rows,
             gathers,
+            ..Read::default()
         };
         Plan { tables: tables.iter().map(read).collect() }
     }
