@@ -6,9 +6,11 @@
 //! its cgroup's; where that can't be had, nothing is advised. 2. what was advised, once applied,
 //! is advised again: a second run has nothing to say.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use crate::machine::{Machine, Pool};
+use crate::machine::{Machine, Pool, Process};
 use crate::{temporary, trial};
 
 /// The share of memory that may be planned for; the rest is the page cache's and the kernel's.
@@ -24,8 +26,13 @@ const DEFINITIONS: &str = "definitions of tables";
 /// What the definition of a table takes, as kept by the server and by InnoDB: 20 KiB in MariaDB
 /// 10.11 for one of 11 columns and 4 indexes, and half as much again to be safe.
 const TABLE_DEFINITION_BYTES: u64 = 32 << 10;
-/// Children for a core, at most: beyond it they only wait for each other.
+/// Children for a core, at most, where it isn't known what a request takes of it: beyond that they
+/// only wait for each other.
 const CHILDREN_PER_CORE: f64 = 16.0;
+/// And at least, as a Wick starts them.
+const CHILDREN_PER_CORE_MIN: f64 = 2.0;
+/// Requests in the window from which on what they take of a processor says something.
+const REQUESTS_MIN: f64 = 50.0;
 
 /// What memory one part has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,7 +46,7 @@ pub struct Part {
 }
 
 /// The children of one pool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Children {
     /// Of which PHP.
     pub version: String,
@@ -54,10 +61,42 @@ pub struct Children {
     /// The same with what its connection to the database takes there.
     #[serde(skip)]
     cost_bytes: u64,
+    /// By what it is counted.
+    #[serde(skip)]
+    pub(crate) counted: Pool,
+    /// Why it shouldn't be more, where more were wanted.
+    #[serde(skip)]
+    pub(crate) bound: Option<Bound>,
+}
+
+/// What keeps a pool from having as many children as it wants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Bound {
+    /// There is no memory for them.
+    Memory,
+    /// A request takes such a share of a processor.
+    Processor(f64),
+    /// There are [`CHILDREN_PER_CORE`].
+    Cores,
+}
+
+/// A unit of systemd whose cgroup allows less than the machine has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnitRoom {
+    /// Its name.
+    pub(crate) name: String,
+    /// What its cgroup allows.
+    pub(crate) limit_bytes: u64,
+    /// What of that may be planned for.
+    pub(crate) spendable_bytes: u64,
+    /// What is set for it may come to.
+    pub(crate) now_bytes: u64,
+    /// How to make that less.
+    pub(crate) smaller: &'static str,
 }
 
 /// The whole plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Budget {
     /// The machine's memory, or what its cgroup allows.
     pub limit_bytes: u64,
@@ -69,8 +108,14 @@ pub struct Budget {
     pub buffer_pool: Option<(u64, u64)>,
     /// PHP's children.
     pub children: Vec<Children>,
-    /// The opcode cache.
+    /// The opcode cache of the first php-fpm.
     pub opcache: Option<(u64, u64)>,
+    /// Those of others, by what their pools bear.
+    #[serde(skip)]
+    pub(crate) opcaches: Vec<(String, u64, u64)>,
+    /// Units that may come to have too little.
+    #[serde(skip)]
+    pub(crate) units: Vec<UnitRoom>,
     /// Places for definitions of tables in MariaDB or MySQL.
     pub definitions: Option<(u64, u64)>,
     /// A tmpfs for temporary files, where one would help and fits.
@@ -107,6 +152,17 @@ impl Budget {
     #[must_use]
     pub fn children_of(&self, pool: &Pool) -> Option<&Children> {
         self.children.iter().find(|one| one.version == pool.version && one.pool == pool.name)
+    }
+
+    /// The plan as one php-fpm sees it.
+    #[must_use]
+    pub(crate) fn of_php(&self, version: &str) -> Self {
+        let own = self.opcaches.iter().find(|(name, ..)| name == version);
+        let mut budget = self.clone();
+        if let Some((_, now, advised)) = own {
+            budget.opcache = Some((*now, *advised));
+        }
+        budget
     }
 
     /// Solves it.
@@ -165,6 +221,8 @@ impl Budget {
             buffer_pool: pool_now.zip(pool_advised),
             children,
             opcache: opcache.map(|(now, _)| (now, opcache_advised)),
+            opcaches: other_opcaches(machine).map(|(php, now, _)| (php, now, now)).collect(),
+            units: units(machine, per_thread),
             definitions: None,
             tmpfs_bytes: None,
             is_solvent,
@@ -174,8 +232,8 @@ impl Budget {
         budget
     }
 
-    /// What is still left goes to definitions of tables that lack a place, then to a tmpfs that
-    /// fits as a whole.
+    /// What is still left goes to definitions of tables that lack a place, then to opcode caches of
+    /// further php-fpm's, then to a tmpfs that fits as a whole.
     fn spend_rest(&mut self, machine: &Machine) {
         if let Some((now, wanted)) = definitions(machine) {
             let more = wanted.saturating_sub(now).min(self.left_bytes() / TABLE_DEFINITION_BYTES);
@@ -183,6 +241,16 @@ impl Budget {
             self.parts.iter_mut().filter(|part| part.name == DEFINITIONS).for_each(|part| {
                 part.advised_bytes += more * TABLE_DEFINITION_BYTES;
             });
+        }
+        for (php, now, wanted) in other_opcaches(machine) {
+            if wanted - now > self.left_bytes() {
+                continue;
+            }
+            let name = opcode_cache_of(&php);
+            self.parts.iter_mut().filter(|part| part.name == name).for_each(|part| {
+                part.advised_bytes += wanted - now;
+            });
+            self.opcaches.iter_mut().filter(|one| one.0 == php).for_each(|one| one.2 = wanted);
         }
         let wanted = temporary::tmpfs_wanted(machine);
         self.tmpfs_bytes = wanted.filter(|&bytes| bytes <= self.left_bytes());
@@ -215,13 +283,81 @@ fn per_connection_bytes(machine: &Machine) -> u64 {
 /// Pools whose children were seen; of others nobody knows what a child takes.
 fn children(machine: &Machine, per_connection: u64) -> Vec<Children> {
     let known = machine.pools.iter().filter_map(|pool| {
-        let each_bytes = machine.child_bytes(&pool.name)?;
+        let each_bytes = machine.child_bytes(pool)?;
         let now = pool.children_max()?;
         let (version, name) = (pool.version.clone(), pool.name.clone());
         let cost_bytes = each_bytes + per_connection;
-        Some(Children { version, pool: name, now, advised: now, each_bytes, cost_bytes })
+        let (advised, counted) = (now, pool.clone());
+        Some(Children {
+            version,
+            pool: name,
+            now,
+            advised,
+            each_bytes,
+            cost_bytes,
+            counted,
+            bound: None,
+        })
     });
     known.collect()
+}
+
+/// Opcode caches of all php-fpm's but the first: now, and as they are needed.
+fn other_opcaches(machine: &Machine) -> impl Iterator<Item = (String, u64, u64)> {
+    let others = machine.phps().into_iter().skip(1);
+    others.filter_map(|php| {
+        let (now, wanted) = opcache(&machine.of_php(php))?;
+        Some((php.to_owned(), now, wanted))
+    })
+}
+
+fn opcode_cache_of(php: &str) -> String {
+    format!("opcode cache of PHP {php}")
+}
+
+/// Units of the database and of php-fpm's whose cgroup allows less than the machine has: what is
+/// set for them, and what they may have.
+fn units(machine: &Machine, per_connection: u64) -> Vec<UnitRoom> {
+    let Some(all) = machine.memory_bytes() else { return Vec::new() };
+    let room = |process: &Process, now_bytes, smaller| {
+        let limit_bytes = process.allowed_bytes.filter(|&bytes| bytes < all)?;
+        let spendable_bytes = (limit_bytes as f64 * SHARE) as u64;
+        let name = process.unit.clone().unwrap_or_else(|| process.name.clone());
+        Some(UnitRoom { name, limit_bytes, spendable_bytes, now_bytes, smaller })
+    };
+    let mut units = Vec::new();
+    if let Some(process) = machine.database_process().filter(|_| machine.has_database()) {
+        let pool = machine.size("mysql.innodb_buffer_pool_size").unwrap_or(0);
+        let peak = machine.now("mysql.Max_used_connections").unwrap_or(0.0) as u64;
+        let connections = peak.max(OTHER_CONNECTIONS).saturating_mul(per_connection);
+        let now_bytes = pool.saturating_add(database_caches(machine)).saturating_add(connections);
+        units.extend(room(process, now_bytes, "a smaller innodb_buffer_pool_size"));
+    }
+    for php in machine.phps() {
+        let own = machine.of_php(php);
+        let master = own.pools.iter().find_map(|pool| pool.master);
+        let Some(process) = own.processes.iter().find(|one| Some(one.pid) == master) else {
+            continue;
+        };
+        let children: u64 = own
+            .pools
+            .iter()
+            .filter_map(|pool| own.child_bytes(pool)?.checked_mul(pool.children_max()?))
+            .sum();
+        let cache = opcache(&own).map_or(0, |(now, _)| now);
+        units.extend(room(
+            process,
+            children.saturating_add(cache),
+            "fewer children (pm.max_children)",
+        ));
+    }
+    units
+}
+
+/// What of a database's memory has a size of its own, beside the buffer pool.
+fn database_caches(machine: &Machine) -> u64 {
+    let caches = ["key_buffer_size", "innodb_log_buffer_size", "aria_pagecache_buffer_size"];
+    caches.iter().filter_map(|name| machine.size(&format!("mysql.{name}"))).sum()
 }
 
 /// The opcode cache as it is and as it is needed: half as much again as is used, where it is
@@ -245,22 +381,30 @@ fn fixed(machine: &Machine, children: &[Children], per_connection: u64) -> Vec<P
             parts.push(Part { name: name.into(), now_bytes: bytes, advised_bytes: bytes });
         }
     };
-    let private = |wanted: &dyn Fn(&str, &str) -> bool| -> u64 {
-        let each = machine.processes.iter().filter(|one| wanted(&one.name, one.title.trim()));
+    let private = |wanted: &dyn Fn(&str) -> bool| -> u64 {
+        let each = machine.processes.iter().filter(|one| wanted(&one.name));
         each.filter_map(|one| one.private_bytes).sum()
     };
-    let is_planned =
-        |title: &str| children.iter().any(|one| title == format!("php-fpm: pool {}", one.pool));
-    add("Wick", private(&|name, _| name == "wick"));
-    add(
-        "PHP outside known pools",
-        private(&|name, title| name.starts_with("php-fpm") && !is_planned(title)),
-    );
+    // A cache that isn't full yet will be.
+    let wicks = machine.processes.iter().filter(|one| one.name == "wick");
+    let wicks = wicks.map(|one| one.private_bytes.max(one.planned_bytes).unwrap_or(0));
+    add("Wick", wicks.sum());
+    let planned: BTreeSet<u32> = children
+        .iter()
+        .flat_map(|one| machine.children_of(&one.counted))
+        .map(|child| child.pid)
+        .collect();
+    let other_php = machine.processes.iter().filter(|one| one.name.starts_with("php-fpm"));
+    let other_php = other_php.filter(|one| !planned.contains(&one.pid));
+    add("PHP outside known pools", other_php.filter_map(|one| one.private_bytes).sum());
+    for (php, now, _) in other_opcaches(machine) {
+        add(&opcode_cache_of(&php), now);
+    }
     let is_other = |name: &str| {
         name != "wick" && !name.starts_with("php-fpm") && name != "mariadbd" && name != "mysqld"
     };
-    let database = private(&|name, _| name == "mariadbd" || name == "mysqld");
-    let others = private(&|name, _| is_other(name)) + machine.others_bytes;
+    let database = private(&|name| name == "mariadbd" || name == "mysqld");
+    let others = private(&is_other) + machine.others_bytes;
     add("other programs", if machine.has_database() { others } else { others + database });
     let jit = trial::jit_is_on(machine).filter(|&is_on| is_on);
     let jit = jit.and_then(|_| machine.size("php.opcache.jit_buffer_size"));
@@ -268,9 +412,7 @@ fn fixed(machine: &Machine, children: &[Children], per_connection: u64) -> Vec<P
     let memory_file_systems = machine.file_systems.iter().filter(|one| one.kind == "tmpfs");
     add("tmpfs", memory_file_systems.map(|one| one.bytes.0.saturating_sub(one.bytes.1)).sum());
     if machine.has_database() {
-        let caches = ["key_buffer_size", "innodb_log_buffer_size", "aria_pagecache_buffer_size"];
-        let caches = caches.iter().filter_map(|name| machine.size(&format!("mysql.{name}"))).sum();
-        add("the database's other caches", caches);
+        add("the database's other caches", database_caches(machine));
         // As many as there are tables may be kept at once.
         let tables = machine.number("mysql.fact.tables").unwrap_or(0.0);
         let places = machine.number("mysql.table_definition_cache").unwrap_or(0.0);
@@ -344,7 +486,7 @@ fn whole_pieces(bytes: u64) -> u64 {
 /// Children that were at work at once, and a third more; half of those that may be, where
 /// nobody counted.
 fn needed(machine: &Machine, children: &Children) -> u64 {
-    match machine.now(&format!("fpm.{}.max active processes", children.pool)) {
+    match machine.now(&children.counted.counter("max active processes")) {
         Some(active) => ((active.max(1.0) * 1.3).ceil() as u64).max(2),
         None => children.now.div_ceil(2),
     }
@@ -352,40 +494,94 @@ fn needed(machine: &Machine, children: &Children) -> u64 {
 
 /// What is left goes to those who lack it: pools without a free child, then the database.
 fn grow(machine: &Machine, mut left: u64, children: &mut [Children], pool: &mut Option<u64>) {
-    let cores = machine.now("cpu.cores").unwrap_or(1.0);
     for one in children.iter_mut() {
-        let wanted = children_wanted(machine, one).min((cores * CHILDREN_PER_CORE) as u64);
-        let more = wanted.saturating_sub(one.now).min(left / one.cost_bytes.max(1));
+        let wanted = children_wanted(machine, one);
+        let (most, bound) = children_most(machine, &one.counted);
+        let useful = wanted.min(most).saturating_sub(one.now);
+        let room = left.min(unit_room(machine, &one.counted));
+        let more = useful.min(room / one.cost_bytes.max(1));
         one.advised = one.now + more;
+        one.bound = match () {
+            () if one.advised >= wanted => None,
+            () if more < useful => Some(Bound::Memory),
+            () => Some(bound),
+        };
         left -= more * one.cost_bytes;
     }
     if let Some(now) = *pool {
         let wanted = buffer_pool_wanted(machine, now);
+        let unit = machine.database_process().and_then(|one| one.unit.as_ref());
+        let unit = units(machine, per_connection_bytes(machine))
+            .into_iter()
+            .find(|one| Some(&one.name) == unit);
+        let room =
+            unit.map_or(u64::MAX, |unit| unit.spendable_bytes.saturating_sub(unit.now_bytes));
         // So large a piece is left out where there isn't all of it.
-        let more = wanted.saturating_sub(now).min(left);
+        let more = wanted.saturating_sub(now).min(left).min(room);
         let grown = whole_pieces(now + more);
         *pool = Some(if wanted < now { wanted } else { grown.max(now) });
     }
 }
 
+/// What the unit of a pool's php-fpm has left for further children.
+fn unit_room(machine: &Machine, pool: &Pool) -> u64 {
+    let process = machine.processes.iter().find(|one| Some(one.pid) == pool.master);
+    let name = process.and_then(|one| one.unit.as_ref());
+    let unit = units(machine, 0).into_iter().find(|one| Some(&one.name) == name);
+    unit.map_or(u64::MAX, |unit| unit.spendable_bytes.saturating_sub(unit.now_bytes))
+}
+
+/// The most children of a pool that do any good, and why.
+fn children_most(machine: &Machine, pool: &Pool) -> (u64, Bound) {
+    let cores = machine.now("cpu.cores").unwrap_or(1.0);
+    match processor_share(machine, pool) {
+        Some(share) => {
+            let most = (cores / share).max(cores * CHILDREN_PER_CORE_MIN);
+            (most.ceil() as u64, Bound::Processor(share))
+        }
+        None => ((cores * CHILDREN_PER_CORE) as u64, Bound::Cores),
+    }
+}
+
+/// The share of its time in which a request has a processor: what the children had of one in the
+/// window, of the time that requests took.
+fn processor_share(machine: &Machine, pool: &Pool) -> Option<f64> {
+    let beginning = pool.counter("child.");
+    let children = machine.now.range(beginning.clone()..);
+    let children = children.take_while(|(name, _)| name.starts_with(&beginning));
+    let (mut seconds, mut requests) = (0.0, 0.0);
+    for child in children.filter_map(|(name, _)| name.strip_suffix(".cpu_seconds")) {
+        if let (Some(had), Some(answered)) = (
+            machine.grown(&format!("{child}.cpu_seconds")),
+            machine.grown(&format!("{child}.requests")),
+        ) {
+            seconds += had;
+            requests += answered;
+        }
+    }
+    let took = machine.now(&pool.counter("request_mean_us"))? / 1e6 * requests;
+    // Of a few nobody knows how typical they are; one that takes no processor at all was too short.
+    (requests >= REQUESTS_MIN && took > 0.0).then(|| (seconds / took).clamp(0.02, 1.0))
+}
+
 /// Little's law with a third to spare where times are known; half as many again where not.
 fn children_wanted(machine: &Machine, children: &Children) -> u64 {
-    let counter = |name: &str| format!("fpm.{}.{name}", children.pool);
-    if !is_saturated(machine, &children.pool) {
+    let pool = &children.counted;
+    if !is_saturated(machine, pool) {
         return children.now;
     }
-    let rate = machine.rate(&counter("accepted conn"));
-    let seconds = machine.now(&counter("request_us")).map(|us| us / 1e6);
+    let rate = machine.rate(&pool.counter("accepted conn"));
+    let seconds = machine.now(&pool.counter("request_us")).map(|us| us / 1e6);
     let by_load = rate.zip(seconds).map_or(0.0, |(rate, seconds)| 1.3 * rate * seconds);
     ((children.now as f64 * 1.5).max(by_load).min(1e6)).ceil() as u64
 }
 
 /// Whether requests found no child of a pool free, since it began or by its log.
 #[must_use]
-pub(crate) fn is_saturated(machine: &Machine, pool: &str) -> bool {
+pub(crate) fn is_saturated(machine: &Machine, pool: &Pool) -> bool {
     ["listen queue", "max children reached", "log.children_max_reached"]
         .iter()
-        .any(|name| machine.now(&format!("fpm.{pool}.{name}")).is_some_and(|times| times > 0.0))
+        .any(|name| machine.now(&pool.counter(name)).is_some_and(|times| times > 0.0))
 }
 
 /// How much of the buffer pool is free, from 0 to 1.

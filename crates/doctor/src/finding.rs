@@ -66,6 +66,8 @@ pub enum Place {
     Pool(String, String),
     /// MariaDB's or MySQL's.
     Database,
+    /// PostgreSQL's, which keeps what it is told itself (`ALTER SYSTEM`).
+    Postgres,
     /// A unit of systemd.
     Unit(String),
 }
@@ -91,6 +93,8 @@ impl fmt::Display for Change {
             Place::Php(version) => write!(formatter, "php.ini of php-fpm {version}: {name}={new}"),
             Place::Pool(_, pool) => write!(formatter, "pool [{pool}]: {name} = {new}"),
             Place::Database => write!(formatter, "[mysqld] {name} = {new}"),
+            Place::Postgres if new.is_empty() => write!(formatter, "ALTER SYSTEM RESET {name}"),
+            Place::Postgres => write!(formatter, "ALTER SYSTEM SET {name} = '{new}'"),
             Place::Unit(unit) => write!(formatter, "unit {unit}: {name}={new}"),
         }?;
         match &self.old {

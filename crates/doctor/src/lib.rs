@@ -27,5 +27,7 @@ pub mod trial;
 
 pub use budget::{Budget, Children, Part};
 pub use finding::{Change, Class, Confidence, Finding, Fix, Place, settle};
-pub use machine::{Backup, Counters, Directive, Disk, FileSystem, Machine, Pool, Process, Unseen};
+pub use machine::{
+    Backup, Counters, Directive, Disk, FileSystem, Keeper, Machine, Pool, Process, Unseen,
+};
 pub use traffic::Traffic;

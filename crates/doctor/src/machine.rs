@@ -32,20 +32,45 @@ pub struct Process {
     pub descriptors: Option<(u64, u64)>,
     /// The systemd unit that it belongs to.
     pub unit: Option<String>,
+    /// What its cgroup, or one above, allows of memory.
+    pub allowed_bytes: Option<u64>,
+    /// What its own settings let it take: of a Wick its `memory`.
+    pub planned_bytes: Option<u64>,
+}
+
+/// Who writes a php-fpm's files, where that isn't a package: nothing is changed in those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// A Wick that serves a site, anew at every start.
+    Wick,
+    /// Whoever started it with a file of its own.
+    Other,
 }
 
 /// A pool of php-fpm as its files say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pool {
-    /// Of which PHP, as in `8.2`.
+    /// Of which PHP, as in `8.2`; where somebody keeps its files, the one that it was started with.
     pub version: String,
     /// Its name.
     pub name: String,
+    /// By what it is counted, where another pool has its name too.
+    pub counted_as: Option<String>,
+    /// Who keeps its files; none: they are a package's, and may be added to.
+    pub keeper: Option<Keeper>,
+    /// The process id of its php-fpm, where that is known.
+    pub master: Option<u32>,
     /// What its files set.
     pub settings: BTreeMap<String, String>,
 }
 
 impl Pool {
+    /// What its counters are called, as in `fpm.www.listen queue`.
+    #[must_use]
+    pub fn counter(&self, what: &str) -> String {
+        format!("fpm.{}.{what}", self.counted_as.as_ref().unwrap_or(&self.name))
+    }
+
     /// The most children.
     #[must_use]
     pub fn children_max(&self) -> Option<u64> {
@@ -216,6 +241,12 @@ impl Machine {
         self.set("mysql.version").is_some_and(|version| version.contains("MariaDB"))
     }
 
+    /// The process of MariaDB or MySQL, where that runs here.
+    #[must_use]
+    pub fn database_process(&self) -> Option<&Process> {
+        self.processes.iter().find(|one| one.name == "mariadbd" || one.name == "mysqld")
+    }
+
     /// The database's version, as numbers that compare.
     #[must_use]
     pub fn database_version(&self) -> (u32, u32) {
@@ -232,18 +263,91 @@ impl Machine {
         Some(all.min(allowed) as u64)
     }
 
+    /// The children of a pool.
+    pub fn children_of<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = &'a Process> {
+        let is_its = |one: &&Process| {
+            let name = one.title.trim().strip_prefix("php-fpm: pool ");
+            name == Some(pool.name.as_str())
+                && pool.master.is_none_or(|master| one.parent == master)
+        };
+        self.processes.iter().filter(is_its)
+    }
+
     /// What a child of a pool has for itself, at the 95th percentile. RSS would count what all
     /// of them share again and again.
     #[must_use]
-    pub fn child_bytes(&self, pool: &str) -> Option<u64> {
-        let title = format!("php-fpm: pool {pool}");
-        percentile_95(self.processes.iter().filter(|one| one.title.trim() == title))
+    pub fn child_bytes(&self, pool: &Pool) -> Option<u64> {
+        percentile_95(self.children_of(pool))
+    }
+
+    /// Every php-fpm that has pools here, by what its pools bear.
+    #[must_use]
+    pub fn phps(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for pool in &self.pools {
+            if !all.contains(&pool.version.as_str()) {
+                all.push(&pool.version);
+            }
+        }
+        all
+    }
+
+    /// The names under which a php-fpm's settings and numbers stand: those of the first are
+    /// `php.` and `opcache.`, those of others bear what their pools bear.
+    #[must_use]
+    pub fn names_of_php(&self, version: &str) -> (String, String) {
+        match self.phps().first() {
+            Some(first) if *first != version => {
+                (format!("php@{version}."), format!("opcache@{version}."))
+            }
+            _ => ("php.".into(), "opcache.".into()),
+        }
+    }
+
+    /// The machine as if this were its only php-fpm.
+    #[must_use]
+    pub fn of_php(&self, version: &str) -> Self {
+        let (settings, numbers) = self.names_of_php(version);
+        let mut machine = self.clone();
+        if settings != "php." {
+            rename(&mut machine.settings, &settings, "php.");
+            for counters in [&mut machine.before, &mut machine.now] {
+                rename(counters, &settings, "php.");
+                rename(counters, &numbers, "opcache.");
+            }
+        }
+        machine.pools.retain(|pool| pool.version == version);
+        machine
+    }
+
+    /// Adds what another reading saw, which counts where both saw the same.
+    pub(crate) fn take_in(&mut self, seen: Self) {
+        // What a php-fpm says that it has loaded takes the place of what files say.
+        for php in seen.settings.keys().filter_map(|name| name.strip_suffix(".asked")) {
+            let extensions = format!("{php}.extension.");
+            self.settings.retain(|name, _| !name.starts_with(&extensions));
+        }
+        self.settings.extend(seen.settings);
+        self.unseen.extend(seen.unseen);
+        self.disks.extend(seen.disks);
+        self.disks_unseen = seen.disks_unseen.or(self.disks_unseen.take());
     }
 
     /// The same of processes of a name.
     #[must_use]
     pub fn process_bytes(&self, name: &str) -> Option<u64> {
         percentile_95(self.processes.iter().filter(|one| one.name == name))
+    }
+}
+
+/// What stood under one beginning takes the place of what stands under another.
+fn rename<T>(all: &mut BTreeMap<String, T>, from: &str, to: &str) {
+    all.retain(|name, _| !name.starts_with(to));
+    let moved: Vec<String> = all.keys().filter(|name| name.starts_with(from)).cloned().collect();
+    for name in moved {
+        if let Some(value) = all.remove(&name) {
+            all.insert(format!("{to}{}", &name[from.len()..]), value);
+        }
     }
 }
 
@@ -278,7 +382,25 @@ mod tests {
         let mut processes: Vec<_> = (1..=20).map(|bytes| child(Some(bytes))).collect();
         processes.push(child(None));
         let machine = Machine { processes, ..Machine::default() };
-        assert_eq!(machine.child_bytes("www"), Some(19));
-        assert_eq!(machine.child_bytes("other"), None);
+        let pool = |name: &str, master| Pool { name: name.into(), master, ..Pool::default() };
+        assert_eq!(machine.child_bytes(&pool("www", None)), Some(19));
+        assert_eq!(machine.child_bytes(&pool("www", Some(7))), None, "another's children");
+        assert_eq!(machine.child_bytes(&pool("other", None)), None);
+    }
+
+    #[test]
+    fn each_php_fpm_is_seen_as_if_it_were_the_only_one() {
+        let pool = |version: &str| Pool { version: version.into(), ..Pool::default() };
+        let mut machine =
+            Machine { pools: vec![pool("8.2"), pool("/a"), pool("8.2")], ..Machine::default() };
+        for (name, value) in [("php.a", "1"), ("php.b", "2"), ("php@/a.a", "3"), ("phpx", "4")] {
+            machine.settings.insert(name.into(), value.into());
+        }
+        machine.now.insert("opcache@/a.used".into(), 5.0);
+        assert_eq!(machine.phps(), ["8.2", "/a"]);
+        let (first, other) = (machine.of_php("8.2"), machine.of_php("/a"));
+        assert_eq!((first.set("php.b"), first.pools.len()), (Some("2"), 2));
+        assert_eq!((other.set("php.a"), other.set("php.b")), (Some("3"), None));
+        assert_eq!((other.now("opcache.used"), other.set("phpx")), (Some(5.0), Some("4")));
     }
 }

@@ -20,6 +20,12 @@ pub enum TrialError {
     /// It isn't known how PHP runs.
     #[error("php-fpm wasn't asked, so nothing can be tried: run as root, while it runs")]
     NotAsked,
+    /// Its settings aren't ours to change.
+    #[error(
+        "the first php-fpm here is a Wick's own, or runs by a file of its owner's: nothing of it can be \
+         changed for a try"
+    )]
+    Kept,
     /// It couldn't do anything.
     #[error("{0}: JIT does nothing then; see to that first")]
     Idle(&'static str),
@@ -67,6 +73,9 @@ impl Trial {
     pub fn jit(machine: &Machine, budget: &Budget) -> Result<Self, TrialError> {
         let pool = machine.pools.first().filter(|_| machine.set("php.asked").is_some());
         let pool = pool.ok_or(TrialError::NotAsked)?;
+        if pool.keeper.is_some() {
+            return Err(TrialError::Kept);
+        }
         let is_on = jit_is_on(machine)
             .ok_or(TrialError::Idle("this PHP has none (from 8.0 on, with the opcode cache)"))?;
         if machine.is_on("php.opcache.enable") != Some(true) {

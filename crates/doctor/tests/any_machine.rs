@@ -149,6 +149,9 @@ fn applied(mut machine: Machine, changes: &[Change]) -> Machine {
                 let wanted = machine.pools.iter_mut().filter(|one| one.name == *pool);
                 wanted.for_each(|one| drop(one.settings.insert(name.clone(), new.clone())));
             }
+            Place::Postgres => {
+                drop(machine.settings.insert(format!("postgres.{name}"), new.clone()))
+            }
             Place::Unit(_) => (),
         }
     }

@@ -20,25 +20,94 @@ wick doctor --rollback         # takes the last one back
 wick doctor --try jit --url http://127.0.0.1/page.php   # measures, and keeps what is better
 ```
 
-It reads `/proc`, `/sys`, sysctl, limits and cgroups (of both versions), php-fpm's pools and \
-php.ini, the settings of nginx, Apache, MariaDB and MySQL; it asks a MariaDB or MySQL that runs here \
+It reads `/proc`, `/sys`, sysctl, limits and cgroups (of both versions), the kernel's log of kills, \
+php-fpm's pools and php.ini, the settings of nginx, Apache, MariaDB and MySQL; it asks a MariaDB or MySQL that runs here \
 through its socket as root, and others by `--mysql` and `--postgres`, or by the variables \
 `WICK_DOCTOR_MYSQL` and `WICK_DOCTOR_POSTGRES`, which other users don't see. php-fpm itself is asked \
 over its own socket, since the command line's PHP has another opcode cache: for that a script lies \
 in the folder for temporary files for a moment. What can't be seen is told with what would help.
 
+A php-fpm that runs by a file of its own is found by what its master calls itself; so is the one that \
+Wick starts for each site in a folder. Its file is written anew at each start, so what to do about it is \
+said in words: as `php_children` in `wick.toml`, or in the php.ini that it reads. Where several php-fpm's \
+run, each is asked for its own opcode cache, and findings say which one they are about.
+
+All who are asked are asked at once, and together they have two seconds beside the window: whoever \
+doesn't answer in that time is among what couldn't be seen.
+
 As root, disks are asked for their health by `smartctl`, if it is installed; one that sleeps isn't \
-woken, and none is waited for longer than 1.5 s. When the last backup was made is judged where a \
+woken, and none is waited for longer than a second. When the last backup was made is judged where a \
 folder is named (`--backups DIR`: its newest file), where dumps of several days lie in the usual \
 places, or where a timer of systemd makes them.
 
 Counters are read twice, `--window` apart; numbers of a database younger than a day are told with \
 less confidence.
 
+## Followed by hand
+
+Of a WordPress that ten visitors load (`wick demo --app wordpress`, whose MariaDB is its own and is named by \
+`--mysql`), `wick doctor` says two things. The first is so on purpose: what the demo keeps is gone in a \
+minute.
+
+```text
+1. durability: danger
+   seen    innodb_flush_log_at_trx_commit is 0: a crash of the server alone loses a second of
+           what was confirmed
+   gain    what was confirmed outlives a crash of the database
+   do      2 costs nearly nothing more; 1 also outlives a crash of the machine. It is yours to
+           choose, so it isn't applied
+   …
+2. slow_log: hurts under load or failure
+   seen    the slow log is off
+   gain    slow queries are known before visitors tell of them; wick queries reads it
+   do      log what takes a second or more
+           [mysqld] slow_query_log = ON  (now OFF)
+           [mysqld] long_query_time = 1  (now 10.000000)
+           [mysqld] log_slow_verbosity = query_plan,explain  (now empty)
+           wick doctor --apply 2
+   undo    wick doctor --rollback
+```
+
+The second is followed by `wick doctor --apply 2`:
+
+```text
+slow_log: log what takes a second or more
+
+--- /dev/null
++++ /etc/mysql/mariadb.conf.d/zz-wick-doctor.cnf
++# Written by wick doctor; wick doctor --rollback takes it back.
++[mysqld]
++log_slow_verbosity = query_plan,explain
++long_query_time = 1
++slow_query_log = ON
+
+Applied. Watching for 5 s.
+Nothing got worse. \"wick doctor --rollback\" takes it back.
+```
+
+Nothing of this site takes a second, so `SET GLOBAL long_query_time = 0` has everything logged for twelve \
+seconds, and `wick queries LOG --explain mysql://…/site` reads it. It finds no index worth making: the \
+query that reads a whole table wants nine rows of ten.
+
+```text
+1844 queries in 28 classes took 299 ms, 2026-11-24 15:51:04 to 2026-11-24 15:51:16 UTC.
+The first 13 take 82.1 % of the time, of 28.
+
+  # SHARE %      TIME     COUNT      MEAN       P95      ROWS  EXAMINED  QUERY
+  1    32.7   97.8 ms       560    175 µs    206 µs         0         0  select option_value from wp_options wher…
+  2     7.5   22.4 ms        57    392 µs    463 µs       118       132  select option_name, option_value from wp…
+  3     5.5   16.4 ms       145    113 µs    208 µs         0         0  select wp_posts.id from wp_posts where ?…
+  …
+No index was found that would help these queries.
+```
+
+`wick doctor --rollback` says `Taken back: slow_log.`, and the log is off again. A test follows the same \
+way each time.
+
 ## One budget of memory
 
 The database's buffer pool, definitions of tables and connections, PHP's children (by the 95th percentile of `Private_*` in \
-`smaps_rollup`, never RSS), the opcode cache, tmpfs, Wick and all other programs together get at \
+`smaps_rollup`, never RSS), the opcode cache, tmpfs, Wick (what its `memory` lets it become) and all other programs together get at \
 most nine tenths of the memory that the machine, or its cgroup, has. Every size that is advised is \
 from this one plan. What is short of memory is shrunk between what is set and what was in use at \
 once; what has too little grows only into what is left. Where even the least doesn't fit, no size \
@@ -52,6 +121,9 @@ day: the history of the last day in the state folder (`--state`) is read for it,
 not. What saves nothing that can be computed follows by what is at stake.
 
 SAVINGS
+Beside these sums the history decides nothing: evidence is from the window, or from what servers count \
+since their start. What its last seconds are used for is the watch after `--apply`.
+
 The dashboard shows the same under *Machine*, with the rights that Wick has.
 
 ## What --apply does
@@ -60,6 +132,8 @@ It shows the exact difference and asks (`--yes` doesn't). It writes files of its
 `/etc/sysctl.d/99-wick-doctor.conf`, `/etc/php/*/fpm/conf.d/99-wick-doctor.ini`, \
 `/etc/php/*/fpm/pool.d/zz-wick-doctor.conf`, `/etc/mysql/*.conf.d/zz-wick-doctor.cnf`, and \
 `/etc/systemd/system/UNIT.d/90-wick-doctor.conf`. What was before is kept in the state folder first. \
+PostgreSQL has no file of ours: it is told by `ALTER SYSTEM`, for which the login of `--postgres` has to be one \
+that may (a superuser), and by `--rollback` what it was told before, or `ALTER SYSTEM RESET`. \
 Then sysctl and `SET GLOBAL` take the values at once, and php-fpm is reloaded after `php-fpm -t` \
 accepted them; what takes a restart is said and left to you. For `--watch` (60 s) it looks at how \
 long programs wait for memory and disks, whether the database and php-fpm still answer, and, where \
@@ -96,7 +170,7 @@ here: its check says how to try it from elsewhere.
 | `findings[].saved_ms_a_day` | what it saves of what visitors wait for, or null: nobody knows |
 | `findings[].class` | `danger`, `refusing`, `slow`, `latent`, `folklore` |
 | `findings[].confidence` | `high`, `medium`, `low` |
-| `findings[].fix` | `words`, and `changes`: `place` (`\"kernel\"`, `\"database\"`, `{\"php\": version}`, `{\"pool\": [version, name]}`, `{\"unit\": name}`), `name`, `old` (or null), `new` |
+| `findings[].fix` | `words`, and `changes`: `place` (`\"kernel\"`, `\"database\"`, `\"postgres\"`, `{\"php\": version}`, `{\"pool\": [version, name]}`, `{\"unit\": name}`), `name`, `old` (or null), `new` |
 | `findings[].revert`, `.source` | sentences |
 | `fine`, `unseen` | `id` and `because` of each check without a finding |
 | `hidden` | `what` couldn't be read, and the `cure` |

@@ -16,7 +16,7 @@ use std::time::Duration;
 use base::complaint::complain;
 use changes::Address;
 use doctor::apply::{Plan, Pulse, roll_back, set_aside_written, watch};
-use doctor::read::{LookError, Options, Root, glance, look};
+use doctor::read::{LookError, Options, PATIENCE, Root, glance, look};
 use doctor::report::Report;
 use doctor::{Budget, Finding, Machine, checks};
 
@@ -49,6 +49,7 @@ fn act(wanted: &Doctor) -> Result<u8, Box<dyn Error>> {
     let options = Options {
         root: wanted.root.clone().unwrap_or_else(|| PathBuf::from("/")),
         window: wanted.window,
+        patience: PATIENCE,
         mysql: address(&wanted.mysql, MYSQL)?,
         postgres: address(&wanted.postgres, POSTGRES)?,
         backups: wanted.backups.clone(),
@@ -96,7 +97,7 @@ fn address(
 /// What the running Wick finds on its own machine.
 pub(crate) async fn report(history: &Path, window: Duration) -> Result<Report, Box<dyn Error>> {
     let (mysql, postgres) = (address(&None, MYSQL)?, address(&None, POSTGRES)?);
-    let options = Options { root: PathBuf::from("/"), window, mysql, postgres, backups: None };
+    let options = Options { mysql, postgres, ..Options::at(PathBuf::from("/"), window) };
     Ok(examine(&options, history).await?.1)
 }
 
@@ -105,7 +106,7 @@ async fn examine(options: &Options, history: &Path) -> Result<(Machine, Report),
     machine.traffic = traffic::traffic(history, options.window);
     let budget = Budget::of(&machine);
     let mut examination = checks::examine(&machine, &budget);
-    set_aside_written(&mut examination, &Root::new(&options.root));
+    set_aside_written(&mut examination, &machine, &Root::new(&options.root));
     let report = Report::new(examination, &machine, budget);
     Ok((machine, report))
 }

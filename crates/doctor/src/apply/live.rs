@@ -1,12 +1,12 @@
-//! Running programs take new values: the kernel by /proc/sys, databases by SET GLOBAL, php-fpm
-//! by a reload. What takes a restart is told and left to the owner.
+//! Running programs take new values: the kernel by /proc/sys, MariaDB and MySQL by SET GLOBAL,
+//! PostgreSQL by ALTER SYSTEM, php-fpm by a reload. What takes a restart is told and left to the owner.
 
 use std::process::Command;
 
 use mysql_async::prelude::Queryable;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{ApplyError, Plan};
+use super::{ApplyError, Plan, postgres};
 use crate::finding::{Change, Place};
 use crate::machine::Machine;
 use crate::read::{Options, Root, database_address};
@@ -50,6 +50,7 @@ pub(super) async fn take_over(
         std::fs::write(&path, &change.new).map_err(|error| ApplyError::File(path, error))?;
     }
     set_globals(changes, options, machine, &mut notes).await?;
+    notes.extend(postgres::alter(changes, options).await?);
     for change in changes {
         match &change.place {
             Place::Php(version) | Place::Pool(version, _)

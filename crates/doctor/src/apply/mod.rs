@@ -9,6 +9,7 @@
 //! durability is refused, whoever asks. 3. a step that fails takes back those before it.
 
 mod live;
+mod postgres;
 mod snapshot;
 mod watch;
 
@@ -98,6 +99,10 @@ impl Plan {
             if DURABILITY.contains(&change.name.as_str()) {
                 return Err(ApplyError::Durability(change.name.clone()));
             }
+            // It has no file of ours: the server is told, and keeps it.
+            if change.place == Place::Postgres {
+                continue;
+            }
             let (path, section) = home(&change.place, root)?;
             let at = edits.iter().position(|edit| edit.path == path).unwrap_or_else(|| {
                 let before = root.text(&path);
@@ -114,6 +119,12 @@ impl Plan {
     #[must_use]
     pub fn difference(&self) -> String {
         let mut out = String::new();
+        for change in self.changes.iter().filter(|change| change.place == Place::Postgres) {
+            let Change { name, old, new, .. } = change;
+            let old = old.iter().map(|old| format!("-{name} = {old}\n"));
+            let header = "--- PostgreSQL\n+++ PostgreSQL (ALTER SYSTEM)\n";
+            out.push_str(&format!("{header}{}+{name} = {new}\n", old.collect::<String>()));
+        }
         for Edit { path, before, after } in &self.edits {
             let before = before.as_deref().unwrap_or_default();
             let from = if before.is_empty() { "/dev/null".into() } else { format!("/{path}") };
@@ -139,7 +150,10 @@ impl Plan {
         state: &Path,
     ) -> Result<Vec<String>, ApplyError> {
         let root = Root::new(&options.root);
-        snapshot::take(self, state)?;
+        // A setting of PostgreSQL's goes back to what was told before, or to nobody's.
+        let mut before = self.clone();
+        postgres::recall(&mut before.changes, options).await?;
+        snapshot::take(&before, state)?;
         let done = self.write(&root).and_then(|()| live::test(self, &root));
         let done = match done {
             Ok(()) => live::take_over(&self.changes, options, machine).await,
@@ -161,11 +175,16 @@ impl Plan {
 
 /// Sets aside what is written already and waits for a restart: a second run has nothing to say
 /// about it but that.
-pub fn set_aside_written(examination: &mut Examination, root: &Root) {
+pub fn set_aside_written(examination: &mut Examination, machine: &Machine, root: &Root) {
+    let waits = |change: &Change| {
+        change.place != Place::Postgres
+            || machine.set(&format!("postgres.pending.{}", change.name)).is_some()
+    };
     let is_written = |finding: &Finding| {
         let plan = Plan::of(finding, root);
         plan.is_ok_and(|plan| {
             plan.edits.iter().all(|edit| edit.before.as_ref() == Some(&edit.after))
+                && plan.changes.iter().all(waits)
         })
     };
     let (written, open) =
@@ -200,6 +219,8 @@ fn home(place: &Place, root: &Root) -> Result<(String, String), ApplyError> {
             let folder = there.copied().unwrap_or_default().to_owned();
             (folder, "zz-wick-doctor.cnf", "mysqld".to_owned())
         }
+        // Whose settings go into no file of ours.
+        Place::Postgres => (String::new(), "", String::new()),
         Place::Unit(unit) => {
             let folder = format!("etc/systemd/system/{unit}.d");
             return Ok((format!("{folder}/90-wick-doctor.conf"), "Service".to_owned()));
@@ -285,6 +306,38 @@ mod tests {
             ("", "Service", "[Service]\na=1\n"),
         ] {
             assert_eq!(set(text, section, "a", "1"), expected, "{text:?} [{section}]");
+        }
+    }
+
+    #[test]
+    fn what_postgresql_was_told_is_set_aside_when_it_waits_for_a_restart() {
+        let change = Change {
+            place: Place::Postgres,
+            name: "shared_buffers".into(),
+            old: Some("134217728".into()),
+            new: "512MB".into(),
+        };
+        let finding = Finding {
+            id: "postgres_buffers",
+            subject: String::new(),
+            evidence: String::new(),
+            class: crate::Class::Slow,
+            gain: String::new(),
+            saved_ms_a_day: None,
+            confidence: crate::Confidence::High,
+            fix: crate::Fix { words: String::new(), changes: vec![change] },
+            revert: String::new(),
+            source: "",
+        };
+        let mut machine = Machine::default();
+        for (is_told, left) in [(false, 1), (true, 0)] {
+            if is_told {
+                machine.settings.insert("postgres.pending.shared_buffers".into(), "16384".into());
+            }
+            let findings = vec![finding.clone()];
+            let mut examination = Examination { findings, ..Examination::default() };
+            set_aside_written(&mut examination, &machine, &Root::new(Path::new("/")));
+            assert_eq!((examination.findings.len(), examination.unseen.len()), (left, 1 - left));
         }
     }
 }

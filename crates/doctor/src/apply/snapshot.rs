@@ -27,7 +27,7 @@ struct SavedFile {
 
 #[derive(Serialize, Deserialize)]
 struct SavedSetting {
-    /// `kernel`, `database`, `php`, `pool` or `unit`.
+    /// `kernel`, `database`, `postgres`, `php`, `pool` or `unit`.
     kind: String,
     /// The PHP's version, or the unit.
     owner: String,
@@ -92,6 +92,7 @@ fn saved(change: &Change) -> SavedSetting {
     let (kind, owner) = match &change.place {
         Place::Kernel => ("kernel", String::new()),
         Place::Database => ("database", String::new()),
+        Place::Postgres => ("postgres", String::new()),
         Place::Php(version) => ("php", version.clone()),
         Place::Pool(version, _) => ("pool", version.clone()),
         Place::Unit(unit) => ("unit", unit.clone()),
@@ -106,11 +107,14 @@ fn restored(saved: &SavedSetting) -> Option<Change> {
     let place = match saved.kind.as_str() {
         "kernel" => Place::Kernel,
         "database" => Place::Database,
+        "postgres" => Place::Postgres,
         "php" | "pool" => Place::Php(owner),
         "unit" => Place::Unit(owner),
         _ => return None,
     };
-    let has_value = matches!(place, Place::Php(_) | Place::Unit(_)) || saved.old.is_some();
+    // What PostgreSQL wasn't told before is reset.
+    let has_value =
+        matches!(place, Place::Php(_) | Place::Unit(_) | Place::Postgres) || saved.old.is_some();
     let new = saved.old.clone().unwrap_or_default();
     has_value.then(|| Change { place, name: saved.name.clone(), old: None, new })
 }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
+use crate::machine::{Keeper, Machine};
 use crate::read::{Options, glance};
 
 /// How far apart two looks are, at most.
@@ -83,7 +83,9 @@ impl Pulse {
             memory: now("psi.memory.some.avg10"),
             disks: now("psi.io.some.avg10"),
             has_database: machine.now("mysql.Uptime").is_some(),
-            has_php: machine.set("php.asked").is_some(),
+            // A busy Wick has all children of its own php-fpm, and nobody else is answered.
+            has_php: machine.set("php.asked").is_some()
+                && machine.pools.first().is_some_and(|pool| pool.keeper != Some(Keeper::Wick)),
             visitors,
         }
     }
@@ -189,8 +191,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("proc")).expect("a folder");
         let meminfo = folder.path().join("proc/meminfo");
         std::fs::write(meminfo, "MemTotal: 1000 kB\n").expect("a file");
-        let (window, root) = (Duration::from_millis(1), folder.path().to_owned());
-        let options = Options { root, window, mysql: None, postgres: None, backups: None };
+        let options = Options::at(folder.path().to_owned(), Duration::from_millis(1));
         let well = Visitors { requests: 100, errors: 0, p99_ms: 10.0 };
         let before = Pulse { visitors: Some(well), ..Pulse::default() };
         let looks = std::cell::Cell::new(0);

@@ -64,7 +64,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "query_cache",
         class: Class::Slow,
         needs: "the variables of MariaDB or MySQL",
-        formula: "query_cache_type is off, or there is none",
+        formula: "query_cache_type is off, or there is none; MySQL 8: nor a line for it in a my.cnf",
         source: "MariaDB query cache; removed from MySQL 8.0",
         judge: query_cache,
     },
@@ -100,8 +100,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "slow_log",
         class: Class::Latent,
         needs: "the variables of a database",
-        formula: "on, from 1 s or less, on MariaDB with extended fields",
-        source: "MariaDB slow query log; PostgreSQL manual, log_min_duration_statement",
+        formula: "on, from 1 s or less, with extended fields (MariaDB: log_slow_verbosity, MySQL from \
+                  8.0.14: log_slow_extra)",
+        source: "MariaDB slow query log; MySQL manual, log_slow_extra; PostgreSQL manual, \
+                 log_min_duration_statement",
         judge: slow_log,
     },
     Check {
@@ -323,7 +325,7 @@ fn query_cache(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
     machine.set("mysql.version")?;
     let Some(kind) = machine.set("mysql.query_cache_type") else {
-        return fine("this server has none");
+        return each(query_cache_lines(view), "this server has none");
     };
     let size = machine.size("mysql.query_cache_size").unwrap_or(0);
     if size == 0 || ["OFF", "0"].contains(&kind.to_ascii_uppercase().as_str()) {
@@ -336,6 +338,29 @@ fn query_cache(view: &View<'_>) -> Option<Verdict> {
     .fix("turn it off; pages are better kept by Wick")
     .changes([change(view, "query_cache_type", "OFF"), change(view, "query_cache_size", 0)])
     .found()
+}
+
+/// What MySQL 8 doesn't know: unless such a line begins with `loose-`, it doesn't start with it.
+fn query_cache_lines(view: &View<'_>) -> Vec<Advice> {
+    let machine = view.machine;
+    if machine.is_mariadb() || machine.database_version() < (8, 0) {
+        return Vec::new();
+    }
+    let lines = machine.directives.iter().filter(|one| one.name.starts_with("mysqld.query_cache_"));
+    let told = lines.map(|line| {
+        let name = line.name.trim_start_matches("mysqld.");
+        advice(format!(
+            "{}:{} sets {name}, which is gone since MySQL 8.0: but for loose- before it the server \
+             doesn't start with it",
+            line.file, line.line
+        ))
+        .about(name)
+        .class(Class::Latent)
+        .gain("the server starts, also when that file is read next")
+        .fix("drop the option")
+        .revert("write the line again")
+    });
+    told.collect()
 }
 
 fn transactions(view: &View<'_>) -> Option<Verdict> {
@@ -408,8 +433,8 @@ fn slow_log(view: &View<'_>) -> Option<Verdict> {
     {
         return advice("PostgreSQL doesn't log statements that take a second")
             .gain("slow queries are known before visitors tell of them")
-            .fix("ALTER SYSTEM SET log_min_duration_statement = '1s'; SELECT pg_reload_conf()")
-            .revert("ALTER SYSTEM RESET log_min_duration_statement; SELECT pg_reload_conf()")
+            .fix("log what takes a second or more")
+            .change(super::postgres::change(view, "log_min_duration_statement", "1s"))
             .found();
     }
     let Some(is_on) = machine.is_on("mysql.slow_query_log") else {
@@ -417,7 +442,9 @@ fn slow_log(view: &View<'_>) -> Option<Verdict> {
         return fine("PostgreSQL logs statements that take a second");
     };
     let seconds = machine.number("mysql.long_query_time").unwrap_or(10.0);
-    if is_on && seconds <= 1.0 {
+    let is_terse = machine.set("mysql.log_slow_verbosity").is_some_and(str::is_empty);
+    let is_plain = machine.is_on("mysql.log_slow_extra") == Some(false);
+    if is_on && seconds <= 1.0 && !is_terse && !is_plain {
         return fine(format!("queries of {seconds} s are logged"));
     }
     let mut changes = Vec::new();
@@ -427,8 +454,20 @@ fn slow_log(view: &View<'_>) -> Option<Verdict> {
     if seconds > 1.0 {
         changes.push(change(view, "long_query_time", 1));
     }
-    if machine.set("mysql.log_slow_verbosity").is_some_and(str::is_empty) {
+    if is_terse {
         changes.push(change(view, "log_slow_verbosity", "query_plan,explain"));
+    }
+    if is_plain {
+        changes.push(change(view, "log_slow_extra", "ON"));
+    }
+    if is_on && seconds <= 1.0 {
+        return advice("the slow log tells times and rows only, not how a query found them")
+            .gain(
+                "which queries walk through whole tables, and why, is known; wick queries reads it",
+            )
+            .fix("log plans too")
+            .changes(changes)
+            .found();
     }
     let state = if is_on { format!("begins at {seconds} s") } else { "is off".into() };
     advice(format!("the slow log {state}"))

@@ -42,7 +42,7 @@ struct Growth {
 }
 
 fn growth(machine: &Machine, pool: &Pool) -> Option<Growth> {
-    let name = format!("fpm.{}.child.", pool.name);
+    let name = pool.counter("child.");
     let counters = machine.now.range(name.clone()..);
     let counters = counters.take_while(|(key, _)| key.starts_with(&name));
     let mut each = Vec::new();
@@ -141,6 +141,6 @@ fn doubling(machine: &Machine, pool: &Pool, grown: &Growth) -> Option<u64> {
     if grown.bytes <= LEAK_BYTES {
         return None;
     }
-    let child = machine.child_bytes(&pool.name)? as f64;
+    let child = machine.child_bytes(pool)? as f64;
     Some(((child / grown.bytes).floor() as u64 * 100).clamp(100, 10_000))
 }

@@ -16,7 +16,8 @@ pub(super) const CHECKS: &[Check] = &[
         class: Class::Danger,
         needs: "the machine's memory",
         formula: "database + connections + children × p95 private memory + opcode cache + tmpfs + \
-                  Wick + others ≤ 0.9 × min(memory, cgroup)",
+                  Wick (its memory setting) + others ≤ 0.9 × min(memory, cgroup); the database's and \
+                  php-fpm's parts ≤ 0.9 × MemoryMax of their units",
         source: "kernel smaps_rollup, MariaDB memory allocation; the threshold is ours",
         judge: joint,
     },
@@ -25,9 +26,9 @@ pub(super) const CHECKS: &[Check] = &[
         id: "out_of_memory",
         class: Class::Danger,
         needs: "/proc/meminfo and /proc/vmstat",
-        formula: "oom_kill grows in the window, or since a start less than 30 min ago; \
-                  MemAvailable < 10 % of MemTotal",
-        source: "kernel /proc/vmstat oom_kill, /proc/meminfo",
+        formula: "a kill in the last 30 min (as root by the kernel's log, else in the window or since a \
+                  start no longer ago); MemAvailable < 10 % of MemTotal",
+        source: "kernel /proc/vmstat oom_kill, /dev/kmsg, /proc/meminfo",
         judge: killed,
     },
     Check {
@@ -61,7 +62,43 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
+/// A kill that is longer ago is no news.
+const KILL_SECONDS: f64 = 1800.0;
+
 fn joint(view: &View<'_>) -> Option<Verdict> {
+    let mut found = units(view);
+    match whole(view)? {
+        Verdict::Found(mut advice) => {
+            advice.append(&mut found);
+            Some(Verdict::Found(advice))
+        }
+        other if found.is_empty() => Some(other),
+        _ => Some(Verdict::Found(found)),
+    }
+}
+
+/// Units whose cgroup allows less than what is set for them may come to.
+fn units(view: &View<'_>) -> Vec<Advice> {
+    let short = view.budget.units.iter().filter(|unit| unit.now_bytes > unit.spendable_bytes);
+    let told = short.map(|unit| {
+        advice(format!(
+            "{} may come to {}, and its cgroup (MemoryMax) allows {}",
+            unit.name,
+            show_bytes(unit.now_bytes),
+            show_bytes(unit.limit_bytes)
+        ))
+        .about(unit.name.clone())
+        .gain("it isn't killed within its own unit when all of it is wanted at once")
+        .sure(Confidence::Medium)
+        .fix(format!(
+            "{}, or a larger MemoryMax (systemctl edit), as far as the machine has it",
+            unit.smaller
+        ))
+    });
+    told.collect()
+}
+
+fn whole(view: &View<'_>) -> Option<Verdict> {
     let budget = view.budget;
     view.machine.memory_bytes()?;
     let (now, spendable) = (show_bytes(budget.now_bytes()), show_bytes(budget.spendable_bytes));
@@ -101,15 +138,19 @@ fn killed(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
     let kills = machine.grown("vmstat.oom_kill")?;
     let since_start = machine.now("vmstat.oom_kill")?;
-    let is_young = machine.now("uptime").is_some_and(|seconds| seconds < 1800.0);
-    if kills > 0.0 || (is_young && since_start > 0.0) {
-        return advice(format!(
-            "the kernel killed {} processes for lack of memory in the last minutes",
-            kills.max(since_start)
-        ))
-        .gain("requests and transactions that die today are answered")
-        .fix("make everything fit (joint_memory); until then stop what isn't needed")
-        .found();
+    // The start is as long ago as the last kill may be.
+    let since = ["oom.seconds_ago", "uptime"].into_iter().find_map(|name| machine.now(name));
+    let is_late = since.is_some_and(|seconds| seconds < KILL_SECONDS);
+    if kills > 0.0 || (is_late && since_start > 0.0) {
+        let when = match machine.now("oom.seconds_ago") {
+            Some(seconds) => format!(", the last {:.0} min ago", seconds / 60.0),
+            None => " in the last minutes".to_owned(),
+        };
+        let since = if kills > 0.0 { kills } else { since_start };
+        return advice(format!("the kernel killed {since} processes for lack of memory{when}"))
+            .gain("requests and transactions that die today are answered")
+            .fix("make everything fit (joint_memory); until then stop what isn't needed")
+            .found();
     }
     let (available, total) =
         (machine.now("meminfo.MemAvailable")?, machine.now("meminfo.MemTotal")?);
@@ -124,11 +165,15 @@ fn killed(view: &View<'_>) -> Option<Verdict> {
         .fix("make everything fit (joint_memory), or add memory")
         .found();
     }
-    let earlier = match since_start > 0.0 {
-        true => format!(" ({since_start} kills since the machine's start, at a time nobody knows)"),
-        false => String::new(),
+    let earlier = match (since_start > 0.0, machine.now("oom.seconds_ago")) {
+        (false, _) => "nothing was killed".to_owned(),
+        (true, Some(seconds)) => format!("the last kill is {:.1} h ago", seconds / 3600.0),
+        (true, None) => format!(
+            "nothing was killed in the window ({since_start} kills since the machine's start, at a \
+             time that root alone can read)"
+        ),
     };
-    fine(format!("{} of memory is available, and nothing was killed{earlier}", percent(share)))
+    fine(format!("{} of memory is available, and {earlier}", percent(share)))
 }
 
 fn pressure(view: &View<'_>) -> Option<Verdict> {

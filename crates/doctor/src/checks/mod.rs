@@ -9,6 +9,7 @@ mod folklore;
 mod growth;
 mod host;
 mod innodb;
+mod kept;
 mod memory;
 mod network;
 mod php;
@@ -143,6 +144,42 @@ pub(crate) fn each(found: Vec<Advice>, otherwise: impl Into<String>) -> Option<V
     if found.is_empty() { fine(otherwise) } else { Some(Verdict::Found(found)) }
 }
 
+/// Judges every php-fpm by itself, where there are several.
+pub(crate) fn each_php(
+    view: &View<'_>,
+    judge: impl Fn(&View<'_>) -> Option<Verdict>,
+) -> Option<Verdict> {
+    let phps = view.machine.phps();
+    if phps.len() < 2 {
+        return judge(view);
+    }
+    let (mut found, mut fine, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
+    for php in phps {
+        let (machine, budget) = (view.machine.of_php(php), view.budget.of_php(php));
+        let one = |because: String| format!("PHP {php}: {because}");
+        match judge(&View { machine: &machine, budget: &budget }) {
+            Some(Verdict::Found(each)) => found.extend(each.into_iter().map(|advice| {
+                let subject = format!("PHP {php}");
+                match advice.subject.is_empty() {
+                    true => advice.about(subject),
+                    false => advice,
+                }
+            })),
+            Some(Verdict::Fine(because)) => fine.push(one(because)),
+            Some(Verdict::Unseen(because)) => unseen.push(one(because)),
+            None => unseen.push(one("it wasn't seen".into())),
+        }
+    }
+    match (found.is_empty(), fine.is_empty()) {
+        (false, _) => Some(Verdict::Found(found)),
+        (true, false) => {
+            fine.append(&mut unseen);
+            Some(Verdict::Fine(fine.join("; ")))
+        }
+        (true, true) => Some(Verdict::Unseen(unseen.join("; "))),
+    }
+}
+
 /// A check with what it said, where that is no finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {
@@ -206,7 +243,8 @@ pub fn examine(machine: &Machine, budget: &Budget) -> Examination {
 }
 
 impl Check {
-    fn finding(&self, advice: Advice, machine: &Machine) -> Finding {
+    fn finding(&self, mut advice: Advice, machine: &Machine) -> Finding {
+        kept::say_instead(&mut advice.fix, machine);
         let way_back = || match advice.fix.changes.is_empty() {
             true => "put back what you changed".to_owned(),
             false => "wick doctor --rollback".to_owned(),

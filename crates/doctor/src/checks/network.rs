@@ -64,14 +64,15 @@ pub(super) const CHECKS: &[Check] = &[
         number: 49,
         id: "ports",
         class: Class::Refusing,
-        needs: "/proc/net/sockstat, ip_local_port_range",
-        formula: "TIME_WAIT > 50 % of the ports → keep connections, or a Unix socket",
+        needs: "/proc/net/sockstat, /proc/net/tcp, ip_local_port_range",
+        formula: "TIME_WAIT to one address and port (a database's, an origin's) > 50 % of the ports → \
+                  keep connections, or a Unix socket; visitors' don't count",
         source: SOURCE,
         judge: ports,
     },
 ];
 
-fn sysctl(view: &View<'_>, name: &str, new: f64) -> Change {
+pub(super) fn sysctl(view: &View<'_>, name: &str, new: f64) -> Change {
     let old = view.machine.set(&format!("kernel.{name}")).map(str::to_owned);
     Change { place: Place::Kernel, name: name.to_owned(), old, new: format!("{new:.0}") }
 }
@@ -202,21 +203,29 @@ fn idle(view: &View<'_>) -> Option<Verdict> {
 
 fn ports(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
-    let waiting = machine.now("sockets.tcp.tw")?;
+    let all = machine.now("sockets.tcp.tw")?;
     let range = machine.set("kernel.net.ipv4.ip_local_port_range")?;
     let mut ends = range.split_ascii_whitespace().map_while(|word| word.parse::<f64>().ok());
     let ports = (ends.next().zip(ends.next()).map(|(first, last)| last - first + 1.0))?.max(1.0);
-    if waiting <= ports * 0.5 {
-        return fine(format!("{waiting} of {ports} ports wait to be used again"));
+    if all <= ports * 0.5 {
+        return fine(format!("{all} connections wait in TIME_WAIT, and there are {ports} ports"));
     }
-    advice(format!(
-        "{waiting} connections wait in TIME_WAIT, and there are {ports} ports to a program"
-    ))
-    .gain("connections to the origin or the database never fail for want of a port")
-    .sure(Confidence::Medium)
-    .fix(
-        "keep connections open (keepalive in nginx' upstream, persistent ones in PHP), or use a \
-              Unix socket; no sysctl mends it",
-    )
-    .found()
+    // Those of visitors wait too, but each has a port of its own at the other end.
+    let most = machine.now("sockets.waiting.most")?;
+    let port = machine.now("sockets.waiting.port").unwrap_or(0.0);
+    let evidence = format!(
+        "{most} connections that were made to one address, port {port}, wait in TIME_WAIT, of {ports} \
+         that may be made to it at once"
+    );
+    if most <= ports * 0.5 {
+        return fine(format!("{evidence}; the others of {all} are visitors'"));
+    }
+    advice(evidence)
+        .gain("connections to the origin or the database never fail for want of a port")
+        .sure(Confidence::Medium)
+        .fix(
+            "keep connections open (keepalive in nginx' upstream, persistent ones in PHP), or use a \
+             Unix socket; no sysctl mends it",
+        )
+        .found()
 }

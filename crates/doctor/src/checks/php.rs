@@ -4,8 +4,9 @@
 
 use base::amount::show_bytes;
 
-use super::{Check, Verdict, View, advice, fine, percent, unseen};
+use super::{Check, Verdict, View, advice, each_php, fine, percent, unseen};
 use crate::finding::{Change, Class, Confidence, Place};
+use crate::machine::Keeper;
 use crate::trial::jit_is_on;
 
 const SOURCE: &str = "PHP manual, opcache configuration; php-src ext/opcache";
@@ -27,7 +28,7 @@ pub(super) const CHECKS: &[Check] = &[
         needs: "opcache.enable of php-fpm",
         formula: "off, or the extension is not loaded",
         source: SOURCE,
-        judge: is_on,
+        judge: |view| each_php(view, is_on),
     },
     Check {
         number: 8,
@@ -36,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
         needs: "opcache_get_status() of php-fpm",
         formula: "used > 90 %, or oom_restarts > 0 → 1.5 × used",
         source: SOURCE,
-        judge: memory,
+        judge: |view| each_php(view, memory),
     },
     Check {
         number: 9,
@@ -45,7 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
         needs: "opcache_get_status() of php-fpm",
         formula: "num_cached_keys > 90 % of max_cached_keys → the next prime that PHP has",
         source: SOURCE,
-        judge: keys,
+        judge: |view| each_php(view, keys),
     },
     Check {
         number: 10,
@@ -54,7 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
         needs: "opcache_get_status() of php-fpm",
         formula: "used > 90 % of the buffer → twice, at most a quarter of the opcode cache",
         source: SOURCE,
-        judge: strings,
+        judge: |view| each_php(view, strings),
     },
     Check {
         number: 11,
@@ -63,16 +64,17 @@ pub(super) const CHECKS: &[Check] = &[
         needs: "opcache_get_status() of php-fpm",
         formula: "current_wasted_percentage > 5",
         source: SOURCE,
-        judge: waste,
+        judge: |view| each_php(view, waste),
     },
     Check {
         number: 12,
         id: "opcache_timestamps",
         class: Class::Slow,
         needs: "opcache.validate_timestamps of php-fpm, and where the sites lie",
-        formula: "1 although deploys replace a link (…/current/…) → 0, with a reload at each deploy",
+        formula: "1 although deploys replace a link (…/current/… of nginx, Apache or Wick) → 0, with a \
+                  reload at each deploy",
         source: SOURCE,
-        judge: timestamps,
+        judge: |view| each_php(view, timestamps),
     },
     Check {
         number: 13,
@@ -81,7 +83,7 @@ pub(super) const CHECKS: &[Check] = &[
         needs: "realpath_cache_size() of php-fpm",
         formula: "used > 90 % → twice",
         source: "PHP manual, realpath_cache_size",
-        judge: realpath,
+        judge: |view| each_php(view, realpath),
     },
     Check {
         number: 14,
@@ -90,7 +92,7 @@ pub(super) const CHECKS: &[Check] = &[
         needs: "opcache.jit of php-fpm",
         formula: "fine if off; if on, not judged but by --try jit: it has to gain 3 % or more",
         source: "PHP RFC: JIT; the threshold is ours",
-        judge: jit,
+        judge: |view| each_php(view, jit),
     },
     Check {
         number: 15,
@@ -99,7 +101,7 @@ pub(super) const CHECKS: &[Check] = &[
         needs: "the extensions of php-fpm",
         formula: "xdebug is loaded",
         source: "xdebug.org, installation",
-        judge: xdebug,
+        judge: |view| each_php(view, xdebug),
     },
 ];
 
@@ -264,10 +266,15 @@ fn waste(view: &View<'_>) -> Option<Verdict> {
 fn timestamps(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
     let checks = machine.is_on("php.opcache.validate_timestamps")?;
-    let linked = machine
-        .directives
-        .iter()
-        .find(|one| one.name == "nginx.root" && one.value.split('/').any(|part| part == "current"));
+    let linked = machine.directives.iter().find(|one| {
+        let is_root =
+            ["nginx.root", "apache.documentroot", "wick.origin"].contains(&one.name.as_str());
+        is_root && one.value.split('/').any(|part| part == "current")
+    });
+    // A Wick has its php-fpm look, so that a deploy needs no reload.
+    if checks && machine.pools.first().is_some_and(|pool| pool.keeper == Some(Keeper::Wick)) {
+        return fine("Wick has its php-fpm look at files again, so that a deploy counts at once");
+    }
     match (checks, linked) {
         (false, _) => fine("files aren't looked at again; see that each deploy reloads php-fpm"),
         (true, None) => fine("files may change where they lie, so PHP has to look at them"),

@@ -2,12 +2,14 @@
 
 use base::amount::{parse_duration, show_bytes};
 
-use super::{Advice, Check, Verdict, View, advice, each, fine, percent, unseen};
-use crate::budget::is_saturated;
+use super::{Advice, Check, Verdict, View, advice, each, each_php, fine, percent, unseen};
+use crate::budget::{Bound, is_saturated};
 use crate::finding::{Change, Class, Confidence, Place};
-use crate::machine::Pool;
+use crate::machine::{Keeper, Pool};
 
 const SOURCE: &str = "PHP manual, FPM configuration";
+/// What kernels have since 5.4.
+const SOMAXCONN: f64 = 4096.0;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -24,8 +26,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "children_by_load",
         class: Class::Refusing,
         needs: "a pool's status page (pm.status_path)",
-        formula: "max_children ≥ 1.3 × requests a second × p95 of their time (Little's law)",
-        source: "Little's law; the reserve is ours",
+        formula: "max_children ≥ 1.3 × requests a second × p95 of their time (Little's law); no more \
+                  than cores ÷ the share of a processor that a request takes (16 a core where that \
+                  isn't known), and no fewer than 2 a core",
+        source: "Little's law; kernel /proc/PID/schedstat; the reserve is ours",
         judge: by_load,
     },
     Check {
@@ -51,7 +55,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "pool_socket",
         class: Class::Latent,
         needs: "pools of php-fpm",
-        formula: "a Unix socket; backlog ≥ 2 × the longest queue, ≤ somaxconn",
+        formula: "a Unix socket; backlog ≥ 2 × the longest queue, ≤ somaxconn, which cuts it without a \
+                  word",
         source: "unix(7): a full one is an instant EAGAIN; kernel net.core.somaxconn",
         judge: socket,
     },
@@ -60,8 +65,9 @@ pub(super) const CHECKS: &[Check] = &[
         id: "pool_mode",
         class: Class::Latent,
         needs: "pools of php-fpm, and the memory of their children",
-        formula: "pm = static where one pool has the machine",
-        source: SOURCE,
+        formula: "pm = static where one pool has the machine; of several, ondemand for one that has \
+                  had fewer than a request a minute for a day",
+        source: "PHP manual, FPM configuration; the threshold is ours",
         judge: mode,
     },
     Check {
@@ -78,9 +84,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "memory_limit",
         class: Class::Latent,
         needs: "a pool's status page (pm.status_path), and memory_limit",
-        formula: "the most that a request took > 80 % of memory_limit",
+        formula: "the most that the last request of any child took > 80 % of memory_limit: php-fpm \
+                  tells of no earlier ones",
         source: "PHP manual, memory_limit",
-        judge: memory_limit,
+        judge: |view| each_php(view, memory_limit),
     },
 ];
 
@@ -170,9 +177,8 @@ fn by_load(view: &View<'_>) -> Option<Verdict> {
     let mut found = Vec::new();
     let mut told = Vec::new();
     for pool in &machine.pools {
-        let name = format!("fpm.{}", pool.name);
-        let rate = machine.rate(&format!("{name}.accepted conn"));
-        let time = machine.now(&format!("{name}.request_us"));
+        let rate = machine.rate(&pool.counter("accepted conn"));
+        let time = machine.now(&pool.counter("request_us"));
         let (Some(rate), Some(us), Some(most)) = (rate, time, pool.children_max()) else {
             continue;
         };
@@ -187,25 +193,43 @@ fn by_load(view: &View<'_>) -> Option<Verdict> {
             told.push(evidence);
             continue;
         }
-        let plan = view.budget.children_of(pool).filter(|plan| plan.advised > plan.now);
         let one = advice(evidence)
             .about(pool.name.clone())
             .sure(Confidence::Medium)
             .gain("requests don't wait for a child");
-        found.push(match plan {
-            Some(plan) => {
-                one.fix("as many as there is memory for").changes(sized(pool, plan.advised))
-            }
-            None => one.fix(
-                "there is no memory for more: make requests quicker (wick queries, \
-                             opcache), or let more of them be answered by the cache",
-            ),
-        });
+        found.push(more_children(view, pool, one));
     }
     if found.is_empty() && told.is_empty() {
         return None;
     }
     each(found, told.join("; "))
+}
+
+/// More children, or why there are to be none.
+fn more_children(view: &View<'_>, pool: &Pool, one: Advice) -> Advice {
+    let plan = view.budget.children_of(pool);
+    match plan.map(|plan| (plan.advised, plan.advised > plan.now, &plan.bound)) {
+        Some((advised, true, _)) => {
+            one.fix("more children, as far as memory goes").changes(sized(pool, advised))
+        }
+        Some((_, false, Some(Bound::Processor(share)))) => one.fix(format!(
+            "not more children: a request takes {} of a processor, so they would only wait for each \
+             other; make requests quicker, or have more of them cached",
+            percent(*share)
+        )),
+        Some((_, false, Some(Bound::Cores))) => one.fix(
+            "not more children: there are 16 a core already, which mostly wait for each other; see \
+             what requests wait for (wick top, the slow log), or have more of them cached",
+        ),
+        Some((_, false, _)) => one.fix(
+            "there is no memory for more children (joint_memory): make requests quicker, or have \
+             more of them cached",
+        ),
+        None => one.fix(
+            "it isn't known what a child takes (run as root), so whether there is memory for more: \
+             make requests quicker, or have more of them cached",
+        ),
+    }
 }
 
 fn saturated(view: &View<'_>) -> Option<Verdict> {
@@ -215,10 +239,10 @@ fn saturated(view: &View<'_>) -> Option<Verdict> {
         return None;
     }
     let judge = |pool: &Pool| {
-        let count = |name: &str| machine.now(&format!("fpm.{}.{name}", pool.name)).unwrap_or(0.0);
+        let count = |name: &str| machine.now(&pool.counter(name)).unwrap_or(0.0);
         let queue = count("listen queue");
         let reached = count("max children reached").max(count("log.children_max_reached"));
-        if !is_saturated(machine, &pool.name) {
+        if !is_saturated(machine, pool) {
             return None;
         }
         let one = advice(format!(
@@ -226,16 +250,7 @@ fn saturated(view: &View<'_>) -> Option<Verdict> {
             pool.children_max().unwrap_or(0)
         ))
         .gain("requests don't wait for a child");
-        let plan = view.budget.children_of(pool).filter(|plan| plan.advised > plan.now);
-        Some(match plan {
-            Some(plan) => {
-                one.fix("more children, as far as memory goes").changes(sized(pool, plan.advised))
-            }
-            None => one.fix(
-                "there is no memory for more, or it isn't known what a child takes (run \
-                             as root): make requests quicker, or have more of them cached",
-            ),
-        })
+        Some(more_children(view, pool, one))
     };
     pools(view, judge, "no request had to wait for a child")
 }
@@ -275,7 +290,6 @@ fn slots(view: &View<'_>) -> Option<Verdict> {
 
 fn socket(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
-    let somaxconn = machine.number("kernel.net.core.somaxconn");
     let judge = |pool: &Pool| {
         let listen = pool.settings.get("listen")?;
         if !listen.starts_with('/') {
@@ -288,26 +302,47 @@ fn socket(view: &View<'_>) -> Option<Verdict> {
                     .fix("listen = /run/php/NAME.sock, and the same where the web server names it")
             });
         }
-        let backlog = pool.settings.get("listen.backlog").and_then(|text| text.parse::<f64>().ok());
-        let queue = machine.now(&format!("fpm.{}.max listen queue", pool.name)).unwrap_or(0.0);
-        let held = backlog
-            .filter(|&backlog| backlog > 0.0)
-            .unwrap_or(511.0)
-            .min(somaxconn.unwrap_or(4096.0));
-        (queue * 2.0 > held).then(|| {
-            advice(format!("{queue} requests waited at once, and {held} may"))
-                .gain("a burst waits instead of being refused at once")
-                .fix("room for two such bursts")
-                .change(change(pool, "listen.backlog", (queue * 2.0).ceil()))
-        })
+        let set = pool.settings.get("listen.backlog").and_then(|text| text.parse::<f64>().ok());
+        let backlog = set.filter(|&backlog| backlog > 0.0).unwrap_or(511.0);
+        let queue = machine.now(&pool.counter("max listen queue")).unwrap_or(0.0);
+        backlog_advice(view, pool, (backlog, queue))
     };
     pools(view, judge, "Unix sockets, with room for twice the longest queue that was seen")
+}
+
+/// A backlog that the longest queue nearly filled, or that the kernel cuts.
+fn backlog_advice(view: &View<'_>, pool: &Pool, (backlog, queue): (f64, f64)) -> Option<Advice> {
+    let most = view.machine.number("kernel.net.core.somaxconn").unwrap_or(SOMAXCONN);
+    let held = backlog.min(most);
+    let somaxconn = |wanted: f64| super::network::sysctl(view, "net.core.somaxconn", wanted);
+    if queue * 2.0 > held {
+        let wanted = (queue * 2.0).ceil();
+        let found = advice(format!("{queue} requests waited at once, and {held} may"))
+            .gain("a burst waits instead of being refused at once")
+            .fix("room for two such bursts")
+            .changes((wanted > backlog).then(|| change(pool, "listen.backlog", wanted)));
+        return Some(found.changes((wanted > most).then(|| somaxconn(wanted))));
+    }
+    (backlog > most).then(|| {
+        let found = advice(format!(
+            "listen.backlog is {backlog}, and somaxconn cuts it to {most} without a word"
+        ))
+        .gain("as many may wait as is written");
+        match most < SOMAXCONN {
+            true => {
+                found.fix("what kernels have since 5.4").change(somaxconn(backlog.min(SOMAXCONN)))
+            }
+            false => found
+                .fix("what counts: who waits behind more than that waits for too long anyway")
+                .change(change(pool, "listen.backlog", most)),
+        }
+    })
 }
 
 fn mode(view: &View<'_>) -> Option<Verdict> {
     let [pool] = view.machine.pools.as_slice() else {
         view.machine.pools.first()?;
-        return fine("several pools share the machine: those that are idle give their memory back");
+        return idle_pools(view);
     };
     let mode = pool.settings.get("pm").map_or("dynamic", String::as_str);
     if mode == "static" {
@@ -330,6 +365,37 @@ fn mode(view: &View<'_>) -> Option<Verdict> {
     .found()
 }
 
+/// Of several pools those that hardly anybody asks, and that hold memory all the same.
+fn idle_pools(view: &View<'_>) -> Option<Verdict> {
+    let machine = view.machine;
+    let judge = |pool: &Pool| {
+        let mode = pool.settings.get("pm").map_or("dynamic", String::as_str);
+        // A Wick starts its children itself, for reasons of its own.
+        if mode == "ondemand" || pool.keeper == Some(Keeper::Wick) {
+            return None;
+        }
+        let seconds = machine.now(&pool.counter("start since"))?;
+        let requests = machine.now(&pool.counter("accepted conn"))?;
+        if seconds < 86_400.0 || requests >= seconds / 60.0 {
+            return None;
+        }
+        let held: u64 = machine.children_of(pool).filter_map(|one| one.private_bytes).sum();
+        let found = advice(format!(
+            "{requests:.0} requests in {:.1} days, for which its children hold {} all the time",
+            seconds / 86_400.0,
+            show_bytes(held)
+        ));
+        Some(
+            found
+                .gain("that memory is there for others; a request after a pause takes some 10 ms more")
+                .sure(Confidence::Medium)
+                .fix("have children only while they are wanted")
+                .change(change(pool, "pm", "ondemand")),
+        )
+    };
+    pools(view, judge, "several pools share the machine, and none is known to be idle")
+}
+
 fn slow(view: &View<'_>) -> Option<Verdict> {
     let seconds = |pool: &Pool, name: &str| {
         let text = pool.settings.get(name).map_or("0", String::as_str);
@@ -339,7 +405,9 @@ fn slow(view: &View<'_>) -> Option<Verdict> {
         let log = seconds(pool, "request_slowlog_timeout");
         let end = seconds(pool, "request_terminate_timeout");
         let is_logged = log > 0.0 && log <= 5.0;
-        if is_logged && end > 0.0 {
+        // What is slow a Wick tells itself, and php_slow where in PHP; looking costs, so it's off.
+        let is_told = is_logged || pool.keeper == Some(Keeper::Wick);
+        if is_told && end > 0.0 {
             return None;
         }
         let mut one = advice(format!(
@@ -364,20 +432,22 @@ fn slow(view: &View<'_>) -> Option<Verdict> {
 fn memory_limit(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
     let limit = machine.size("php.memory_limit").filter(|&limit| limit > 0)?;
-    let peaks = machine
-        .pools
-        .iter()
-        .filter_map(|pool| machine.now(&format!("fpm.{}.request_bytes", pool.name)));
-    let most = peaks.reduce(f64::max)?;
+    let each = |what: &'static str| {
+        machine.pools.iter().filter_map(move |pool| machine.now(&pool.counter(what)))
+    };
+    let most = each("request_bytes").reduce(f64::max)?;
     let share = most / limit as f64;
+    let evidence = format!(
+        "of the last requests of {:.0} children, which are all that php-fpm tells of, the largest took \
+         {} of memory_limit {}",
+        each("requests_seen").sum::<f64>(),
+        percent(share),
+        show_bytes(limit)
+    );
     if share <= 0.8 {
-        return fine(format!(
-            "the largest request took {} of {}",
-            percent(share),
-            show_bytes(limit)
-        ));
+        return fine(evidence);
     }
-    advice(format!("a request took {} of memory_limit {}", percent(share), show_bytes(limit)))
+    advice(evidence)
         .gain("a slightly larger page doesn't end in an error")
         .sure(Confidence::Low)
         .fix("find what takes so much; raise memory_limit only together with fewer children")

@@ -1,13 +1,13 @@
 //! PostgreSQL's own: its memory, its checkpoints, its vacuum, its planner.
 //!
 //! What it has in common with MariaDB and MySQL (connections, transactions, the slow log,
-//! durability, hits) is judged beside theirs. Nothing of it is applied: who may `ALTER SYSTEM`
-//! isn't who runs the doctor, so the words are said.
+//! durability, hits) is judged beside theirs. What is a setting is applied by `ALTER SYSTEM`, for which
+//! the login of `--postgres` has to be one that may.
 
 use base::amount::show_bytes;
 
 use super::{Check, Verdict, View, advice, each, fine, percent, unseen};
-use crate::finding::{Class, Confidence};
+use crate::finding::{Change, Class, Confidence, Place};
 
 const MIB: u64 = 1 << 20;
 /// What is the default, and too little for any database larger than it.
@@ -75,6 +75,12 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
+/// A change of a setting.
+pub(super) fn change(view: &View<'_>, name: &str, new: impl ToString) -> Change {
+    let old = view.machine.set(&format!("postgres.{name}")).map(str::to_owned);
+    Change { place: Place::Postgres, name: name.to_owned(), old, new: new.to_string() }
+}
+
 fn buffers(view: &View<'_>) -> Option<Verdict> {
     let machine = view.machine;
     let now = machine.size("postgres.shared_buffers")?;
@@ -100,8 +106,8 @@ fn buffers(view: &View<'_>) -> Option<Verdict> {
         return found.fix("there is no memory for more (joint_memory)").found();
     }
     found
-        .fix(format!("ALTER SYSTEM SET shared_buffers = '{}MB', and a restart", wanted / MIB))
-        .revert("ALTER SYSTEM RESET shared_buffers, and a restart")
+        .fix("a quarter of the memory, as far as it goes; it takes a restart")
+        .change(change(view, "shared_buffers", format!("{}MB", wanted / MIB)))
         .found()
 }
 
@@ -124,12 +130,8 @@ fn checkpoints(view: &View<'_>) -> Option<Verdict> {
     advice(evidence)
         .gain("pages are written once for many changes, and whole pages to the log more seldom")
         .sure(Confidence::Medium)
-        .fix(format!(
-            "ALTER SYSTEM SET max_wal_size = '{}MB'; SELECT pg_reload_conf(): a start after a crash \
-             takes longer by it, and so much of the disk",
-            (now * 2).min(WAL_MOST) / MIB
-        ))
-        .revert("ALTER SYSTEM RESET max_wal_size; SELECT pg_reload_conf()")
+        .fix("twice as much: a start after a crash takes longer by it, and so much of the disk")
+        .change(change(view, "max_wal_size", format!("{}MB", (now * 2).min(WAL_MOST) / MIB)))
         .found()
 }
 
@@ -161,8 +163,8 @@ fn vacuum(view: &View<'_>) -> Option<Verdict> {
             )
             .class(Class::Danger)
             .gain("tables stay as large as what is in them")
-            .fix("ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf()")
-            .revert("ALTER SYSTEM RESET autovacuum; SELECT pg_reload_conf()"),
+            .fix("turn it on")
+            .change(change(view, "autovacuum", "on")),
         );
     }
     let age = machine.now("postgres.oldest_xid");
@@ -210,8 +212,8 @@ fn planner(view: &View<'_>) -> Option<Verdict> {
                 .about("random_page_cost")
                 .gain("indexes are used where they are quicker")
                 .sure(Confidence::Medium)
-                .fix("ALTER SYSTEM SET random_page_cost = 1.1; SELECT pg_reload_conf()")
-                .revert("ALTER SYSTEM RESET random_page_cost; SELECT pg_reload_conf()"),
+                .fix("what PostgreSQL's manual says of SSD")
+                .change(change(view, "random_page_cost", "1.1")),
         );
     }
     if cached > memory {
@@ -224,11 +226,12 @@ fn planner(view: &View<'_>) -> Option<Verdict> {
             .about("effective_cache_size")
             .class(Class::Latent)
             .gain("the planner doesn't take the disk for memory")
-            .fix(format!(
-                "ALTER SYSTEM SET effective_cache_size = '{}MB'; SELECT pg_reload_conf()",
-                memory / 2 / MIB
-            ))
-            .revert("ALTER SYSTEM RESET effective_cache_size; SELECT pg_reload_conf()"),
+            .fix("half of the memory, which is what the page cache comes to")
+            .change(change(
+                view,
+                "effective_cache_size",
+                format!("{}MB", memory / 2 / MIB),
+            )),
         );
     }
     each(found, format!("random_page_cost is {cost}, effective_cache_size {}", show_bytes(cached)))
@@ -248,10 +251,7 @@ fn slots(view: &View<'_>) -> Option<Verdict> {
         "{unread} replication slots are read by nobody, and all that is written is kept for them"
     ))
     .gain("the disk doesn't fill")
-    .fix(
-        "let who owns it connect again, or SELECT pg_drop_replication_slot('name'); and bound it: \
-         ALTER SYSTEM SET max_slot_wal_keep_size = '4GB'; SELECT pg_reload_conf()",
-    )
-    .revert("ALTER SYSTEM RESET max_slot_wal_keep_size; SELECT pg_reload_conf()")
+    .fix("let who owns it connect again, or SELECT pg_drop_replication_slot('name'); and bound it")
+    .change(change(view, "max_slot_wal_keep_size", "4GB"))
     .found()
 }

@@ -1,16 +1,16 @@
 //! What disks say of themselves (SMART), by Debian's smartctl.
 //!
-//! Invariants: 1. a disk that sleeps isn't woken. 2. nobody is waited for longer than
-//! [`PATIENCE`]; whoever isn't done then is ended. 3. only as root, since disks tell nobody else.
+//! Invariants: 1. a disk that sleeps isn't woken. 2. whoever isn't done in time is ended. 3. only as
+//! root, since disks tell nobody else.
 
 use std::process::Stdio;
 
 use serde_json::Value;
 use tokio::process::Command;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
-use super::{PATIENCE, Root, disks};
+use super::{Root, disks};
 use crate::machine::{Disk, Machine};
 
 const PROGRAMS: &[&str] = &["usr/sbin/smartctl", "usr/local/sbin/smartctl", "usr/bin/smartctl"];
@@ -20,8 +20,9 @@ const DISKS_MAX: usize = 16;
 /// disks that fail, three of four have one of these beforehand (Backblaze, 2016).
 const BAD_SECTORS: &[u64] = &[5, 187, 197, 198];
 
-/// Asks every disk.
-pub(super) async fn read(root: &Root, machine: &mut Machine) {
+/// Asks every disk, until then.
+pub(super) async fn read(root: &Root, until: Instant) -> Machine {
+    let mut machine = Machine::default();
     let mut names = disks::disks(root);
     names.truncate(DISKS_MAX);
     let why_not = |why: &str| Some(why.to_owned());
@@ -30,7 +31,7 @@ pub(super) async fn read(root: &Root, machine: &mut Machine) {
             let Some(text) = root.recorded(&format!("smart-{name}.json")) else { continue };
             machine.disks.push(told(name, text.as_bytes()));
         }
-        return;
+        return machine;
     }
     // Disks of a virtual machine are files of its host's.
     names.retain(|name| !name.starts_with("vd") && !name.starts_with("xvd"));
@@ -41,14 +42,14 @@ pub(super) async fn read(root: &Root, machine: &mut Machine) {
         (_, false) => why_not("disks tell it to root alone"),
         _ => None,
     };
-    let (Some(program), None) = (program, &machine.disks_unseen) else { return };
+    let (Some(program), None) = (program, &machine.disks_unseen) else { return machine };
     let mut asked = JoinSet::new();
     for name in names {
         let mut command = Command::new(&program);
         command.args(["--json", "--nocheck=standby", "-H", "-A"]).arg(format!("/dev/{name}"));
         command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         asked.spawn(async move {
-            match timeout(PATIENCE, command.output()).await {
+            match timeout_at(until, command.output()).await {
                 // Its status is bits of what is wrong: what it prints counts.
                 Ok(Ok(output)) => told(name, &output.stdout),
                 Ok(Err(error)) => Disk::unseen(name, format!("smartctl can't be run: {error}")),
@@ -60,6 +61,7 @@ pub(super) async fn read(root: &Root, machine: &mut Machine) {
         machine.disks.extend(disk);
     }
     machine.disks.sort_by(|one, other| one.name.cmp(&other.name));
+    machine
 }
 
 /// What smartctl printed about a disk.
@@ -131,14 +133,14 @@ mod tests {
         std::fs::write(&program, script).expect("a file");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&program, mode).expect("its mode");
-        let mut machine = Machine::default();
-        read(&Root::new(folder.path()), &mut machine).await;
+        // Long enough for one that answers, however busy this machine is.
+        let until = Instant::now() + std::time::Duration::from_secs(5);
+        let machine = read(&Root::new(folder.path()), until).await;
         let [first, second] = machine.disks.as_slice() else { panic!("{machine:?}") };
         assert_eq!((first.name.as_str(), first.has_passed), ("sda", Some(true)));
         assert_eq!(second.unseen.as_deref(), Some("smartctl didn't answer in time"));
         std::fs::remove_file(program).expect("it was there");
-        let mut machine = Machine::default();
-        read(&Root::new(folder.path()), &mut machine).await;
+        let machine = read(&Root::new(folder.path()), until).await;
         assert!(machine.disks_unseen.is_some_and(|why| why.contains("smartmontools")));
     }
 

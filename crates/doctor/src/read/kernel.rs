@@ -1,5 +1,7 @@
 //! The kernel: memory, pressure, the network's counts, limits, sysctl.
 
+use std::collections::BTreeMap;
+
 use super::Root;
 use crate::machine::{Counters, Machine};
 
@@ -52,7 +54,9 @@ pub(super) fn count(root: &Root, counters: &mut Counters) {
     }
     processor(&text("proc/stat"), counters);
     sockets(&text("proc/net/sockstat"), counters);
+    waiting(root, counters);
     put(counters, "uptime", first(&text("proc/uptime")));
+    killed(root, counters);
     put(counters, "loadavg", first(&text("proc/loadavg")));
     let conntrack = text("proc/sys/net/netfilter/nf_conntrack_count");
     put(counters, "conntrack.count", first(&conntrack));
@@ -144,11 +148,80 @@ fn sockets(text: &str, counters: &mut Counters) {
     }
 }
 
-/// The limit and the use of the cgroup that we are in, of either version.
+/// State `TIME_WAIT` in /proc/net/tcp.
+const TIME_WAIT: &str = "06";
+
+/// How many connections that were made from here to one address and port wait in `TIME_WAIT`, and
+/// to which port: of the pair that has most. Visitors' wait at a port of ours, and each has a
+/// port of its own: they take none from anybody.
+fn waiting(root: &Root, counters: &mut Counters) {
+    let range = root.text("proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut ends = range.split_ascii_whitespace().map_while(|word| word.parse::<u32>().ok());
+    let (Some(low), Some(high)) = (ends.next(), ends.next()) else { return };
+    // So few in all are few to anybody: the long list isn't read then.
+    let all = counters.get("sockets.tcp.tw").copied().unwrap_or(0.0);
+    if all <= f64::from(high.saturating_sub(low)) * 0.25 {
+        return;
+    }
+    let mut each: BTreeMap<String, u32> = BTreeMap::new();
+    let mut was_read = false;
+    for path in ["proc/net/tcp", "proc/net/tcp6"] {
+        was_read |= root.each_line(path, |line| {
+            let mut words = line.split_ascii_whitespace().skip(1);
+            let (Some(local), Some(remote)) = (words.next(), words.next()) else { return };
+            let is_ours = port(local).is_some_and(|port| (low..=high).contains(&port));
+            if words.next() == Some(TIME_WAIT) && is_ours {
+                *each.entry(remote.to_owned()).or_default() += 1;
+            }
+        });
+    }
+    let Some((remote, most)) = each.iter().max_by_key(|(_, count)| **count) else {
+        put(counters, "sockets.waiting.most", was_read.then_some(0.0));
+        return;
+    };
+    put(counters, "sockets.waiting.most", Some(f64::from(*most)));
+    put(counters, "sockets.waiting.port", port(remote).map(f64::from));
+}
+
+/// The port of `ADDRESS:PORT` in hexadecimal.
+fn port(socket: &str) -> Option<u32> {
+    u32::from_str_radix(socket.rsplit_once(':')?.1, 16).ok()
+}
+
+/// How long ago the kernel last killed somebody for memory, as its log tells.
+fn killed(root: &Root, counters: &mut Counters) {
+    let (Some(kills), Some(&uptime)) =
+        (counters.get("vmstat.oom_kill").copied(), counters.get("uptime"))
+    else {
+        return;
+    };
+    if kills <= 0.0 {
+        return;
+    }
+    let last = root.kernel_log().and_then(|log| last_kill(&log));
+    put(counters, "oom.seconds_ago", last.map(|at| (uptime - at).max(0.0)));
+}
+
+/// The second of the last kill: a record is `priority,number,microseconds,flags;text`.
+fn last_kill(log: &str) -> Option<f64> {
+    let kills = log.lines().filter(|line| line.contains("Killed process"));
+    let times = kills.filter_map(|line| {
+        let (head, _) = line.split_once(';')?;
+        head.split(',').nth(2)?.trim().parse::<f64>().ok()
+    });
+    times.reduce(f64::max).map(|us| us / 1e6)
+}
+
+/// The limit of the cgroup that we are in.
 fn cgroup(root: &Root, counters: &mut Counters) {
     let own = root.text("proc/self/cgroup").unwrap_or_default();
+    put(counters, "cgroup.memory.max", allowed(root, &own));
+}
+
+/// What memory a cgroup allows, of either version, by the text of a `/proc/PID/cgroup`.
+pub(super) fn allowed(root: &Root, cgroup: &str) -> Option<f64> {
     let path_of = |controller: &str| {
-        own.lines().find_map(|line| {
+        cgroup.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;
             let (controllers, path) = rest.split_once(':')?;
             controllers.split(',').any(|one| one == controller).then(|| path.to_owned())
@@ -175,9 +248,8 @@ fn cgroup(root: &Root, counters: &mut Counters) {
     let second = narrowest("sys/fs/cgroup", path_of(""), "memory.max");
     let first_version =
         narrowest("sys/fs/cgroup/memory", path_of("memory"), "memory.limit_in_bytes");
-    let limit = second.or(first_version);
     // "No limit" of version 1 is a number that no machine has.
-    put(counters, "cgroup.memory.max", limit.filter(|&bytes| bytes > 0.0 && bytes < 1e16));
+    second.or(first_version).filter(|&bytes| bytes > 0.0 && bytes < 1e16)
 }
 
 #[cfg(test)]
@@ -209,6 +281,41 @@ mod tests {
         let mut counters = Counters::new();
         cgroup(&Root::new(folder.path()), &mut counters);
         assert_eq!(counters.get("cgroup.memory.max"), Some(&1_048_576.0));
+    }
+
+    #[test]
+    fn connections_that_wait_are_counted_by_whom_they_were_made_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let proc = folder.path().join("proc");
+        std::fs::create_dir_all(proc.join("net")).expect("a folder");
+        std::fs::create_dir_all(proc.join("sys/net/ipv4")).expect("a folder");
+        std::fs::write(proc.join("sys/net/ipv4/ip_local_port_range"), "32768\t32787\n")
+            .expect("a file");
+        // Three to a database, one that lasts, and many visitors of port 443.
+        let mut text = String::from("  sl  local_address rem_address   st\n");
+        for number in 0..3 {
+            text += &format!("   {number}: 0100007F:800{number} 0100007F:0CEA 06 0\n");
+        }
+        text += "   3: 0100007F:8004 0100007F:0CEA 01 0\n";
+        for number in 0..9 {
+            text += &format!("   9: 0100007F:01BB 0A00000A:A00{number} 06 0\n");
+        }
+        std::fs::write(proc.join("net/tcp"), text).expect("a file");
+        let mut counters = Counters::from([("sockets.tcp.tw".to_owned(), 12.0)]);
+        waiting(&Root::new(folder.path()), &mut counters);
+        let told = |name: &str| counters.get(&format!("sockets.waiting.{name}")).copied();
+        assert_eq!((told("most"), told("port")), (Some(3.0), Some(3306.0)));
+        let mut few = Counters::from([("sockets.tcp.tw".to_owned(), 4.0)]);
+        waiting(&Root::new(folder.path()), &mut few);
+        assert_eq!(few.len(), 1, "the list isn't read for so few");
+    }
+
+    #[test]
+    fn the_last_kill_is_found_in_the_kernels_log() {
+        let log = "6,1,100,-;booted\n3,7,2000000,-;Out of memory: Killed process 9 (php)\n\
+                   3,9,5000000,-;Memory cgroup out of memory: Killed process 11 (php)\n SUB=x\n";
+        assert_eq!(last_kill(log), Some(5.0));
+        assert_eq!(last_kill("6,1,100,-;booted\n"), None);
     }
 
     #[test]

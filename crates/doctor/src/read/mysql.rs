@@ -6,12 +6,12 @@
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use changes::{Address, Door};
 
-use super::{PATIENCE, Root, pairs, root_at};
-use crate::machine::{Counters, Machine, Unseen};
+use super::{Root, pairs, root_at};
+use crate::machine::{Machine, Unseen};
 
 /// Where packages put the socket.
 const SOCKETS: &[&str] =
@@ -59,29 +59,31 @@ const TEMPORARY_BYTES: &str = "SELECT CAST(COALESCE(SUM(sum_number_of_bytes_writ
 pub(super) struct Server {
     address: Address,
     connection: Option<Conn>,
+    /// Whether it counts what goes to files, as far as it said.
+    is_counting: bool,
     /// It didn't answer in time once, and isn't waited for again.
     is_lost: bool,
 }
 
 impl Server {
     pub(super) fn new(address: Address) -> Self {
-        Self { address, connection: None, is_lost: false }
+        Self { address, connection: None, is_counting: false, is_lost: false }
     }
 
-    async fn connection(&mut self) -> Result<&mut Conn, String> {
+    async fn connection(&mut self, until: Instant) -> Result<&mut Conn, String> {
         if self.is_lost {
             return Err("no answer in time".to_owned());
         }
         if self.connection.is_none() {
             self.is_lost = true;
             let options = changes::connect::options(&self.address);
-            let connected = timeout(PATIENCE, Conn::new(options)).await;
+            let connected = timeout_at(until, Conn::new(options)).await;
             let mut connection = connected
-                .map_err(|_| "no answer".to_owned())?
+                .map_err(|_| "no answer in time".to_owned())?
                 .map_err(|error| changes::connect::lost(&error).to_string())?;
             // One of the two is an error: MariaDB and MySQL call it differently.
             for bound in ["SET max_statement_time = 1", "SET max_execution_time = 1000"] {
-                let _ = connection.query_drop(bound).await;
+                let _ = timeout_at(until, connection.query_drop(bound)).await;
             }
             self.connection = Some(connection);
             self.is_lost = false;
@@ -89,9 +91,9 @@ impl Server {
         self.connection.as_mut().ok_or_else(|| "no connection".to_owned())
     }
 
-    async fn rows(&mut self, query: &str) -> Result<Vec<Row>, String> {
-        let asked = self.connection().await?.query(query);
-        match timeout(PATIENCE, asked).await {
+    async fn rows(&mut self, query: &str, until: Instant) -> Result<Vec<Row>, String> {
+        let asked = self.connection(until).await?.query(query);
+        match timeout_at(until, asked).await {
             Ok(rows) => rows.map_err(|error| changes::connect::lost(&error).to_string()),
             Err(_) => {
                 self.connection = None;
@@ -101,8 +103,12 @@ impl Server {
         }
     }
 
-    async fn pairs(&mut self, query: &str) -> Result<Vec<(String, String)>, String> {
-        let rows = self.rows(query).await?;
+    async fn pairs(
+        &mut self,
+        query: &str,
+        until: Instant,
+    ) -> Result<Vec<(String, String)>, String> {
+        let rows = self.rows(query, until).await?;
         Ok(rows.iter().filter_map(|row| Some((word(row, 0)?, word(row, 1)?))).collect())
     }
 }
@@ -131,70 +137,70 @@ pub(super) fn find(root: &Root, machine: &mut Machine) -> Option<Address> {
     found.map(|path| root_at(path.into()))
 }
 
-/// What counts.
-pub(super) async fn count(
-    root: &Root,
-    server: Option<&mut Server>,
-    machine: &mut Machine,
-    counters: &mut Counters,
-) {
-    let is_counted = machine.is_on("mysql.performance_schema") == Some(true);
+/// What counts, as far as it is told until then.
+pub(super) async fn count(root: &Root, server: Option<&mut Server>, until: Instant) -> Machine {
+    let mut seen = Machine::default();
     let status = match server {
         None => {
             let text = root.recorded("mysql-status.tsv").unwrap_or_default();
             pairs(&text).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
         }
-        Some(server) => match server.pairs("SHOW GLOBAL STATUS").await {
+        Some(server) => match server.pairs("SHOW GLOBAL STATUS", until).await {
             Ok(mut status) => {
-                if is_counted && let Ok(rows) = server.rows(TEMPORARY_BYTES).await {
+                if server.is_counting
+                    && let Ok(rows) = server.rows(TEMPORARY_BYTES, until).await
+                {
                     let bytes = rows.first().and_then(|row| word(row, 0));
                     status.extend(bytes.map(|bytes| ("temporary_bytes".to_owned(), bytes)));
                 }
                 status
             }
             Err(why) => {
-                machine.unseen.push(unseen(&server.address.door, &why));
-                return;
+                seen.unseen.push(unseen(&server.address.door, &why));
+                return seen;
             }
         },
     };
     for (name, value) in status {
         let number = value.parse().ok().filter(|number: &f64| number.is_finite());
-        counters.extend(number.map(|number| (format!("mysql.{name}"), number)));
+        seen.now.extend(number.map(|number| (format!("mysql.{name}"), number)));
     }
+    seen
 }
 
 /// What is set.
-pub(super) async fn read(root: &Root, server: Option<&mut Server>, machine: &mut Machine) {
+pub(super) async fn read(root: &Root, server: Option<&mut Server>, until: Instant) -> Machine {
+    let mut seen = Machine::default();
     let Some(server) = server else {
         for file in ["mysql-variables.tsv", "mysql-facts.tsv"] {
             for (name, value) in pairs(&root.recorded(file).unwrap_or_default()) {
-                machine.settings.insert(format!("mysql.{name}"), value.to_owned());
+                seen.settings.insert(format!("mysql.{name}"), value.to_owned());
             }
         }
-        return;
+        return seen;
     };
-    let variables = match server.pairs("SHOW GLOBAL VARIABLES").await {
+    let variables = match server.pairs("SHOW GLOBAL VARIABLES", until).await {
         Ok(variables) => variables,
         Err(why) => {
-            machine.unseen.push(unseen(&server.address.door, &why));
-            return;
+            seen.unseen.push(unseen(&server.address.door, &why));
+            return seen;
         }
     };
     let wanted = |name: &str| !name.contains("password") && !name.contains("secret");
     for (name, value) in variables.into_iter().filter(|(name, _)| wanted(name)) {
-        machine.settings.insert(format!("mysql.{name}"), value);
+        seen.settings.insert(format!("mysql.{name}"), value);
     }
+    server.is_counting = seen.is_on("mysql.performance_schema") == Some(true);
     for (name, queries) in FACTS {
-        fact(server, machine, name, queries).await;
+        fact(server, &mut seen, name, queries, until).await;
     }
-    let tables = machine.number("mysql.fact.tables").unwrap_or(0.0);
-    let places = machine.number("mysql.table_definition_cache").unwrap_or(f64::INFINITY);
-    let is_dictionary = !machine.is_mariadb() && machine.database_version() >= (8, 0);
+    let tables = seen.number("mysql.fact.tables").unwrap_or(0.0);
+    let places = seen.number("mysql.table_definition_cache").unwrap_or(f64::INFINITY);
+    let is_dictionary = !seen.is_mariadb() && seen.database_version() >= (8, 0);
     if tables <= places || is_dictionary {
-        fact(server, machine, "myisam_tables", MYISAM).await;
+        fact(server, &mut seen, "myisam_tables", MYISAM, until).await;
     } else {
-        machine.unseen.push(Unseen {
+        seen.unseen.push(Unseen {
             what: "the database's myisam tables".into(),
             cure: format!(
                 "to look at {tables} tables would push those in use out of table_definition_cache \
@@ -203,12 +209,19 @@ pub(super) async fn read(root: &Root, server: Option<&mut Server>, machine: &mut
             ),
         });
     }
+    seen
 }
 
-async fn fact(server: &mut Server, machine: &mut Machine, name: &str, queries: &[&str]) {
+async fn fact(
+    server: &mut Server,
+    seen: &mut Machine,
+    name: &str,
+    queries: &[&str],
+    until: Instant,
+) {
     let mut last = Err("no question".to_owned());
     for query in queries {
-        last = server.rows(query).await;
+        last = server.rows(query, until).await;
         if last.is_ok() {
             break;
         }
@@ -216,9 +229,9 @@ async fn fact(server: &mut Server, machine: &mut Machine, name: &str, queries: &
     match last {
         Ok(rows) => {
             let answer = rows.first().and_then(|row| word(row, 0)).unwrap_or_default();
-            machine.settings.insert(format!("mysql.fact.{name}"), answer);
+            seen.settings.insert(format!("mysql.fact.{name}"), answer);
         }
-        Err(why) => machine.unseen.push(Unseen {
+        Err(why) => seen.unseen.push(Unseen {
             what: format!("the database's {}", name.replace('_', " ")),
             cure: format!(
                 "{why}: give a login that may read information_schema (PROCESS) and mysql.user with \

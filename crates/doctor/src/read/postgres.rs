@@ -3,11 +3,11 @@
 //! Invariant: only SELECT is sent, and none runs longer than a second on the server.
 
 use changes::Address;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-use super::{PATIENCE, Root, pairs};
-use crate::machine::{Counters, Machine, Unseen};
+use super::{Root, pairs};
+use crate::machine::{Machine, Unseen};
 
 const SETTINGS: &str = "SELECT name, CASE unit WHEN '8kB' THEN (setting::bigint * 8192)::text \
     WHEN 'kB' THEN (setting::bigint * 1024)::text WHEN 'MB' THEN (setting::bigint * 1048576)::text \
@@ -15,7 +15,8 @@ const SETTINGS: &str = "SELECT name, CASE unit WHEN '8kB' THEN (setting::bigint 
     'maintenance_work_mem', 'max_connections', 'log_min_duration_statement', 'fsync', \
     'synchronous_commit', 'full_page_writes', 'effective_cache_size', 'random_page_cost', \
     'max_wal_size', 'server_version', 'autovacuum', 'idle_in_transaction_session_timeout', \
-    'autovacuum_freeze_max_age', 'max_slot_wal_keep_size')";
+    'autovacuum_freeze_max_age', 'max_slot_wal_keep_size') UNION ALL \
+    SELECT 'pending.' || name, setting FROM pg_settings WHERE pending_restart";
 
 /// Of those beside each other the first that the server's version knows counts.
 const COUNTERS: &[&[&str]] = &[
@@ -44,39 +45,40 @@ const COUNTERS: &[&[&str]] = &[
     ],
 ];
 
-/// What counts.
-pub(super) async fn count(
-    root: &Root,
-    address: Option<&Address>,
-    machine: &mut Machine,
-    counters: &mut Counters,
-) {
+/// What counts, as far as it is told until then.
+pub(super) async fn count(root: &Root, address: Option<&Address>, until: Instant) -> Machine {
+    let mut seen = Machine::default();
     let each = match address {
         None => recorded(root, "postgres-status.tsv"),
-        Some(address) => match ask(address, COUNTERS).await {
+        Some(address) => match ask(address, COUNTERS, until).await {
             Ok(each) => each,
             Err(why) => {
-                machine.unseen.push(unseen(address, &why));
-                return;
+                seen.unseen.push(unseen(address, &why));
+                return seen;
             }
         },
     };
     for (name, value) in each {
         let number = value.parse().ok().filter(|number: &f64| number.is_finite());
-        counters.extend(number.map(|number| (format!("postgres.{name}"), number)));
+        seen.now.extend(number.map(|number| (format!("postgres.{name}"), number)));
     }
+    seen
 }
 
 /// What is set.
-pub(super) async fn read(root: &Root, address: Option<&Address>, machine: &mut Machine) {
+pub(super) async fn read(root: &Root, address: Option<&Address>, until: Instant) -> Machine {
+    let mut seen = Machine::default();
     let each = match address {
-        None => recorded(root, "postgres-settings.tsv"),
-        // That it can't be asked was said when it was asked first.
-        Some(address) => ask(address, &[&[SETTINGS]]).await.unwrap_or_default(),
+        None => Ok(recorded(root, "postgres-settings.tsv")),
+        Some(address) => ask(address, &[&[SETTINGS]], until).await.map_err(|why| (address, why)),
     };
-    for (name, value) in each {
-        machine.settings.insert(format!("postgres.{name}"), value);
+    match each {
+        Ok(each) => seen
+            .settings
+            .extend(each.into_iter().map(|(name, value)| (format!("postgres.{name}"), value))),
+        Err((address, why)) => seen.unseen.push(unseen(address, &why)),
     }
+    seen
 }
 
 fn recorded(root: &Root, name: &str) -> Vec<(String, String)> {
@@ -94,7 +96,11 @@ fn unseen(address: &Address, why: &str) -> Unseen {
     }
 }
 
-async fn ask(address: &Address, queries: &[&[&str]]) -> Result<Vec<(String, String)>, String> {
+async fn ask(
+    address: &Address,
+    queries: &[&[&str]],
+    until: Instant,
+) -> Result<Vec<(String, String)>, String> {
     let asked = async {
         let config = changes::connect::postgres_options(address, "wick doctor");
         let (client, connection) = config.connect(NoTls).await.map_err(|error| told(&error))?;
@@ -104,7 +110,7 @@ async fn ask(address: &Address, queries: &[&[&str]]) -> Result<Vec<(String, Stri
         driven.abort();
         answers
     };
-    timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err("no answer in time".into()))
+    timeout_at(until, asked).await.unwrap_or_else(|_| Err("no answer in time".into()))
 }
 
 async fn answers(client: &Client, queries: &[&[&str]]) -> Result<Vec<(String, String)>, String> {

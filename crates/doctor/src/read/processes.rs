@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Root;
+use super::{Root, kernel, wick};
 use crate::machine::{Machine, Process, Unseen};
 
 /// Programs that advice is about. Of all others only their memory is added up.
@@ -36,6 +36,13 @@ pub(super) fn read(root: &Root, machine: &mut Machine) {
     }
 }
 
+/// How long a process has had a processor, in seconds.
+pub(super) fn processor_seconds(root: &Root, pid: u32) -> Option<f64> {
+    let text = root.text(&format!("proc/{pid}/schedstat"))?;
+    let nanoseconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds / 1e9)
+}
+
 /// How long PHP's children have had a processor, in seconds, by process id: what they do, however
 /// many others want the machine meanwhile.
 #[must_use]
@@ -43,11 +50,8 @@ pub fn php_seconds(root: &Root) -> BTreeMap<u32, f64> {
     let pids = root.names("proc").unwrap_or_default();
     let pids = pids.iter().filter_map(|name| name.parse::<u32>().ok());
     let children = pids.filter_map(|pid| {
-        let text = |file: &str| root.text(&format!("proc/{pid}/{file}"));
-        let is_php = text("comm")?.starts_with("php-fpm");
-        let nanoseconds: f64 =
-            is_php.then(|| text("schedstat"))??.split_ascii_whitespace().next()?.parse().ok()?;
-        Some((pid, nanoseconds / 1e9))
+        let is_php = root.text(&format!("proc/{pid}/comm"))?.starts_with("php-fpm");
+        Some((pid, is_php.then(|| processor_seconds(root, pid))??))
     });
     children.collect()
 }
@@ -68,6 +72,8 @@ fn process(root: &Root, pid: u32, name: String) -> Process {
         let last = cgroup.lines().find_map(|line| line.rsplit('/').next())?;
         last.ends_with(".service").then(|| last.to_owned())
     });
+    let allowed = text("cgroup").and_then(|cgroup| kernel::allowed(root, &cgroup));
+    let planned = (name == "wick").then(|| wick::memory_bytes(root, &title)).flatten();
     Process {
         pid,
         parent: parent.unwrap_or(0),
@@ -76,6 +82,8 @@ fn process(root: &Root, pid: u32, name: String) -> Process {
         private_bytes: text("smaps_rollup").and_then(|rollup| private(&rollup)),
         descriptors: open.zip(most),
         unit,
+        allowed_bytes: allowed.map(|bytes| bytes as u64),
+        planned_bytes: planned,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Settings files: what stands in them on purpose, with its file and line.
 
-use super::Root;
+use super::{Root, wick};
 use crate::machine::{Directive, Machine};
 use crate::settings_file::{Dialect, Line, database_name, lines};
 
@@ -38,6 +38,7 @@ pub(super) fn read(root: &Root, machine: &mut Machine) {
     }
     read_nginx(root, machine);
     read_apache(root, machine);
+    wick::read(root, machine);
 }
 
 fn read_nginx(root: &Root, machine: &mut Machine) {
@@ -52,16 +53,29 @@ fn read_nginx(root: &Root, machine: &mut Machine) {
 }
 
 fn read_apache(root: &Root, machine: &mut Machine) {
-    for folder in
-        ["etc/apache2/mods-enabled", "etc/apache2/conf-enabled", "etc/httpd/conf.modules.d"]
-    {
-        let names = root.names(folder).unwrap_or_default();
-        for file in names.iter().map(|name| format!("{folder}/{name}")) {
-            each(root, &file, Dialect::Apache, |line| {
-                let name = format!("apache.{}", line.name.to_ascii_lowercase());
-                machine.directives.push(directive(&file, line, name));
-            });
-        }
+    let mut files = vec!["etc/apache2/apache2.conf".to_owned()];
+    files.push("etc/httpd/conf/httpd.conf".to_owned());
+    for folder in [
+        "etc/apache2/mods-enabled",
+        "etc/apache2/conf-enabled",
+        "etc/apache2/sites-enabled",
+        "etc/httpd/conf.modules.d",
+        "etc/httpd/conf.d",
+    ] {
+        files.extend(root.files(folder, ""));
+    }
+    for file in files {
+        each(root, &file, Dialect::Apache, |line| {
+            let name = line.name.to_ascii_lowercase();
+            // PHP inside takes prefork: what stands there for other ways to work doesn't count.
+            let section = line.section.to_ascii_lowercase();
+            let is_others = section.contains("worker") || section.contains("event");
+            // As it was called before 2.4.
+            let name = if name == "maxclients" { "maxrequestworkers".into() } else { name };
+            if !(is_others && name == "maxrequestworkers") {
+                machine.directives.push(directive(&file, line, format!("apache.{name}")));
+            }
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use doctor::apply::{Plan, Pulse, roll_back, watch};
 use doctor::read::Root;
 use tempfile::TempDir;
 
-use super::{daemon, examine, find, is_fine, options, root};
+use super::{all_found, daemon, examine, find, is_fine, nothing_found, options, root};
 
 const SERVER: &str = "/usr/sbin/mariadbd";
 const INSTALLER: &str = "/usr/bin/mariadb-install-db";
@@ -92,6 +92,17 @@ const TUNED: &[&str] = &[
     "--innodb-flush-log-at-trx-commit=1",
 ];
 
+/// Checks, and what is wrong for each.
+const FAULTS: &[(&str, &str)] = &[
+    ("query_cache", "query_cache_type = ON with 64 MB"),
+    ("myisam", "a table of a site is MyISAM"),
+    ("slow_log", "off, and from 10 s on"),
+    ("durability", "innodb_flush_log_at_trx_commit = 0"),
+    ("binlog_expiry", "a binary log that is kept for ever"),
+    ("connections", "all 10 of max_connections were in use"),
+    ("thread_cache", "thread_cache_size = 0, and 110 connections"),
+    ("temporary_tables", "tmp_table_size above max_heap_table_size"),
+];
 const CHECKED: &[&str] = &["query_cache", "myisam", "slow_log", "durability", "binlog_expiry"];
 
 #[tokio::test]
@@ -101,6 +112,25 @@ async fn a_tuned_mariadb_is_fine() {
     let (_, examination) = examine(&options(root.path().into(), Some(server.address()))).await;
     for id in CHECKED {
         assert!(is_fine(&examination, id), "{id}: {:?}", find(&examination, id));
+    }
+    nothing_found("MariaDB", &[25..=42], &examination);
+}
+
+/// Opens so many connections, one after the other or all at once.
+async fn connect(server: &Server, times: usize, at_once: bool) {
+    let mut held = Vec::new();
+    for _ in 0..times {
+        let options = mysql_async::OptsBuilder::default()
+            .user(Some("root"))
+            .socket(Some(server.socket().display().to_string()));
+        let connection = mysql_async::Conn::new(options).await.expect("a connection");
+        match at_once {
+            true => held.push(connection),
+            false => connection.disconnect().await.expect("it ends"),
+        }
+    }
+    for connection in held {
+        connection.disconnect().await.expect("it ends");
     }
 }
 
@@ -177,6 +207,10 @@ async fn faults_of_a_mariadb_are_found_applied_and_taken_back() {
         "--log-bin=log",
         "--server-id=1",
         "--long-query-time=10",
+        "--max-connections=10",
+        "--thread-cache-size=0",
+        "--tmp-table-size=64M",
+        "--max-heap-table-size=16M",
     ];
     let Some(server) = Server::start(&faults) else { return };
     server.ask("CREATE DATABASE site; CREATE TABLE site.old (id INT) ENGINE=MyISAM");
@@ -184,10 +218,10 @@ async fn faults_of_a_mariadb_are_found_applied_and_taken_back() {
     let folder = root.path().join("etc/mysql/mariadb.conf.d");
     std::fs::create_dir_all(&folder).expect("a folder");
     let options = options(root.path().into(), Some(server.address()));
+    connect(&server, 9, true).await;
+    connect(&server, 110, false).await;
     let (machine, examination) = examine(&options).await;
-    for id in CHECKED {
-        assert!(find(&examination, id).is_some(), "{id} wasn't found");
-    }
+    all_found("MariaDB", FAULTS, &examination);
 
     let state = tempfile::tempdir().expect("a folder");
     let finding = find(&examination, "slow_log").expect("it was found");

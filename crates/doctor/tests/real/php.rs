@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use doctor::Machine;
 use doctor::apply::{Plan, roll_back};
 use doctor::checks::Examination;
 use doctor::read::{Options, Root};
+use doctor::{Keeper, Machine};
 use tempfile::TempDir;
 use wire::fastcgi::{Kind, close_stream, encode_param, write_begin, write_stream};
 
-use super::{daemon, examine, find, is_fine, options, root};
+use super::{all_found, daemon, examine, find, is_fine, nothing_found, options, root};
 
 const SYSTEM_USER: &str = "www-data";
 const START_MAX: Duration = Duration::from_secs(30);
@@ -34,6 +34,15 @@ fn program() -> Option<PathBuf> {
 impl Fpm {
     /// One whose pool says this, with these settings of php.ini.
     fn start(pool: &str, ini: &[&str]) -> Option<Self> {
+        Self::start_by("etc/php/8.2/fpm/php-fpm.conf", pool, ini)
+    }
+
+    /// One with a file of its own, as a Wick's is, with its pool in it.
+    fn start_as_wick(pool: &str, ini: &[&str]) -> Option<Self> {
+        Self::start_by("run/wick/php-fpm.conf", pool, ini)
+    }
+
+    fn start_by(main: &str, pool: &str, ini: &[&str]) -> Option<Self> {
         let Some(program) = program() else {
             eprintln!("SKIPPED: php-fpm is not installed; scripts/setup test installs it");
             return None;
@@ -41,7 +50,9 @@ impl Fpm {
         let root = root();
         let run = daemon::folder("fpm", SYSTEM_USER);
         let socket = run.path().join("s");
-        let folder = root.path().join("etc/php/8.2/fpm/pool.d");
+        let main = root.path().join(main);
+        let home = main.parent().expect("a folder");
+        let folder = home.join("pool.d");
         std::fs::create_dir_all(&folder).expect("a folder");
         // The name is this test's alone: children of others bear theirs.
         let name = run.path().file_name().and_then(|name| name.to_str()).expect("a name");
@@ -50,14 +61,15 @@ impl Fpm {
             false => "",
         };
         let text = format!("[{name}]\n{user}listen = {}\n{pool}", socket.display());
-        std::fs::write(folder.join("www.conf"), text).expect("a file");
-        let main = root.path().join("etc/php/8.2/fpm/php-fpm.conf");
-        let include = format!(
-            "[global]\nerror_log = {}\ninclude = {}/*.conf\n",
-            run.path().join("log").display(),
-            folder.display()
-        );
-        std::fs::write(&main, include).expect("a file");
+        let global = format!("[global]\nerror_log = {}\n", run.path().join("log").display());
+        if home.ends_with("wick") {
+            let text = format!("; Written by wick at every start.\n{global}{text}");
+            std::fs::write(&main, text).expect("a file");
+        } else {
+            std::fs::write(folder.join("www.conf"), text).expect("a file");
+            let include = format!("{global}include = {}/*.conf\n", folder.display());
+            std::fs::write(&main, include).expect("a file");
+        }
         let mut fpm = Command::new("setpriv");
         fpm.args(["--pdeathsig", "KILL"]).arg(program).args(["--nodaemonize", "--fpm-config"]);
         fpm.arg(&main);
@@ -83,6 +95,15 @@ impl Drop for Fpm {
 const TUNED: &str = "pm = static\npm.max_children = 2\nslowlog = /dev/null\n\
     request_slowlog_timeout = 5s\nrequest_terminate_timeout = 60s\npm.status_path = /status\n";
 
+/// Checks, and what is wrong for each.
+const FAULTS: &[(&str, &str)] = &[
+    ("opcache", "opcache.enable = 0"),
+    ("pool_mode", "pm = dynamic for the only pool"),
+    ("slow_requests", "neither logged nor ended"),
+    ("max_requests", "pm.max_requests = 20"),
+    ("pool_socket", "listen.backlog = 65535, which somaxconn cuts"),
+];
+
 /// Its own MariaDB isn't of interest here, and others' are left alone.
 fn nobody(root: &Path) -> Options {
     let address = "mysql://nobody@localhost/?socket=/nowhere".parse().expect("an address");
@@ -103,8 +124,37 @@ async fn a_tuned_php_fpm_is_fine() {
         "xdebug",
     ];
     let all = |examination: &Examination| judged.iter().all(|id| is_fine(examination, id));
-    let (machine, _) = examine_until(&nobody(fpm.root.path()), all).await;
+    let (machine, examination) = examine_until(&nobody(fpm.root.path()), all).await;
     assert_eq!(machine.set("php.asked"), Some("1"), "{:?}", machine.unseen);
+    nothing_found("php-fpm", &[7..=24], &examination);
+}
+
+/// What Wick writes, but for its opcode cache, which its php.ini turns off.
+const WICKS: &str = "listen.backlog = 1024\npm = static\npm.max_children = 2\n\
+    pm.max_requests = 5000\npm.status_path = /wick-status\nrequest_terminate_timeout = 300s\n";
+
+#[tokio::test]
+async fn a_php_fpm_that_a_wick_started_is_judged_and_nothing_is_written_beside_it() {
+    let Some(fpm) = Fpm::start_as_wick(WICKS, &["opcache.enable=0"]) else { return };
+    let judged = |examination: &Examination| {
+        let fine =
+            ["pool_mode", "pool_saturated", "slow_requests", "pool_socket", "children_by_memory"];
+        find(examination, "opcache").is_some() && fine.iter().all(|id| is_fine(examination, id))
+    };
+    let (machine, examination) = examine_until(&nobody(fpm.root.path()), judged).await;
+    let [pool] = machine.pools.as_slice() else { panic!("{:?}", machine.pools) };
+    assert_eq!(
+        (pool.keeper, pool.version.as_str()),
+        (Some(Keeper::Wick), "/run/wick/php-fpm.conf")
+    );
+    let master = rustix::process::Pid::from_child(&fpm.child).as_raw_nonzero().get();
+    assert_eq!(pool.master, Some(master as u32));
+    assert!(machine.now(&pool.counter("accepted conn")).is_some(), "{:?}", machine.unseen);
+    assert!(machine.child_bytes(pool).is_some());
+    let found = find(&examination, "opcache").expect("it was found");
+    assert_eq!(found.fix.changes, []);
+    assert!(found.fix.words.contains("opcache.enable = 1 in the php.ini"), "{found:?}");
+    assert!(Plan::of(found, &Root::new(fpm.root.path())).is_err(), "there is nothing to write");
 }
 
 /// Looks until it is as it is to be, or long enough.
@@ -201,13 +251,15 @@ fn children_that_grow_are_told_from_those_that_do_not() {
 #[tokio::test]
 async fn faults_of_a_php_fpm_are_found_and_written_where_it_reads_them() {
     let pool = "pm = dynamic\npm.max_children = 2\npm.start_servers = 1\n\
-        pm.min_spare_servers = 1\npm.max_spare_servers = 1\n";
+        pm.min_spare_servers = 1\npm.max_spare_servers = 1\npm.max_requests = 20\n\
+        listen.backlog = 65535\npm.status_path = /status\n";
     let Some(fpm) = Fpm::start(pool, &["opcache.enable=0"]) else { return };
     let options = nobody(fpm.root.path());
     // A child that has just begun bears no title yet, and a busy machine lets it answer late.
-    let faults = ["opcache", "pool_mode", "slow_requests"];
-    let all = |examination: &Examination| faults.iter().all(|id| find(examination, id).is_some());
+    let all =
+        |examination: &Examination| FAULTS.iter().all(|(id, _)| find(examination, id).is_some());
     let (machine, examination) = examine_until(&options, all).await;
+    all_found("php-fpm", FAULTS, &examination);
     let state = tempfile::tempdir().expect("a folder");
     let finding = find(&examination, "pool_mode").expect("it was found");
     let plan = Plan::of(finding, &Root::new(fpm.root.path())).expect("it can be written");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use doctor::Class;
 use tempfile::TempDir;
 
-use super::{daemon, examine, find, options, root};
+use super::{all_found, daemon, examine, find, options, root};
 
 const SYSTEM_USER: &str = "www-data";
 const START_MAX: Duration = Duration::from_secs(30);
@@ -113,6 +113,8 @@ async fn php_inside_a_real_apache_is_found_and_how_many_workers_fit() {
         let found = find(&examination, "mod_php").expect("it is found");
         assert_eq!(found.class, class, "{found:?}");
         assert!(found.evidence.starts_with(&format!("{workers} workers of ")), "{found:?}");
+        let fault = format!("PHP inside, and {workers} workers");
+        all_found("Apache", &[("mod_php", &fault)], &examination);
     }
 }
 
@@ -142,4 +144,5 @@ async fn a_real_nginx_that_has_most_of_its_files_open_is_found() {
     while !about_nginx(&examine(&options).await.1) {
         assert!(Instant::now() < bound, "it is not found");
     }
+    println!("| `open_files` | nginx: {CONNECTIONS} connections of {FILES} files | yes | – |");
 }

@@ -266,7 +266,7 @@ impl Bench<'_> {
 fn by_php(summary: &Summary, before: &Machine, after: &Machine) -> Result<f64, String> {
     let all = |machine: &Machine| -> Option<f64> {
         let pools = machine.pools.iter();
-        pools.map(|pool| machine.now(&format!("fpm.{}.accepted conn", pool.name))).sum()
+        pools.map(|pool| machine.now(&pool.counter("accepted conn"))).sum()
     };
     let answered = summary.answered as f64;
     let (Some(was), Some(is)) = (all(before), all(after)) else { return Ok(answered) };

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
+use crate::advised;
 use crate::apps::require;
 use crate::wick::until;
 
@@ -16,6 +17,24 @@ fn demo(folder: &TempDir, arguments: &[&str]) -> Child {
     command.args(["demo", "--listen", "127.0.0.1:0"]).args(arguments);
     command.env("TMPDIR", folder.path()).stdin(Stdio::null()).stdout(Stdio::piped());
     command.spawn().expect("the binary can be run")
+}
+
+/// One that is told to end with the test, should that end before: it ends its database and php-fpm.
+struct Asked(Child);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            interrupt(&self.0);
+            let _ = self.0.wait();
+        }
+    }
+}
+
+/// Whether it could be asked to end, as by Ctrl-C.
+fn interrupt(child: &Child) -> bool {
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    asked.is_ok_and(|status| status.success())
 }
 
 /// Neither files nor processes are left in the folder.
@@ -62,19 +81,20 @@ fn the_demo_shows_dokuwiki_and_logs_in_to_it() {
 }
 
 #[test]
-fn a_demo_of_wordpress_that_is_stopped_leaves_no_database() {
+fn advice_about_a_demo_of_wordpress_can_be_followed_and_stopped_it_leaves_no_database() {
     if !is_there("wordpress", "/usr/share/wordpress")
         || !is_there("mariadb-server", "/usr/sbin/mariadbd")
     {
         return;
     }
     let folder = folder();
-    let mut child = demo(&folder, &["--app", "wordpress", "--seconds", "600"]);
+    let mut running = Asked(demo(&folder, &["--app", "wordpress", "--seconds", "600"]));
+    let child = &mut running.0;
     let output = BufReader::new(child.stdout.take().expect("it is piped"));
     let mut lines = output.lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("visitors ask for 4 pages in turn")));
-    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(asked.expect("kill can be run").success());
+    advised::follow(folder.path());
+    assert!(interrupt(child));
     until("the end of the demo", || matches!(child.try_wait(), Ok(Some(_))));
     assert_clean(folder.path());
 }

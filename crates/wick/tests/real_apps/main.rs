@@ -6,6 +6,7 @@
 //! `scripts/setup test` installs them. [`strangers`] is what holds for all of them; a
 //! file for each app says how it is installed and what visitors do there.
 
+mod advised;
 #[path = "../../src/demo/apps/mod.rs"]
 mod apps;
 #[allow(dead_code, reason = "the other tests that people do with Chromium need more of it")]
