@@ -42,15 +42,22 @@ def main_page(title, measurements, page, parts):
     sys.exit(_main(title, measurements, page, [part.__name__ for part in parts]))
 
 
-def main_alarms(title, measurements, alarms):
-    """The same, with other measurements where `--aa` says how many comparisons they hold."""
-    sys.exit(_main(title, measurements, None, alarms=alarms))
+def main_section(title, measurements, page, section):
+    """The same for a section of a page that several measurements share."""
+    sys.exit(_main(title, measurements, page, section=section))
 
 
-def _main(title, measurements, page, parts=(), alarms=()):
+def main_alarms(title, measurements, alarms, page, section):
+    """The same, with other measurements where `--aa` says how many comparisons they hold; their
+    section is called after this one's."""
+    sys.exit(_main(title, measurements, page, alarms=alarms, section=section))
+
+
+def _main(title, measurements, page, parts=(), alarms=(), section=None):
     try:
         options = _options(title, parts, bool(alarms))
-        measurements = alarms if options.comparisons else measurements
+        if options.comparisons:
+            measurements, section = alarms, f"{section} alarms"
         found = _measure(measurements, options)
         facts = [_conditions(options), *machine.facts(), *wick_version(options)]
         text = found.markdown(facts)
@@ -58,7 +65,7 @@ def _main(title, measurements, page, parts=(), alarms=()):
         if page and (options.quick or options.only or not options.built_here):
             report.progress(f"not a whole run of this checkout: {page.name} is left as it is")
         elif page:
-            report.write_between_markers(page, text)
+            report.write_between_markers(page, text, section)
             report.progress(f"written into bench/{page.name}")
         return 0 if found.good else 1
     except KeyboardInterrupt:

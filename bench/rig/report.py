@@ -72,11 +72,16 @@ class Report:
         return "\n\n".join(parts)
 
 
-def write_between_markers(file, text):
-    """Replaces what stands between the markers of `file`."""
+def write_between_markers(file, text, section=None):
+    """Replaces what stands between the markers of `file`; of a page that several measurements
+    write, between those of this one's section."""
+    begin, end = BEGIN, END
+    if section:
+        begin, end = (mark.replace("measured", f"measured {section}") for mark in (BEGIN, END))
     whole = file.read_text()
-    start, end = whole.index(BEGIN) + len(BEGIN), whole.index(END)
-    file.write_text(f"{whole[:start]}\n{text}\n{whole[end:]}")
+    start = whole.index(begin) + len(begin)
+    rest = whole[whole.index(end, start) :]
+    file.write_text(f"{whole[:start]}\n{text}\n{rest}")
 
 
 def progress(text):

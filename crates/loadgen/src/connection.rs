@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Sleep;
 
 use crate::dial::Stream;
-use crate::response::{Answer, ResponseError, ResponseReader, Step, Witness};
+use crate::response::{Answer, Memo, ResponseError, ResponseReader, Step, Witness};
 use crate::tally::FailureKind;
 
 /// What is read at a time.
@@ -19,7 +19,14 @@ const READ_BYTES: usize = 16 << 10;
 thread_local! {
     /// What the connections of a thread read into, one after the other: a thousand buffers would
     /// be most of what a run needs, and none of them in the processor's cache.
-    static BUFFER: RefCell<BytesMut> = RefCell::default();
+    static DESK: RefCell<Desk> = RefCell::default();
+}
+
+/// What is read, and the head that was read last on any connection.
+#[derive(Default)]
+struct Desk {
+    buffer: BytesMut,
+    memo: Memo,
 }
 
 /// An open connection.
@@ -121,7 +128,7 @@ impl Line {
         witness: &mut impl Witness,
     ) -> std::io::Result<Received> {
         std::future::poll_fn(|context| {
-            BUFFER.with_borrow_mut(|buffer| self.poll_receive(context, buffer, reader, witness))
+            DESK.with_borrow_mut(|desk| self.poll_receive(context, desk, reader, witness))
         })
         .await
     }
@@ -129,10 +136,11 @@ impl Line {
     fn poll_receive(
         &mut self,
         context: &mut Context<'_>,
-        buffer: &mut BytesMut,
+        desk: &mut Desk,
         reader: &mut ResponseReader,
         witness: &mut impl Witness,
     ) -> Poll<std::io::Result<Received>> {
+        let Desk { buffer, memo } = desk;
         buffer.clear();
         buffer.reserve(READ_BYTES);
         // What it didn't read is still there the next time.
@@ -142,12 +150,14 @@ impl Line {
             return Poll::Ready(Ok((now, None)));
         }
         if self.rest.is_empty() {
-            let step = reader.read(buffer, witness);
-            self.rest.extend_from_slice(buffer);
+            let step = reader.read(buffer, memo, witness);
+            if !buffer.is_empty() {
+                self.rest.extend_from_slice(buffer);
+            }
             return Poll::Ready(Ok((now, Some(step))));
         }
         self.rest.extend_from_slice(buffer);
-        let step = reader.read(&mut self.rest, witness);
+        let step = reader.read(&mut self.rest, memo, witness);
         if self.rest.is_empty() {
             self.rest = BytesMut::new();
         }
@@ -158,34 +168,42 @@ impl Line {
 /// A deadline for one thing after the other.
 ///
 /// Setting a timer for each request and taking it back would cost as much as reading its
-/// answer. Deadlines only move on, so one timer that rings too early and is set again will do.
+/// answer. Deadlines only move on, so one timer that rings too early and is set again will do;
+/// and while it hasn't rung it need not be polled again, as all is awaited by one task.
 pub(crate) struct Deadline {
     timer: Pin<Box<Sleep>>,
+    /// It will wake the task when it rings.
+    is_set: bool,
 }
 
 impl Deadline {
     pub(crate) fn new() -> Self {
-        Self { timer: Box::pin(tokio::time::sleep(Duration::ZERO)) }
+        Self { timer: Box::pin(tokio::time::sleep(Duration::ZERO)), is_set: false }
     }
 
-    /// What comes of `work`, if it comes before `moment`.
+    /// What comes of `work`, if it comes before `moment`; to be awaited by one task only.
     pub(crate) async fn hold<T>(
         &mut self,
         moment: Instant,
         work: impl Future<Output = T>,
     ) -> Option<T> {
         let mut work = std::pin::pin!(work);
-        let timer = &mut self.timer;
+        let Self { timer, is_set } = self;
         std::future::poll_fn(move |context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(Some(done));
             }
+            if *is_set && !timer.is_elapsed() {
+                return Poll::Pending;
+            }
             while timer.as_mut().poll(context).is_ready() {
+                *is_set = false;
                 if Instant::now() >= moment {
                     return Poll::Ready(None);
                 }
                 timer.as_mut().reset(tokio::time::Instant::from_std(moment));
             }
+            *is_set = true;
             Poll::Pending
         })
         .await

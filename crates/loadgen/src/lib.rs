@@ -16,6 +16,7 @@ mod http3;
 mod line;
 pub mod permission;
 pub mod plan;
+pub mod recorded;
 pub mod replay;
 pub mod report;
 pub mod request;

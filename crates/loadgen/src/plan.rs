@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::recorded::{Moments, Recorded};
 use crate::request::{Mix, Request};
 use crate::schedule::Pattern;
 use crate::story::Story;
@@ -50,6 +51,8 @@ pub enum Work {
     Requests(Mix<Request>),
     /// What visitors do one step after the other.
     Stories(Mix<Story>),
+    /// What was asked once; [`Load::Moments`] says which of it when.
+    Recorded(Recorded),
 }
 
 /// When it is asked.
@@ -57,9 +60,8 @@ pub enum Work {
 pub enum Load {
     /// Arrivals on a schedule, whatever the target does.
     Open(Pattern),
-    /// Arrivals at these moments since the beginning, each of the request with that place in the
-    /// mix.
-    Moments(Vec<(Duration, u32)>),
+    /// Arrivals at these moments, each of one of the [`Work::Recorded`].
+    Moments(Moments),
     /// Each connection asks again when it was answered.
     Closed(Closed),
 }
@@ -83,7 +85,7 @@ impl Load {
     pub fn time(&self) -> Option<Duration> {
         match self {
             Self::Open(pattern) => Some(pattern.time()),
-            Self::Moments(moments) => moments.last().map(|(after, _)| *after),
+            Self::Moments(moments) => moments.last().map(|(after, _)| after),
             Self::Closed(closed) => closed.time,
         }
     }

@@ -4,16 +4,17 @@
 //! tells. Out: requests and their moments since the first. A log tells seconds only: the
 //! requests of one second are spread evenly over it.
 //! Invariants: 1. Only GET and HEAD are played, as a log has no bodies; what is left out is
-//! counted. 2. At most [`LINES_MAX`] lines are played, so that memory is bounded.
+//! counted. 2. A log is read line by line, and at most [`REQUESTS_MAX`] of them are played, so
+//! that memory is bounded.
 
-use std::collections::HashMap;
+use std::io::{self, BufRead, Read};
 use std::time::Duration;
 
-use crate::request::{Request, RequestError, Wanted};
+use crate::recorded::{Moments, REQUESTS_MAX, Recorded, Recorder, Seconds};
 use crate::target::Target;
 
-/// Requests of a log.
-pub const LINES_MAX: usize = 1_000_000;
+/// A line that is longer is left out.
+const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Why a log can't be played.
 #[derive(Debug, thiserror::Error)]
@@ -24,9 +25,9 @@ pub enum ReplayError {
     /// Nothing came in that time.
     #[error("it tells of no GET or HEAD in that time: name a longer one with --since")]
     Empty,
-    /// One of its requests can't be sent.
+    /// It can't be read.
     #[error(transparent)]
-    Request(#[from] RequestError),
+    Io(#[from] io::Error),
     /// Nor a speed.
     #[error("the speed has to be above 0, as in 2x")]
     Speed,
@@ -38,9 +39,9 @@ const EXAMPLE: &str = "192.0.2.1 - - [10/Oct/2025:13:55:36 +0000] \"GET /news HT
 #[derive(Clone, Debug)]
 pub struct Replay {
     /// The different requests.
-    pub requests: Vec<Request>,
+    pub recorded: Recorded,
     /// When which of them is made, since the beginning.
-    pub moments: Vec<(Duration, u32)>,
+    pub moments: Moments,
     /// Lines left out: other methods, other formats, and those above the maximum.
     pub left_out: u64,
 }
@@ -59,31 +60,48 @@ pub struct Arrival<'a> {
 /// Reads a log; at `speed` 2 an hour of it takes half an hour.
 ///
 /// # Errors
-/// There is nothing to play in it.
-pub fn parse(log: &str, speed: f64, target: &Target, keeps: bool) -> Result<Replay, ReplayError> {
+/// There is nothing to play in it, or it can't be read.
+pub fn read(mut log: impl BufRead, speed: f64, target: &Target) -> Result<Replay, ReplayError> {
     check(speed)?;
-    let mut numbered = Numbered::new(target, keeps);
-    let mut lines = Vec::new();
-    for line in log.lines() {
-        let read = read_line(line).filter(|_| lines.len() < LINES_MAX);
-        match read {
+    let mut numbered = Numbered::new(target);
+    let (mut lines, mut line) = (Seconds::default(), Vec::new());
+    while next_line(&mut log, &mut line)? {
+        let text = String::from_utf8_lossy(&line);
+        match read_line(&text).filter(|_| lines.len() < REQUESTS_MAX) {
             Some((second, method, path)) => {
-                lines.extend(numbered.number(method, path)?.map(|number| (second, number)));
+                if let Some(number) = numbered.number(method, path) {
+                    lines.push(second, number);
+                }
             }
-            None => numbered.left_out += u64::from(!line.trim().is_empty()),
+            None => numbered.left_out += u64::from(!text.trim().is_empty()),
         }
     }
-    // Servers write a line when a request is over; those that took longer come later.
-    lines.sort_by_key(|(second, _)| *second);
-    let first = lines.first().ok_or(ReplayError::Nothing)?.0;
-    let mut moments = Vec::with_capacity(lines.len());
-    for same in lines.chunk_by(|one, other| one.0 == other.0) {
-        for (place, (second, number)) in same.iter().enumerate() {
-            let seconds = (second - first) as f64 + place as f64 / same.len() as f64;
-            moments.push((Duration::from_secs_f64(seconds / speed), *number));
-        }
+    if lines.len() == 0 {
+        return Err(ReplayError::Nothing);
     }
-    Ok(Replay { requests: numbered.requests, moments, left_out: numbered.left_out })
+    let Numbered { recorder, left_out, .. } = numbered;
+    let Recorder { recorded, .. } = recorder;
+    Ok(Replay { recorded, moments: lines.spread(speed), left_out })
+}
+
+/// Reads a line, or as much of it as is allowed, and goes on to the next; whether there was one.
+fn next_line(log: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let length = log.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', line)?;
+    let mut is_cut = length as u64 == LINE_BYTES_MAX && !line.ends_with(b"\n");
+    if is_cut {
+        // Half a line could look like one of another path.
+        line.clear();
+        line.push(b'-');
+    }
+    while is_cut {
+        let some = log.fill_buf()?;
+        let end = some.iter().position(|byte| *byte == b'\n');
+        is_cut = end.is_none() && !some.is_empty();
+        let taken = end.map_or(some.len(), |end| end + 1);
+        log.consume(taken);
+    }
+    Ok(length > 0)
 }
 
 /// The same of arrivals that are told in their order.
@@ -94,59 +112,51 @@ pub fn of_arrivals<'a>(
     arrivals: impl IntoIterator<Item = Arrival<'a>>,
     speed: f64,
     target: &Target,
-    keeps: bool,
 ) -> Result<Replay, ReplayError> {
     check(speed)?;
-    let mut numbered = Numbered::new(target, keeps);
-    let mut moments = Vec::new();
+    let mut numbered = Numbered::new(target);
+    let mut moments = Moments::default();
     let mut first = None;
     for Arrival { at_ms, method, path } in arrivals {
-        if !is_played(method, path) || moments.len() >= LINES_MAX {
+        if !is_played(method, path) || moments.len() >= REQUESTS_MAX {
             numbered.left_out += 1;
             continue;
         }
         let since = at_ms.saturating_sub(*first.get_or_insert(at_ms));
-        let at = Duration::from_secs_f64(since as f64 / 1000.0 / speed);
-        moments.extend(numbered.number(method, path)?.map(|number| (at, number)));
+        let at = Duration::try_from_secs_f64(since as f64 / 1000.0 / speed);
+        if let Some(number) = numbered.number(method, path) {
+            moments.push(at.unwrap_or(Duration::MAX), number);
+        }
     }
     if moments.is_empty() {
         return Err(ReplayError::Empty);
     }
-    Ok(Replay { requests: numbered.requests, moments, left_out: numbered.left_out })
+    let Numbered { recorder, left_out, .. } = numbered;
+    Ok(Replay { recorded: recorder.recorded, moments, left_out })
 }
 
 fn check(speed: f64) -> Result<(), ReplayError> {
     if speed > 0.0 && speed.is_finite() { Ok(()) } else { Err(ReplayError::Speed) }
 }
 
-/// The different requests, each made once.
-struct Numbered<'told, 'target> {
-    target: &'target Target,
-    keeps: bool,
-    requests: Vec<Request>,
-    numbers: HashMap<(&'told str, &'told str), u32>,
+/// The different requests, each kept once.
+struct Numbered<'a> {
+    target: &'a Target,
+    recorder: Recorder,
     left_out: u64,
 }
 
-impl<'told, 'target> Numbered<'told, 'target> {
-    fn new(target: &'target Target, keeps: bool) -> Self {
-        Self { target, keeps, requests: Vec::new(), numbers: HashMap::new(), left_out: 0 }
+impl<'a> Numbered<'a> {
+    fn new(target: &'a Target) -> Self {
+        Self { target, recorder: Recorder::default(), left_out: 0 }
     }
 
-    /// The number of a request; none of one that can't be sent to the target.
-    fn number(&mut self, method: &'told str, path: &'told str) -> Result<Option<u32>, ReplayError> {
-        if let Some(number) = self.numbers.get(&(method, path)) {
-            return Ok(Some(*number));
-        }
-        let Ok(clean) = self.target.path_here(path) else {
-            self.left_out += 1;
-            return Ok(None);
-        };
-        let wanted = Wanted { method: method.to_owned(), ..Wanted::get(clean) };
-        self.requests.push(Request::new(wanted, self.target, self.keeps)?);
-        let number = u32::try_from(self.requests.len() - 1).unwrap_or(u32::MAX);
-        self.numbers.insert((method, path), number);
-        Ok(Some(number))
+    /// The number of a request; none of one that can't be sent to the target, or has no room.
+    fn number(&mut self, method: &str, path: &str) -> Option<u32> {
+        let path = self.target.path_here(path).ok();
+        let number = path.and_then(|path| self.recorder.number(method == "HEAD", &path));
+        self.left_out += u64::from(number.is_none());
+        number
     }
 }
 
@@ -213,22 +223,40 @@ a line of something else
 
     fn replay(log: &str, speed: f64) -> Result<Replay, ReplayError> {
         let (target, _) = Target::parse("http://127.0.0.1:81/").expect("an address");
-        parse(log, speed, &target, true)
+        read(log.as_bytes(), speed, &target)
     }
 
     #[test]
     fn requests_come_in_their_order_with_their_gaps() {
         let replay = replay(LOG, 2.0).expect("a log");
-        let played: Vec<_> = replay
-            .moments
-            .iter()
-            .map(|(at, number)| {
-                let wanted = &replay.requests[*number as usize].wanted;
-                format!("{} {} {}", at.as_secs_f64(), wanted.method, wanted.path)
-            })
-            .collect();
-        assert_eq!(played, ["0 GET /a", "0.25 GET /b?c=\\x22", "1 HEAD /a", "1.5 GET /a"]);
-        assert_eq!((replay.requests.len(), replay.left_out), (3, 2));
+        let expected = ["0 GET /a", "0.25 GET /b?c=\\x22", "1 HEAD /a", "1.5 GET /a"];
+        assert_eq!(played(&replay), expected);
+        assert_eq!((replay.recorded.len(), replay.left_out), (3, 2));
+    }
+
+    fn played(replay: &Replay) -> Vec<String> {
+        let moments = (0..).map_while(|place| replay.moments.at(place));
+        let played = moments.map(|(at, number)| {
+            let wanted = replay.recorded.wanted(number);
+            format!("{} {} {}", at.as_secs_f64(), wanted.method, wanted.path)
+        });
+        played.collect()
+    }
+
+    #[test]
+    fn a_line_without_end_is_left_out_and_the_next_one_played() {
+        let first = LOG.lines().next().unwrap_or_default();
+        let cut = usize::try_from(LINE_BYTES_MAX).expect("a number");
+        for length in [cut - 1, cut, cut + 1, 5 * cut] {
+            // It would be one if it ended where it is cut.
+            let long = format!("{first}{}", "x".repeat(length - first.len()));
+            for log in [format!("{long}\n{first}\n"), format!("{first}\n{long}")] {
+                let replay = replay(&log, 1.0).expect("a log");
+                let left_out = u64::from(length >= cut);
+                let told = (replay.moments.len() as u64, replay.left_out);
+                assert_eq!(told, (2 - left_out, left_out), "{length}");
+            }
+        }
     }
 
     #[test]
@@ -241,11 +269,10 @@ a line of something else
             arrival(5_000_700, "HEAD", "/a"),
             arrival(5_001_200, "GET", "/a"),
         ];
-        let replay = of_arrivals(all, 2.0, &target, true).expect("arrivals");
-        let milliseconds = |(at, number): &(Duration, u32)| (at.as_millis(), *number);
-        let moments: Vec<_> = replay.moments.iter().map(milliseconds).collect();
-        assert_eq!((moments, replay.left_out), (vec![(0, 0), (250, 1), (500, 0)], 1));
-        let nothing = of_arrivals([arrival(1, "POST", "/a")], 1.0, &target, true);
+        let replay = of_arrivals(all, 2.0, &target).expect("arrivals");
+        let expected = ["0 GET /a", "0.25 HEAD /a", "0.5 GET /a"];
+        assert_eq!((played(&replay), replay.left_out), (expected.map(str::to_owned).into(), 1));
+        let nothing = of_arrivals([arrival(1, "POST", "/a")], 1.0, &target);
         assert!(matches!(nothing, Err(ReplayError::Empty)));
     }
 

@@ -52,6 +52,11 @@ pub enum Step {
 
 /// Who wants to see what an answer holds.
 pub trait Witness {
+    /// Whether the fields are of any interest: if they aren't, a head need not be read again
+    /// that was read before.
+    fn wants_fields(&self) -> bool {
+        true
+    }
     /// The fields of the final head.
     fn fields(&mut self, _fields: &[Header<'_>]) {}
     /// The next bytes of the body.
@@ -59,7 +64,48 @@ pub trait Witness {
 }
 
 /// Sees nothing.
-impl Witness for () {}
+impl Witness for () {
+    fn wants_fields(&self) -> bool {
+        false
+    }
+}
+
+/// The head that was read last, with what it says.
+///
+/// A load gets the same answers again and again, with the same heads but for a date that
+/// changes each second; to compare one costs a tenth of reading it.
+#[derive(Debug, Default)]
+pub struct Memo {
+    head: Vec<u8>,
+    says: Option<Head>,
+}
+
+impl Memo {
+    /// Longer heads aren't kept.
+    const BYTES_MAX: usize = 4 << 10;
+
+    /// What the head at the beginning of `bytes` says, if it is the same to its last byte.
+    fn recall(&self, bytes: &[u8]) -> Option<Head> {
+        // One that says something ends with an empty line, so what follows is none of it.
+        self.says.filter(|_| bytes.starts_with(&self.head))
+    }
+
+    fn keep(&mut self, head: &[u8], says: Head) {
+        self.says = (head.len() <= Self::BYTES_MAX).then_some(says);
+        if self.says.is_some() {
+            self.head.clear();
+            self.head.extend_from_slice(head);
+        }
+    }
+}
+
+/// What a final head says of its answer.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    bytes: usize,
+    status: u16,
+    framing: Framing,
+}
 
 #[derive(Debug)]
 enum State {
@@ -92,12 +138,13 @@ impl ResponseReader {
     pub fn read(
         &mut self,
         buffer: &mut BytesMut,
+        memo: &mut Memo,
         witness: &mut impl Witness,
     ) -> Result<Step, ResponseError> {
         loop {
             match &mut self.state {
                 State::Head => {
-                    if !self.read_head(buffer, witness)? {
+                    if !self.read_head(buffer, memo, witness)? {
                         return Ok(Step::More);
                     }
                 }
@@ -149,8 +196,15 @@ impl ResponseReader {
     fn read_head(
         &mut self,
         buffer: &mut BytesMut,
+        memo: &mut Memo,
         witness: &mut impl Witness,
     ) -> Result<bool, ResponseError> {
+        let recalled = if witness.wants_fields() { None } else { memo.recall(buffer) };
+        if let Some(head) = recalled {
+            self.begin_body(head);
+            buffer.advance(head.bytes);
+            return Ok(true);
+        }
         let mut lines = [const { std::mem::MaybeUninit::<Header<'_>>::uninit() }; FIELDS_MAX];
         let mut head = httparse::Response::new(&mut []);
         let parsed = httparse::ParserConfig::default()
@@ -165,10 +219,10 @@ impl ResponseReader {
             return Err(ResponseError::Malformed("the head of the answer is longer than 64 KiB"));
         }
         let status = head.code.unwrap_or_default();
-        self.answer.head_bytes += length as u64;
         match status {
             101 => return Err(ResponseError::Malformed("101 to who asked for no other protocol")),
             100..200 => {
+                self.answer.head_bytes += length as u64;
                 buffer.advance(length);
                 return Ok(true);
             }
@@ -176,8 +230,18 @@ impl ResponseReader {
             _ => return Err(ResponseError::Malformed("the status is no number from 100 on")),
         }
         let framing = Framing::of(head.headers, head.version == Some(1))?;
-        self.answer.status = status;
         witness.fields(head.headers);
+        let head = Head { bytes: length, status, framing };
+        memo.keep(&buffer[..length], head);
+        self.begin_body(head);
+        buffer.advance(length);
+        Ok(true)
+    }
+
+    fn begin_body(&mut self, head: Head) {
+        let Head { bytes, status, framing } = head;
+        self.answer.head_bytes += bytes as u64;
+        self.answer.status = status;
         let has_body = !self.is_head && status != 204 && status != 304;
         self.state = match framing.length {
             _ if !has_body => State::Known(0),
@@ -186,17 +250,17 @@ impl ResponseReader {
             Length::UntilClose => State::UntilClose,
         };
         self.answer.keeps = framing.keeps && !matches!(self.state, State::UntilClose);
-        buffer.advance(length);
-        Ok(true)
     }
 }
 
+#[derive(Clone, Copy, Debug)]
 enum Length {
     Known(u64),
     Chunked,
     UntilClose,
 }
 
+#[derive(Clone, Copy, Debug)]
 struct Framing {
     length: Length,
     keeps: bool,
@@ -274,7 +338,7 @@ mod tests {
         let mut pieces = text.as_bytes().chunks(step.max(1));
         while let Some(piece) = pieces.next() {
             buffer.extend_from_slice(piece);
-            match reader.read(&mut buffer, &mut body) {
+            match reader.read(&mut buffer, &mut Memo::default(), &mut body) {
                 Ok(Step::More) => {}
                 Ok(Step::Whole(answer)) => {
                     let left = buffer.len() + pieces.map(<[u8]>::len).sum::<usize>();
@@ -324,6 +388,34 @@ mod tests {
             "HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 103 Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
             "200 \"a\" keeps, 0 left",
         );
+    }
+
+    #[test]
+    fn a_head_that_comes_again_says_the_same_and_another_one_is_read() {
+        let answers = [
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nHT",
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+            "HTTP/1.1 404 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 404 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+        ];
+        let mut memo = Memo::default();
+        for answer in answers {
+            let told = [&mut memo, &mut Memo::default()].map(|memo| {
+                let mut buffer = BytesMut::from(answer);
+                let step = ResponseReader::new(false).read(&mut buffer, memo, &mut ());
+                (step, buffer.len())
+            });
+            assert!(matches!(told[0], (Ok(Step::Whole(_)), 0)), "{answer:?}: {told:?}");
+            assert_eq!(told[0], told[1], "{answer:?}");
+        }
+        // The answer to HEAD has the same head and no body.
+        let mut buffer = BytesMut::from(answers[0]);
+        let step = ResponseReader::new(true).read(&mut buffer, &mut memo, &mut ());
+        assert!(matches!(step, Ok(Step::Whole(Answer { body_bytes: 0, .. }))), "{step:?}");
+        assert_eq!(buffer, "ab");
     }
 
     #[test]

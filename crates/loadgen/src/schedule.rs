@@ -132,9 +132,10 @@ impl Pattern {
 
     /// Every `step`-th arrival beginning with number `first`, as times since the beginning.
     #[must_use]
-    pub fn arrivals(&self, first: u64, step: u64) -> Arrivals<'_> {
+    pub fn arrivals(&self, first: u64, step: u64) -> Arrivals {
         Arrivals {
-            segments: &self.segments,
+            segments: self.segments.clone(),
+            segment: 0,
             number: first,
             step: step.max(1),
             end: self.requests(),
@@ -146,8 +147,9 @@ impl Pattern {
 
 /// The moments of a pattern; see [`Pattern::arrivals`].
 #[derive(Clone, Debug)]
-pub struct Arrivals<'a> {
-    segments: &'a [Segment],
+pub struct Arrivals {
+    segments: Vec<Segment>,
+    segment: usize,
     number: u64,
     step: u64,
     end: u64,
@@ -155,7 +157,7 @@ pub struct Arrivals<'a> {
     seconds_before: f64,
 }
 
-impl Iterator for Arrivals<'_> {
+impl Iterator for Arrivals {
     type Item = (u64, Duration);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -164,7 +166,7 @@ impl Iterator for Arrivals<'_> {
         }
         let number = self.number;
         self.number += self.step;
-        while let [first, rest @ ..] = self.segments {
+        while let [first, rest @ ..] = &self.segments[self.segment..] {
             let within = number as f64 - self.arrivals_before;
             if within < first.arrivals() || rest.is_empty() {
                 let seconds = self.seconds_before + first.moment(within).min(first.seconds);
@@ -172,7 +174,7 @@ impl Iterator for Arrivals<'_> {
             }
             self.arrivals_before += first.arrivals();
             self.seconds_before += first.seconds;
-            self.segments = rest;
+            self.segment += 1;
         }
         None
     }

@@ -122,6 +122,21 @@ pub fn parse(text: &str, target: &Target, keeps: bool) -> Result<Mix<Story>, Sto
     Mix::new(weighted).map_err(|_| StoryError::Nothing)
 }
 
+impl Story {
+    /// Requests one after the other, each with the status that it has to be answered with.
+    #[must_use]
+    pub fn of(steps: Vec<(Request, Option<u16>)>) -> Self {
+        let step = |(request, expect): (Request, Option<u16>)| Step {
+            wanted: request.wanted.clone(),
+            ready: Some(request),
+            expect,
+            think: Duration::ZERO,
+            take: Vec::new(),
+        };
+        Self { steps: steps.into_iter().map(step).collect() }
+    }
+}
+
 impl Step {
     fn new(
         written: WrittenStep,

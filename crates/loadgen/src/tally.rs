@@ -101,6 +101,13 @@ pub struct Times {
     pub waiting: Duration,
 }
 
+impl Times {
+    /// Whether all of them are the same time, but for that of the connection, which was open.
+    fn are_one(&self) -> bool {
+        self.connect.is_zero() && self.latency == self.service && self.waiting == self.service
+    }
+}
+
 /// All that was measured.
 #[derive(Clone, Debug)]
 pub struct Tally {
@@ -118,6 +125,10 @@ pub struct Tally {
     pub statuses: BTreeMap<u16, u64>,
     /// The status that came last and how often in a row: most answers bear the same.
     latest: (u16, u64),
+    /// Answers whose times are one: on a kept connection, begun when they were intended, and
+    /// read in one piece. Nearly all of a closed run are; [`Tally::settle`] counts them where
+    /// they belong.
+    plain: Histogram<u64>,
     /// Requests that failed.
     pub failures: BTreeMap<FailureKind, Failures>,
     /// Bytes of bodies.
@@ -163,6 +174,7 @@ impl Default for Tally {
             lateness: histogram(3),
             statuses: BTreeMap::new(),
             latest: (0, 0),
+            plain: histogram(3),
             failures: BTreeMap::new(),
             body_bytes: 0,
             head_bytes: 0,
@@ -198,12 +210,16 @@ impl Tally {
     /// A whole answer, at this time since the beginning.
     pub(crate) fn answer(&mut self, at: Duration, times: &Times, answer: &crate::response::Answer) {
         let latency = micros(times.latency);
-        self.latency.saturating_record(latency);
-        self.service.saturating_record(micros(times.service));
-        self.connect.saturating_record(micros(times.connect));
-        let processing = times.service.saturating_sub(times.connect);
-        self.processing.saturating_record(micros(processing));
-        self.waiting.saturating_record(micros(times.waiting));
+        if times.are_one() {
+            self.plain.saturating_record(latency);
+        } else {
+            self.latency.saturating_record(latency);
+            self.service.saturating_record(micros(times.service));
+            self.connect.saturating_record(micros(times.connect));
+            let processing = times.service.saturating_sub(times.connect);
+            self.processing.saturating_record(micros(processing));
+            self.waiting.saturating_record(micros(times.waiting));
+        }
         self.body_bytes += answer.body_bytes;
         self.head_bytes += answer.head_bytes;
         if self.latest.0 != answer.status {
@@ -242,8 +258,20 @@ impl Tally {
         self.timeline.at(at).failed += count;
     }
 
+    /// Counts what was put off while answers came.
+    pub(crate) fn settle(&mut self) {
+        self.settle_statuses();
+        let plain = std::mem::replace(&mut self.plain, histogram(3));
+        for all in [&mut self.latency, &mut self.service, &mut self.processing, &mut self.waiting] {
+            // All have the same bounds.
+            let added = all.add(&plain);
+            debug_assert!(added.is_ok());
+        }
+        self.connect.saturating_record_n(0, plain.len());
+    }
+
     /// Counts the statuses that were seen in a row.
-    pub(crate) fn settle_statuses(&mut self) {
+    fn settle_statuses(&mut self) {
         let (status, count) = std::mem::take(&mut self.latest);
         if count > 0 {
             *self.statuses.entry(status).or_default() += count;
@@ -253,7 +281,7 @@ impl Tally {
     /// Whole answers.
     #[must_use]
     pub fn answered(&self) -> u64 {
-        self.latency.len()
+        self.latency.len() + self.plain.len()
     }
 
     /// Requests that failed.
@@ -264,8 +292,8 @@ impl Tally {
 
     /// Adds what another thread, or another round, measured.
     pub fn add(&mut self, mut other: Self) {
-        self.settle_statuses();
-        other.settle_statuses();
+        self.settle();
+        other.settle();
         for (own, others) in [
             (&mut self.latency, &other.latency),
             (&mut self.service, &other.service),
@@ -381,9 +409,29 @@ mod tests {
         assert!(timeline.points.len() <= POINTS_MAX);
         assert_eq!(timeline.points.iter().map(|point| point.answered).sum::<u64>(), 100_000);
         assert_eq!(timeline.points[0].latency.len(), 512);
-        let counts = tally.latency.distinct_values() * 8 * 6;
+        let counts = tally.latency.distinct_values() * 8 * 7;
         let points = POINTS_MAX * timeline.points[0].latency.distinct_values() * 4;
         assert!(counts + points < 8 << 20, "a thread's tally takes {} bytes", counts + points);
+    }
+
+    #[test]
+    fn times_that_are_one_are_counted_as_each_of_them() {
+        let mut tally = Tally::default();
+        let answer = Answer { status: 200, head_bytes: 1, body_bytes: 2, keeps: true };
+        let [short, long] = [3, 9].map(Duration::from_micros);
+        let one = Times { latency: long, service: long, connect: Duration::ZERO, waiting: long };
+        for times in [one, Times { connect: short, ..one }, Times { waiting: short, ..one }] {
+            tally.answer(Duration::ZERO, &times, &answer);
+        }
+        assert_eq!(tally.answered(), 3);
+        tally.settle();
+        assert_eq!(tally.answered(), 3);
+        let told = |times: &Histogram<u64>| (times.len(), times.min(), times.max());
+        assert_eq!(told(&tally.latency), (3, 9, 9));
+        assert_eq!(told(&tally.service), (3, 9, 9));
+        assert_eq!(told(&tally.connect), (3, 0, 3));
+        assert_eq!(told(&tally.processing), (3, 6, 9));
+        assert_eq!(told(&tally.waiting), (3, 3, 9));
     }
 
     #[test]
@@ -394,7 +442,7 @@ mod tests {
         answers(&mut both, (0..700).filter(|second| second % 2 == 0 || *second < 300));
         two.fail(Duration::from_secs(5), FailureKind::Timeout, || "no answer".to_owned());
         one.add(two);
-        both.settle_statuses();
+        both.settle();
         assert_eq!(one.statuses, both.statuses);
         assert_eq!(one.latency, both.latency);
         assert_eq!((one.answered(), one.failed()), (500, 1));

@@ -110,6 +110,27 @@ impl Target {
         Ok(path_of(&url))
     }
 
+    /// The path and query of another whole address, as a person writes it, of the same host.
+    ///
+    /// # Errors
+    /// It is no address, or one of another host.
+    pub fn another(&self, text: &str) -> Result<String, TargetError> {
+        if text.starts_with('/') {
+            return self.path_here(text);
+        }
+        let (other, path) = Self::parse(text)?;
+        let is_same = |socket: &Endpoint| match (&self.endpoint, socket) {
+            // A name may have other addresses the next time; the first one counts.
+            (Endpoint::Tcp(_), Endpoint::Tcp(_)) => true,
+            (own, other) => own == other,
+        };
+        let names = (&self.authority, self.is_tls) == (&other.authority, other.is_tls);
+        if names && is_same(&other.endpoint) {
+            return Ok(path);
+        }
+        Err(TargetError::Elsewhere(text.to_owned(), self.authority.clone()))
+    }
+
     /// Whether requests stay on this machine.
     #[must_use]
     pub fn is_here(&self) -> bool {
@@ -182,5 +203,12 @@ mod tests {
         let elsewhere = path("http://127.0.0.1:82/").expect_err("another port");
         assert!(elsewhere.contains("on another host than 127.0.0.1:81"), "{elsewhere}");
         assert!(path("//example.org/").is_err());
+        let another = |text| target.another(text).map_err(|error| error.to_string());
+        assert_eq!(another("127.0.0.1:81/e"), Ok("/e".to_owned()));
+        assert_eq!(another("http://127.0.0.1:81/c?d"), Ok("/c?d".to_owned()));
+        assert_eq!(another("/f"), Ok("/f".to_owned()));
+        for elsewhere in ["https://127.0.0.1:81/", "127.0.0.1:82/", "unix:/run/app.sock:/"] {
+            assert!(another(elsewhere).expect_err(elsewhere).contains("on another host than"));
+        }
     }
 }

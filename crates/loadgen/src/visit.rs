@@ -10,6 +10,7 @@ use crate::connection::{Deadline, Exchanged, Failure, Line};
 use crate::cookies::Jar;
 use crate::line::Lines;
 use crate::plan::{Plan, Work};
+use crate::recorded::Recorded;
 use crate::request::Request;
 use crate::response::Witness;
 use crate::story::{PAGE_BYTES_MAX, Step, Story, Taken};
@@ -36,6 +37,10 @@ struct Eyes<'a> {
 }
 
 impl Witness for Eyes<'_> {
+    fn wants_fields(&self) -> bool {
+        self.jar.is_some() || self.server.is_some()
+    }
+
     fn fields(&mut self, fields: &[Header<'_>]) {
         if let Some(jar) = self.jar {
             let mut jar = jar.borrow_mut();
@@ -70,16 +75,15 @@ impl Visit {
     }
 
     /// Does one job, a request or a whole scenario, and counts what became of it.
-    pub(crate) async fn perform(&mut self, floor: &Rc<Floor>, job: &Job) {
+    pub(crate) async fn perform(&mut self, floor: &Rc<Floor>, job: &Job, begun: Instant) {
         let was_good = match &floor.plan.work {
             Work::Requests(mix) => {
-                let place =
-                    job.request.map_or_else(|| mix.pick(job.number), |place| place as usize);
-                let begun = Instant::now();
                 let mut eyes = Eyes { jar: floor.jar(job), ..Eyes::default() };
-                let asked = self.ask(floor, &mix.all()[place], begun, &mut eyes).await;
+                let request = &mix.all()[mix.pick(job.number)];
+                let asked = self.ask(floor, request, begun, &mut eyes).await;
                 note(floor, job.intended, begun, asked)
             }
+            Work::Recorded(recorded) => Box::pin(self.repeat(floor, job, begun, recorded)).await,
             // A slot's task has room for the largest of its ways; those that most don't go, or
             // once a connection, have theirs elsewhere (so below).
             Work::Stories(mix) => {
@@ -89,6 +93,24 @@ impl Visit {
         if !was_good {
             tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
         }
+    }
+
+    /// Asks what was asked once.
+    async fn repeat(
+        &mut self,
+        floor: &Rc<Floor>,
+        job: &Job,
+        begun: Instant,
+        recorded: &Recorded,
+    ) -> bool {
+        let Plan { target, keeps, .. } = &*floor.plan;
+        let request = recorded.request(job.request.unwrap_or_default(), target, *keeps);
+        let mut eyes = Eyes { jar: floor.jar(job), ..Eyes::default() };
+        let asked = match request {
+            Ok(request) => self.ask(floor, &request, begun, &mut eyes).await,
+            Err(error) => Err(Failure::new(FailureKind::Send, error)),
+        };
+        note(floor, job.intended, begun, asked)
     }
 
     /// Plays a scenario until its end, or until something in it isn't as expected.
@@ -173,12 +195,8 @@ fn note(floor: &Floor, intended: Instant, begun: Instant, asked: Result<Asked, F
     match asked {
         Ok(Asked { exchanged, connect, sent }) => {
             let since = |moment: Instant| exchanged.end.saturating_duration_since(moment);
-            let times = Times {
-                latency: since(intended),
-                service: since(begun),
-                connect,
-                waiting: exchanged.first_byte.saturating_duration_since(sent),
-            };
+            let waiting = exchanged.first_byte.saturating_duration_since(sent);
+            let times = Times { latency: since(intended), service: since(begun), connect, waiting };
             tally.answer(since(floor.begin), &times, &exchanged.answer);
             true
         }

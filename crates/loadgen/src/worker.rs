@@ -2,7 +2,9 @@
 //!
 //! Each slot is a task with at most one connection. In the open model one task hands out what
 //! the schedule says: to an idle slot, to a new one, or, when all are busy, to a backlog that
-//! slots take from. In the closed model slots make their own work.
+//! slots take from. A slot that is done takes what is due itself: when many answers come at
+//! once, the schedule would wait for the last of them. In the closed model slots make their own
+//! work.
 //! Invariants: 1. A latency begins at the intended moment, however long the request waited in
 //! the backlog. 2. A request is late by the generator if it wasn't handed out, or not begun on
 //! a slot that was free, within [`LATE`]; what waited for a busy slot is late by the target.
@@ -10,6 +12,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::iter::Peekable;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -53,6 +56,10 @@ pub(crate) struct Job {
     queued: Option<Instant>,
 }
 
+/// An arrival: its number, its moment since the beginning, and which request it is if a log
+/// says so.
+type Arrival = (u64, Duration, Option<u32>);
+
 /// What all tasks of a thread share.
 pub(crate) struct Floor {
     pub(crate) plan: Arc<Plan>,
@@ -64,6 +71,8 @@ pub(crate) struct Floor {
     /// The cookies of this thread's visitors.
     jars: Vec<RefCell<Jar>>,
     share: Share,
+    /// What is still to come in the open model.
+    schedule: RefCell<Peekable<Box<dyn Iterator<Item = Arrival>>>>,
     backlog: RefCell<VecDeque<Job>>,
     slots: RefCell<Vec<Rc<Slot>>>,
     idle: RefCell<Vec<usize>>,
@@ -130,6 +139,7 @@ pub(crate) fn work(
         lines: Lines::new(plan.protocol, slots),
         jars: (0..share.of(plan.visitors as u64)).map(|_| RefCell::default()).collect(),
         share,
+        schedule: RefCell::new(arrivals(plan, share).peekable()),
         backlog: RefCell::default(),
         slots: RefCell::default(),
         idle: RefCell::default(),
@@ -144,7 +154,7 @@ pub(crate) fn work(
     let done = tasks.block_on(&runtime, floor.run(live));
     let wall = begin.elapsed();
     let mut tally = floor.tally.take();
-    tally.settle_statuses();
+    tally.settle();
     let cpu = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(cpu.tv_sec).unwrap_or_default();
     let cpu = Duration::new(seconds, u32::try_from(cpu.tv_nsec).unwrap_or_default());
@@ -183,40 +193,39 @@ impl Floor {
     /// Hands out each arrival at its moment.
     async fn hand_out(self: &Rc<Self>) -> std::io::Result<()> {
         let alarm = Alarm::new()?;
-        let mut in_a_row = 0;
-        for (number, after, request) in self.arrivals() {
-            let intended = self.begin + after;
-            let now = Instant::now();
-            if now < intended {
-                alarm.until(intended).await?;
+        let (mut in_a_row, mut before) = (0, self.begin);
+        while let Some(intended) = self.next_moment() {
+            if Instant::now() < intended {
+                alarm.until(intended, intended - before).await?;
+                before = intended;
                 in_a_row = 0;
             } else if in_a_row >= ARRIVALS_IN_A_ROW {
                 tokio::task::yield_now().await;
                 in_a_row = 0;
             }
             in_a_row += 1;
-            self.hand(Job { number, request, intended, queued: None });
+            if let Some(job) = self.due() {
+                self.hand(job);
+            }
         }
         Ok(())
     }
 
-    /// This thread's arrivals: their numbers, their moments, and which request each is if a log
-    /// says so.
-    fn arrivals(&self) -> Box<dyn Iterator<Item = (u64, Duration, Option<u32>)> + '_> {
-        let Share { thread, threads } = self.share;
-        match &self.plan.load {
-            Load::Open(pattern) => {
-                let arrivals = pattern.arrivals(thread as u64, threads as u64);
-                Box::new(arrivals.map(|(number, after)| (number, after, None)))
-            }
-            Load::Moments(moments) => {
-                let numbered = (0..).zip(moments).skip(thread).step_by(threads);
-                Box::new(
-                    numbered.map(|(number, (after, request))| (number, *after, Some(*request))),
-                )
-            }
-            Load::Closed(_) => Box::new(std::iter::empty()),
+    /// When the next arrival is; never when the run is over.
+    fn next_moment(&self) -> Option<Instant> {
+        let mut schedule = self.schedule.borrow_mut();
+        let next = schedule.peek().filter(|_| !self.is_over.get());
+        next.map(|(_, after, _)| self.begin + *after)
+    }
+
+    /// The next arrival, if its moment has come.
+    fn due(&self) -> Option<Job> {
+        let intended = self.next_moment()?;
+        if Instant::now() < intended {
+            return None;
         }
+        let (number, _, request) = self.schedule.borrow_mut().next()?;
+        Some(Job { number, request, intended, queued: None })
     }
 
     fn hand(self: &Rc<Self>, job: Job) {
@@ -261,9 +270,9 @@ impl Floor {
             let mut is_first = true;
             while let Some(job) = floor.next(place, &slot, is_first).await {
                 is_first = false;
-                floor.note_begin(&job);
+                let begun = floor.note_begin(&job);
                 floor.busy.set(floor.busy.get() + 1);
-                visit.perform(&floor, &job).await;
+                visit.perform(&floor, &job, begun).await;
                 floor.busy.set(floor.busy.get() - 1);
             }
             floor.running.set(floor.running.get() - 1);
@@ -281,6 +290,8 @@ impl Floor {
         let mut has_rested = false;
         std::future::poll_fn(move |context| {
             let job = slot.job.take().or_else(|| self.backlog.borrow_mut().pop_front());
+            // One that rests is in the list of the idle, from which it may only be taken.
+            let job = job.or_else(|| if has_rested { None } else { self.due() });
             if job.is_some() {
                 return Poll::Ready(job);
             }
@@ -307,21 +318,23 @@ impl Floor {
             tokio::time::sleep_until(turn.into()).await;
         }
         let number = self.given.get();
+        let intended = Instant::now();
         let is_done = closed.requests.is_some_and(|all| number >= self.share.of(all));
-        let is_late = closed.time.is_some_and(|time| self.begin.elapsed() >= time);
+        let is_late = closed.time.is_some_and(|time| intended >= self.begin + time);
         if self.is_over.get() || is_done || is_late {
             return None;
         }
         self.given.set(number + 1);
         let number = number * self.share.threads as u64 + self.share.thread as u64;
-        Some(Job { number, request: None, intended: Instant::now(), queued: None })
+        Some(Job { number, request: None, intended, queued: None })
     }
 
-    fn note_begin(&self, job: &Job) {
+    /// Counts a request that begins, and tells when it does.
+    fn note_begin(&self, job: &Job) -> Instant {
         let mut tally = self.tally.borrow_mut();
         tally.begun += 1;
         if matches!(self.plan.load, Load::Closed(_)) {
-            return;
+            return job.intended;
         }
         let now = Instant::now();
         let by_generator = job.queued.unwrap_or(now).saturating_duration_since(job.intended);
@@ -329,6 +342,7 @@ impl Floor {
         tally.late_by_generator += u64::from(by_generator > LATE);
         let by_target = job.queued.map(|queued| now.saturating_duration_since(queued));
         tally.late_by_target += u64::from(by_target.is_some_and(|late| late > LATE));
+        now
     }
 
     /// Waits for what is under way, for as long as the load says that an answer may take.
@@ -398,6 +412,26 @@ impl Floor {
                 live.add_second(&point.latency);
             }
         }
+    }
+}
+
+/// A thread's arrivals in the open model.
+fn arrivals(plan: &Arc<Plan>, share: Share) -> Box<dyn Iterator<Item = Arrival>> {
+    let Share { thread, threads } = share;
+    match &plan.load {
+        Load::Open(pattern) => {
+            let arrivals = pattern.arrivals(thread as u64, threads as u64);
+            Box::new(arrivals.map(|(number, after)| (number, after, None)))
+        }
+        Load::Moments(moments) => {
+            let (plan, places) = (Arc::clone(plan), (thread..moments.len()).step_by(threads));
+            Box::new(places.map_while(move |place| {
+                let Load::Moments(moments) = &plan.load else { return None };
+                let (after, request) = moments.at(place)?;
+                Some((place as u64, after, Some(request)))
+            }))
+        }
+        Load::Closed(_) => Box::new(std::iter::empty()),
     }
 }
 

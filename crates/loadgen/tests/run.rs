@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use h3::error::ConnectionError;
 use loadgen::plan::{Closed, Load, Protocol, Work};
+use loadgen::replay::{self, Arrival};
 use loadgen::report::Summary;
 use loadgen::request::{Mix, Request, Wanted};
 use loadgen::schedule::Pattern;
@@ -181,16 +182,15 @@ fn a_scenario_is_played_by_each_visitor() {
 fn a_log_is_played_in_its_order() {
     let server = Server::start(|_, _| Turn::Answer(OK.into()));
     let base = plan(&server.url("/"), closed(1));
-    let request = |path: &str| Request::new(Wanted::get(path), &base.target, true);
-    let requests = ["/a", "/b"].map(|path| (request(path).expect("a request"), 1.0));
-    let moments =
-        vec![(Duration::ZERO, 1), (Duration::from_millis(1), 0), (Duration::from_millis(2), 1)];
-    let work = Work::Requests(Mix::new(requests.to_vec()).expect("weights"));
-    let outcome = load(Plan { work, load: Load::Moments(moments), connections: 1, ..base });
-    assert_eq!(outcome.tally.answered(), 3);
+    let arrivals = [(0, "GET", "/b"), (1, "HEAD", "/a"), (2, "GET", "/b"), (3, "GET", "/a")];
+    let arrivals = arrivals.map(|(at_ms, method, path)| Arrival { at_ms, method, path });
+    let replay = replay::of_arrivals(arrivals, 1.0, &base.target).expect("arrivals");
+    let (work, when) = (Work::Recorded(replay.recorded), Load::Moments(replay.moments));
+    let outcome = load(Plan { work, load: when, connections: 1, ..base });
+    assert_eq!((outcome.tally.answered(), outcome.tally.begun), (4, 4));
     let seen = server.seen();
-    let paths: Vec<_> = seen.iter().map(|head| head.split(' ').nth(1).unwrap_or("")).collect();
-    assert_eq!(paths, ["/b", "/a", "/b"]);
+    let asked: Vec<_> = seen.iter().filter_map(|head| head.split(" HTTP").next()).collect();
+    assert_eq!(asked, ["GET /b", "HEAD /a", "GET /b", "GET /a"]);
 }
 
 #[test]

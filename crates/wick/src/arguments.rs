@@ -1,14 +1,16 @@
 //! The command line, as a person types it.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use base::amount;
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::audit::Audit;
-use crate::bench::Bench;
+use crate::bench::{Bench, translate};
 use crate::queries::Queries;
 
 /// Makes an ordinary dynamic site fast on one small machine.
@@ -18,6 +20,22 @@ pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// Reads a line, the program's name before it. blitz's lines have words of their own.
+    pub(crate) fn read(
+        words: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Result<Self, clap::Error> {
+        let words = words.into_iter().map(Into::into).collect();
+        let wrong = |why| Self::command().error(ErrorKind::ValueValidation, why);
+        let translated = translate(words).map_err(wrong)?;
+        let mut arguments = Self::try_parse_from(translated.words)?;
+        if let Command::Bench(bench) = &mut arguments.command {
+            bench.steps = translated.steps;
+        }
+        Ok(arguments)
+    }
 }
 
 /// What Wick can be told to do.
@@ -669,8 +687,6 @@ fn read_bytes(text: &str) -> Result<u64, amount::AmountError> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -57,7 +57,6 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use base::complaint::complain;
-use clap::Parser;
 
 use crate::arguments::{Arguments, Command, DictionaryCommand};
 use crate::run::RunError;
@@ -68,7 +67,11 @@ use crate::run::RunError;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    match act(&Arguments::parse().command) {
+    let arguments = match Arguments::read(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
+    match act(&arguments.command) {
         Ok(status) => status,
         Err(problem) => {
             complain(&problem);

@@ -14,16 +14,46 @@ use crate::run::Outcome;
 use crate::tally::FailureKind;
 use crate::target::Endpoint;
 
+/// What of it is shown; ab's `-d`, `-S` and `-l` each take something back.
+#[derive(Clone, Copy, Debug)]
+pub struct AbLooks {
+    /// The table of percentages.
+    pub percentages: bool,
+    /// Medians and standard deviations.
+    pub deviations: bool,
+    /// Answers of another length than the first are no failures.
+    pub any_length: bool,
+}
+
 /// All of it, as text.
 #[must_use]
-pub fn ab(plan: &Plan, outcome: &Outcome, request: &Request) -> String {
+pub fn ab(plan: &Plan, outcome: &Outcome, request: &Request, looks: AbLooks) -> String {
     let mut out = String::new();
     // Writing to a String can't fail.
-    let _ = write(&mut out, plan, outcome, request);
+    let _ = write(&mut out, plan, outcome, request, looks);
     out
 }
 
-fn write(out: &mut String, plan: &Plan, outcome: &Outcome, request: &Request) -> std::fmt::Result {
+/// How long each percentage of the requests took at most, as CSV: ab's `-e`.
+#[must_use]
+pub fn ab_percentages(outcome: &Outcome) -> String {
+    let total = &outcome.tally.service;
+    let mut out = "Percentage served,Time in ms\n".to_owned();
+    for percent in 0..=100u32 {
+        let at = total.value_at_quantile(f64::from(percent) / 100.0).min(total.max());
+        let at = if percent == 0 { total.min() } else { at };
+        let _ = writeln!(out, "{percent},{:.3}", at as f64 / 1_000.0);
+    }
+    out
+}
+
+fn write(
+    out: &mut String,
+    plan: &Plan,
+    outcome: &Outcome,
+    request: &Request,
+    looks: AbLooks,
+) -> std::fmt::Result {
     let tally = &outcome.tally;
     let port = match &plan.target.endpoint {
         Endpoint::Tcp(address) => address.port(),
@@ -33,11 +63,16 @@ fn write(out: &mut String, plan: &Plan, outcome: &Outcome, request: &Request) ->
     writeln!(out, "Server Hostname:        {}", plan.target.host)?;
     writeln!(out, "Server Port:            {port}\n")?;
     writeln!(out, "Document Path:          {}", request.wanted.path)?;
-    writeln!(out, "Document Length:        {} bytes\n", tally.first_length.unwrap_or_default())?;
+    let other_lengths = if looks.any_length { 0 } else { tally.other_lengths };
+    let length = match looks.any_length {
+        true => "Variable".to_owned(),
+        false => format!("{} bytes", tally.first_length.unwrap_or_default()),
+    };
+    writeln!(out, "Document Length:        {length}\n")?;
     let seconds = outcome.time.as_secs_f64().max(1e-9);
     let done = tally.answered();
     let not_2xx = done - tally.statuses.range(200..300).map(|(_, count)| count).sum::<u64>();
-    let failed = tally.failed() + tally.other_lengths;
+    let failed = tally.failed() + other_lengths;
     writeln!(out, "Concurrency Level:      {}", plan.connections)?;
     writeln!(out, "Time taken for tests:   {seconds:.3} seconds")?;
     writeln!(out, "Complete requests:      {done}")?;
@@ -48,11 +83,10 @@ fn write(out: &mut String, plan: &Plan, outcome: &Outcome, request: &Request) ->
         };
         let connect = of(&[FailureKind::Connect, FailureKind::Tls]);
         let receive = of(&[FailureKind::Receive, FailureKind::Send]);
-        let length = tally.other_lengths;
-        let rest = failed - connect - receive - length;
+        let rest = failed - connect - receive - other_lengths;
         writeln!(
             out,
-            "   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: {rest})"
+            "   (Connect: {connect}, Receive: {receive}, Length: {other_lengths}, Exceptions: {rest})"
         )?;
     }
     if not_2xx > 0 {
@@ -75,19 +109,27 @@ fn write(out: &mut String, plan: &Plan, outcome: &Outcome, request: &Request) ->
     writeln!(out, "Time per request:       {each:.3} [ms] (mean, across all concurrent requests)")?;
     let kilobytes = total as f64 / 1_024.0 / seconds;
     writeln!(out, "Transfer rate:          {kilobytes:.2} [Kbytes/sec] received\n")?;
-    times(out, outcome)
+    times(out, outcome, looks.deviations)?;
+    if looks.percentages { percentiles(out, &tally.service) } else { Ok(()) }
 }
 
-fn times(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+fn times(out: &mut String, outcome: &Outcome, deviations: bool) -> std::fmt::Result {
     let tally = &outcome.tally;
     writeln!(out, "Connection Times (ms)")?;
-    writeln!(out, "              min  mean[+/-sd] median   max")?;
+    let heads = if deviations { "min  mean[+/-sd] median   max" } else { "min   avg   max" };
+    writeln!(out, "              {heads}")?;
     for (name, times) in [
         ("Connect:", &tally.connect),
         ("Processing:", &tally.processing),
         ("Waiting:", &tally.waiting),
         ("Total:", &tally.service),
     ] {
+        if !deviations {
+            let mean = times.mean() / 1_000.0;
+            let (min, max) = (whole(times.min()), whole(times.max()));
+            writeln!(out, "{name:<11} {min:>5} {mean:>5.0}{max:>5}")?;
+            continue;
+        }
         let median = times.value_at_quantile(0.5);
         writeln!(
             out,
@@ -99,7 +141,7 @@ fn times(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
             whole(times.max()),
         )?;
     }
-    percentiles(out, &tally.service)
+    Ok(())
 }
 
 fn percentiles(out: &mut String, total: &Histogram<u64>) -> std::fmt::Result {

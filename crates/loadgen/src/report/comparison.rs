@@ -143,26 +143,31 @@ impl Comparison {
                 None => writeln!(out, "{figure:<8}{:>12}", "unknown")?,
             }
         }
-        writeln!(out)?;
-        if self.void_rounds > 0 {
-            writeln!(out, "void and left out: {}", self.void_rounds)?;
-        }
-        match self.deciding() {
-            None => writeln!(out, "VOID: there are fewer than {SAMPLES_MIN} samples to compare"),
-            Some(one) if !one.is_one() => writeln!(
-                out,
+        write!(out, "\n{}", self.conclusion())
+    }
+
+    /// What follows from it, in lines.
+    pub(crate) fn conclusion(&self) -> String {
+        let left_out = match self.void_rounds {
+            0 => String::new(),
+            count => format!("void and left out: {count}\n"),
+        };
+        let found = match self.deciding() {
+            None => format!("VOID: there are fewer than {SAMPLES_MIN} samples to compare"),
+            Some(one) if !one.is_one() => format!(
                 "no difference of the median was found; one of {:.1} % would have been, four times out of five",
                 one.smallest * 100.0
             ),
             Some(one) => {
                 let word = if one.share > 0.0 { "slower" } else { "faster" };
-                writeln!(out, "the second is {word}: its median is {}", signed(one.share))
+                format!("the second is {word}: its median is {}", signed(one.share))
             }
-        }
+        };
+        format!("{left_out}{found}\n")
     }
 }
 
-fn signed(share: f64) -> String {
+pub(crate) fn signed(share: f64) -> String {
     format!("{:+.1} %", share * 100.0)
 }
 

@@ -33,16 +33,21 @@ pub fn html(summary: &Summary) -> String {
     out
 }
 
-fn write(out: &mut String, summary: &Summary) -> std::fmt::Result {
-    let target = escape(&summary.target);
+/// The beginning of a page, down to its heading.
+pub(crate) fn begin(out: &mut String, title: &str) -> std::fmt::Result {
+    let title = escape(title);
     write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'unsafe-inline'\"><title>{target}: wick bench</title>\
-         <style>{STYLE}</style></head>\n<body><h1>{target}</h1>\n"
-    )?;
+         style-src 'unsafe-inline'\"><title>{title}: wick bench</title>\
+         <style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n"
+    )
+}
+
+fn write(out: &mut String, summary: &Summary) -> std::fmt::Result {
+    begin(out, &summary.target)?;
     let (address, model) = (escape(&summary.address), escape(&summary.model));
     writeln!(out, "<p>At {address}, {model} model, {:.2} s.</p>", summary.seconds)?;
     if summary.stopped {
@@ -158,7 +163,7 @@ fn plot(out: &mut String, title: &str, lines: &[Line<'_>], width: f64) -> std::f
 }
 
 /// A text as it stands in HTML, in an element or between quotes.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for sign in text.chars() {
         match sign {

@@ -6,13 +6,15 @@ mod ab;
 mod comparison;
 mod hdr;
 mod html;
+mod html_comparison;
 pub mod summary;
 mod text;
 
-pub use ab::ab;
+pub use ab::{AbLooks, ab, ab_percentages};
 pub use comparison::{Compared, Comparison};
 pub use hdr::hdr;
 pub use html::html;
+pub use html_comparison::html_of_comparison;
 pub use summary::Summary;
 pub use text::text;
 

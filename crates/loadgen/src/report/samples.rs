@@ -42,7 +42,7 @@ pub(crate) fn outcome() -> Outcome {
     }
     let why = || "<no whole answer>".to_owned();
     tally.fail_many(Duration::from_secs(9), FailureKind::Timeout, 10, why);
-    tally.settle_statuses();
+    tally.settle();
     Outcome {
         tally,
         time: Duration::from_secs(10),

@@ -3,9 +3,12 @@
 //! The load itself is the `loadgen` crate's. Invariant: standard output has the report alone;
 //! who is loaded, and how far it is, goes to standard error.
 
+mod blitz;
 mod history;
 mod plan;
 mod typed;
+mod typed_ab;
+mod variable;
 mod versus;
 mod watch;
 
@@ -22,6 +25,7 @@ use loadgen::plan::Work;
 use loadgen::report::{self, Comparison, Summary};
 use loadgen::{Live, Outcome, Plan};
 
+pub(crate) use self::blitz::translate;
 use self::plan::PlanError;
 pub(crate) use self::typed::Bench;
 use self::typed::Format;
@@ -38,13 +42,15 @@ pub(crate) fn run(typed: &Bench) -> Result<ExitCode, Box<dyn Error>> {
     let plan = Arc::new(plan::of(typed)?);
     let before = typed.compare.as_deref().map(saved).transpose()?;
     let interrupted = listen()?;
-    introduce(&plan);
+    if !typed.ab.quiet {
+        introduce(&plan);
+    }
     if let Some(other) = &typed.vs {
         return versus::run(typed, &plan, other, &interrupted);
     }
     let live = Live::new(plan.threads);
     let start = SystemTime::now();
-    let outcome = watch::run(&plan, &live, &interrupted)?;
+    let outcome = watch::run(&plan, &live, &interrupted, typed.ab.quiet)?;
     let summary = Summary::of(&plan, &outcome);
     let shown = shown(typed, &plan, &outcome, &summary);
     std::io::stdout().write_all(shown.as_bytes())?;
@@ -58,6 +64,9 @@ pub(crate) fn run(typed: &Bench) -> Result<ExitCode, Box<dyn Error>> {
     }
     if let Some(path) = &typed.save {
         keep(path, summary.json().as_bytes())?;
+    }
+    if let Some(path) = &typed.ab.csv {
+        keep(path, report::ab_percentages(&outcome).as_bytes())?;
     }
     let Some(before) = before else { return Ok(status(&outcome)) };
     let comparison = Comparison::of_runs(&before, &summary);
@@ -95,11 +104,19 @@ fn shown(typed: &Bench, plan: &Plan, outcome: &Outcome, summary: &Summary) -> St
     match typed.format.unwrap_or(usual) {
         Format::Text => report::text(summary),
         Format::Json => summary.json(),
-        Format::Ab => match &plan.work {
-            Work::Requests(mix) => report::ab(plan, outcome, &mix.all()[0]),
-            // ab knows no scenarios, so it has no words for them.
-            Work::Stories(_) => report::text(summary),
-        },
+        Format::Ab => {
+            let ab = &typed.ab;
+            let looks = report::AbLooks {
+                percentages: !ab.no_percentages,
+                deviations: !ab.no_deviations,
+                any_length: ab.any_length,
+            };
+            match &plan.work {
+                Work::Requests(mix) => report::ab(plan, outcome, &mix.all()[0], looks),
+                // ab knows no scenarios and no logs, so it has no words for them.
+                Work::Stories(_) | Work::Recorded(_) => report::text(summary),
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What was typed, made into what is run on; what can't be is said here.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,8 +15,8 @@ use loadgen::schedule::{Pattern, PatternError};
 use loadgen::story::{self, StoryError};
 use loadgen::target::{Target, TargetError};
 
-use crate::bench::Bench;
 use crate::bench::history::Past;
+use crate::bench::{Bench, blitz};
 use crate::descriptors;
 
 /// What a person gets who says nothing of it.
@@ -26,6 +28,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// ab's own, where only a time is given.
 const AB_REQUESTS_MAX: u64 = 50_000;
 const LIST_BYTES_MAX: u64 = 64 << 20;
+/// So much of a log is read at a time.
+const READ_BYTES: usize = 64 << 10;
 
 /// Why a line can't be run.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,12 @@ pub(crate) enum PlanError {
     Permission(#[from] PermissionError),
     #[error("name what to load: wick bench [OPTIONS] URL")]
     NoUrl,
+    #[error("{0}")]
+    Refused(&'static str),
+    #[error("a log, a list and a file of scenarios say what is asked: leave {0} out")]
+    Twice(&'static str),
+    #[error("--vs holds one address against another: leave out the others")]
+    SeveralVersus,
     #[error(
         "-T is a timeout in milliseconds with --pattern, and the body's type with -p; else write --timeout 4s"
     )]
@@ -72,7 +82,12 @@ pub(crate) enum PlanError {
 
 /// What a line asks for.
 pub(crate) fn of(typed: &Bench) -> Result<Plan, PlanError> {
-    let (target, path) = Target::parse(url(typed)?)?;
+    if let Some(why) = typed.ab.refused() {
+        return Err(PlanError::Refused(why));
+    }
+    let addresses = addresses(typed);
+    let first = addresses.first().ok_or(PlanError::NoUrl)?;
+    let (target, path) = Target::parse(first)?;
     let protocol = match typed.http {
         3 if !target.is_tls => return Err(PlanError::Quic),
         3 => Protocol::Http3,
@@ -80,13 +95,26 @@ pub(crate) fn of(typed: &Bench) -> Result<Plan, PlanError> {
         _ => Protocol::Http1,
     };
     let keeps = typed.keep || protocol != Protocol::Http1 || !(typed.no_keep_alive || is_ab(typed));
+    let is_listed = typed.replay.is_some() || typed.urls.is_some() || typed.scenario.is_some();
+    if is_listed && addresses.len() > 1 {
+        return Err(PlanError::Twice("the other addresses"));
+    }
+    if is_listed && !typed.steps.is_empty() {
+        return Err(PlanError::Twice("-d, -s and -v"));
+    }
     let (work, load) = match &typed.replay {
-        Some(log) => replay(log, typed, &target, keeps)?,
-        None => (work(typed, &target, path, keeps)?, load(typed)?),
+        Some(log) => replay(log, typed, &target)?,
+        None if !typed.steps.is_empty() => (blitz::work(typed, &target, keeps)?, load(typed)?),
+        None => {
+            let others = addresses[1..].iter().map(|address| target.another(address));
+            let others = others.collect::<Result<Vec<_>, _>>()?;
+            let paths = std::iter::once(path).chain(others).collect();
+            (work(typed, &target, paths, keeps)?, load(typed)?)
+        }
     };
     let peak = match &load {
         Load::Open(pattern) => Some(pattern.peak()),
-        Load::Moments(moments) => Some(busiest(moments)),
+        Load::Moments(moments) => Some(moments.busiest() as f64),
         Load::Closed(_) => None,
     };
     if typed.rate_cap.is_some_and(|cap| cap <= 0.0 || !cap.is_finite()) {
@@ -122,10 +150,10 @@ pub(crate) fn of(typed: &Bench) -> Result<Plan, PlanError> {
     })
 }
 
-/// The address; after a bare `-r`, which takes a region, it may stand there.
-fn url(typed: &Bench) -> Result<&str, PlanError> {
+/// The addresses; after a bare `-r`, which takes a region, the first may stand there.
+pub(crate) fn addresses(typed: &Bench) -> Vec<&str> {
     let misplaced = typed.region.as_deref().filter(|text| text.contains(['/', ':', '.']));
-    typed.url.as_deref().or(misplaced).ok_or(PlanError::NoUrl)
+    misplaced.into_iter().chain(typed.addresses.iter().map(String::as_str)).collect()
 }
 
 fn is_ab(typed: &Bench) -> bool {
@@ -153,30 +181,43 @@ fn load(typed: &Bench) -> Result<Load, PlanError> {
 }
 
 fn timeout(typed: &Bench) -> Result<Duration, PlanError> {
-    let time = match (&typed.timeout_or_type, &typed.pattern, &typed.body) {
+    let body = typed.body.as_ref().or(typed.ab.put.as_ref());
+    let time = match (&typed.timeout_or_type, &typed.pattern, body) {
         (Some(millis), Some(_), _) => {
             let wrong = |_| PlanError::Millis(millis.clone());
             Duration::from_millis(millis.parse().map_err(wrong)?)
         }
         (Some(_), None, None) => return Err(PlanError::DoubtfulT),
-        _ => typed.timeout.unwrap_or(TIMEOUT),
+        _ => typed.timeout.or(typed.ab.seconds.map(Duration::from_secs)).unwrap_or(TIMEOUT),
     };
     if time.is_zero() { Err(PlanError::Nothing("the timeout")) } else { Ok(time) }
 }
 
-fn work(typed: &Bench, target: &Target, path: String, keeps: bool) -> Result<Work, PlanError> {
+fn work(
+    typed: &Bench,
+    target: &Target,
+    paths: Vec<String>,
+    keeps: bool,
+) -> Result<Work, PlanError> {
     let fields = typed.fields.iter().map(|text| read_field(text));
     let mut fields = fields.collect::<Result<Vec<_>, _>>()?;
     if !typed.cookies.is_empty() {
         fields.push(("Cookie".to_owned(), typed.cookies.join("; ")));
     }
-    let body = typed.body.as_deref().map(read).transpose()?;
+    fields.extend(typed.ab.fields());
+    let put = typed.ab.put.as_deref();
+    let body = typed.body.as_deref().or(put).map(read).transpose()?;
     if body.is_some() && typed.pattern.is_none() {
         // What ab says of a body of which it knows nothing.
         let kind = typed.timeout_or_type.as_deref().unwrap_or("text/plain");
         fields.push(("Content-Type".to_owned(), kind.to_owned()));
     }
-    let usual = if body.is_some() { "POST" } else { "GET" };
+    let usual = match (typed.ab.head, put, &body) {
+        (true, ..) => "HEAD",
+        (_, Some(_), _) => "PUT",
+        (.., Some(_)) => "POST",
+        (.., None) => "GET",
+    };
     let method = typed.method.as_deref().unwrap_or(usual).to_owned();
     let body = body.unwrap_or_default();
     let wanted = |path| {
@@ -190,7 +231,8 @@ fn work(typed: &Bench, target: &Target, path: String, keeps: bool) -> Result<Wor
         return Ok(Work::Stories(stories.map_err(wrong)?));
     }
     let Some(list) = &typed.urls else {
-        return Ok(Work::Requests(Mix::new(vec![(wanted(path)?, 1.0)])?));
+        let requests = paths.into_iter().map(|path| Ok((wanted(path)?, 1.0)));
+        return Ok(Work::Requests(Mix::new(requests.collect::<Result<_, PlanError>>()?)?));
     };
     let bytes = read(list)?;
     let mut weighted = Vec::new();
@@ -212,12 +254,7 @@ fn work(typed: &Bench, target: &Target, path: String, keeps: bool) -> Result<Wor
     Ok(Work::Requests(Mix::new(weighted)?))
 }
 
-fn replay(
-    log: &Path,
-    typed: &Bench,
-    target: &Target,
-    keeps: bool,
-) -> Result<(Work, Load), PlanError> {
+fn replay(log: &Path, typed: &Bench, target: &Target) -> Result<(Work, Load), PlanError> {
     let wrong = |error| PlanError::Replay { path: log.to_owned(), error };
     let speed = replay::parse_speed(&typed.speed).map_err(wrong)?;
     let (played, what) = if log.is_dir() {
@@ -228,24 +265,18 @@ fn replay(
                 "the history in {log} has other hosts too ({others}), which are left out"
             ));
         }
-        (replay::of_arrivals(past.arrivals(), speed, target, keeps), "requests")
+        (replay::of_arrivals(past.arrivals(), speed, target), "requests")
     } else {
-        let text = read(log)?;
-        (replay::parse(&String::from_utf8_lossy(&text), speed, target, keeps), "lines")
+        let file = File::open(log);
+        let file = file.map_err(|error| PlanError::File { path: log.to_owned(), error })?;
+        (replay::read(BufReader::with_capacity(READ_BYTES, file), speed, target), "lines")
     };
     let played = played.map_err(wrong)?;
     if played.left_out > 0 {
         let (count, log) = (played.left_out, log.display());
         complain(format_args!("{count} {what} of {log} can't be played, and are left out"));
     }
-    let weighted = played.requests.into_iter().map(|request| (request, 1.0)).collect();
-    Ok((Work::Requests(Mix::new(weighted)?), Load::Moments(played.moments)))
-}
-
-/// The most arrivals within a second.
-fn busiest(moments: &[(Duration, u32)]) -> f64 {
-    let seconds = moments.chunk_by(|one, other| one.0.as_secs() == other.0.as_secs());
-    seconds.map(<[_]>::len).max().unwrap_or(0) as f64
+    Ok((Work::Recorded(played.recorded), Load::Moments(played.moments)))
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PlanError> {

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::bench::blitz::Step;
+use crate::bench::typed_ab::Ab;
+
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -23,18 +26,25 @@ By default requests begin on a schedule, whatever the target does (open model), 
 begins at the moment at which its request was intended. With -c or -n each connection asks again \
 when it was answered (closed model), which hides how long a stall kept others waiting.
 
-blitz's lines are taken as they are: --pattern 1-250:60 -T 4000 -r california URL. So are ab's: \
--n 10000 -c 200 -k URL, and the report is then ab's. Where they clash: -T is blitz's timeout in \
-milliseconds with --pattern, and ab's content type with -p; -r takes blitz's region or nothing, \
-and means nothing here.
+blitz's lines are taken as they are: -p 1-250:60 -T 4000 -r california URL. So are ab's: \
+-n 10000 -c 200 -k URL, and the report is then ab's. A letter that both have means what it means \
+with blitz if there is a pattern (--pattern, or a -p with one), and else what it means with ab. \
+blitz's are -A (user agent), -b (cookie), -d (data), -e (referer), -H, -p, -r (region), -s \
+(status), -T (milliseconds), -u (user:password), -v:NAME (variable), -X (method) and their long \
+names; what stands before an address counts for it, and several addresses are steps that each \
+visitor takes.
 
 Ends with status 0 when something was measured, 1 when nothing could be, 2 for a wrong line, 3 \
 when the run is void, 4 when --vs or --compare found the target slower, 130 after Ctrl-C, which \
 gives the report so far.")]
 pub(crate) struct Bench {
-    /// What to load: http://HOST/PATH, https://HOST/PATH or unix:/SOCKET:/PATH.
+    /// What to load: http://HOST/PATH, https://HOST/PATH or unix:/SOCKET:/PATH. Several of the
+    /// same host are asked for in turns.
     #[arg(value_name = "URL", required_unless_present = "region")]
-    pub(crate) url: Option<String>,
+    pub(crate) addresses: Vec<String>,
+    /// What a line of blitz's asks for, where our own words can't say it.
+    #[arg(skip)]
+    pub(crate) steps: Vec<Step>,
     /// Requests begun in a second [default: 50].
     #[arg(long, value_name = "R", conflicts_with_all = ["pattern", "concurrency", "requests"])]
     pub(crate) rate: Option<f64>,
@@ -71,7 +81,7 @@ pub(crate) struct Bench {
     /// A file that is sent as the body, with POST unless -m says otherwise.
     #[arg(short = 'p', long = "body", value_name = "FILE")]
     pub(crate) body: Option<PathBuf>,
-    /// With --pattern blitz's timeout in milliseconds, with -p ab's content type.
+    /// With --pattern blitz's timeout in milliseconds, with -p or -u ab's content type.
     #[arg(short = 'T', value_name = "MS|TYPE")]
     pub(crate) timeout_or_type: Option<String>,
     /// The method [default: GET, or POST with -p].
@@ -146,7 +156,7 @@ pub(crate) struct Bench {
     pub(crate) hdr: Option<PathBuf>,
     /// Load this too, in turns with URL, and tell whether it is slower or faster; --duration (2s)
     /// is then that of a round.
-    #[arg(long, value_name = "OTHER", conflicts_with_all = ["requests", "time_limit", "replay", "html", "hdr", "save", "compare"])]
+    #[arg(long, value_name = "OTHER", conflicts_with_all = ["requests", "time_limit", "replay", "hdr", "compare", "csv"])]
     pub(crate) vs: Option<String>,
     /// With --vs, how many rounds of both.
     #[arg(long, value_name = "N", requires = "vs", default_value_t = 10, hide_default_value = true, value_parser = clap::value_parser!(u16).range(4..=1_000))]
@@ -157,4 +167,7 @@ pub(crate) struct Bench {
     /// Compare with a report that was kept, and tell whether this is slower or faster.
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
+    /// What only ab has.
+    #[command(flatten)]
+    pub(crate) ab: Ab,
 }

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use base::complaint::complain;
-use loadgen::report::{Comparison, Summary};
+use loadgen::report::{self, Comparison, Summary};
 use loadgen::{Live, Plan, RunError};
 
+use crate::bench::plan::PlanError;
 use crate::bench::typed::Format;
-use crate::bench::{Bench, STOPPED, introduce, is_set, plan, verdict, watch};
+use crate::bench::{Bench, STOPPED, introduce, is_set, keep, plan, verdict, watch};
 
 /// Loads both, and tells whether the second differs.
 pub(crate) fn run(
@@ -23,19 +24,26 @@ pub(crate) fn run(
     other: &str,
     interrupted: &AtomicBool,
 ) -> Result<ExitCode, Box<dyn Error>> {
-    let typed_second = Bench { url: Some(other.to_owned()), vs: None, ..typed.clone() };
+    if typed.addresses.len() > 1 {
+        return Err(PlanError::SeveralVersus.into());
+    }
+    let steps = typed.steps.iter().map(|step| step.at(other)).collect();
+    let (addresses, region) = (vec![other.to_owned()], None);
+    let typed_second = Bench { addresses, region, steps, vs: None, ..typed.clone() };
     // All but the address is the first one's, the time of a round too.
     let second = plan::of(&typed_second)?;
     let second = Arc::new(Plan { load: first.load.clone(), ..second });
-    introduce(&second);
-    let mut rounds = Vec::new();
+    if !typed.ab.quiet {
+        introduce(&second);
+    }
+    let (mut rounds, is_quiet) = (Vec::new(), typed.ab.quiet);
     for number in 0..typed.rounds {
         let measured = if number % 2 == 0 {
-            let one = measure(first, interrupted)?;
-            (one, measure(&second, interrupted)?)
+            let one = measure(first, interrupted, is_quiet)?;
+            (one, measure(&second, interrupted, is_quiet)?)
         } else {
-            let two = measure(&second, interrupted)?;
-            (measure(first, interrupted)?, two)
+            let two = measure(&second, interrupted, is_quiet)?;
+            (measure(first, interrupted, is_quiet)?, two)
         };
         if is_set(interrupted) {
             break;
@@ -51,18 +59,28 @@ pub(crate) fn run(
         ));
         rounds.push(measured);
     }
-    let name = typed.url.as_deref().unwrap_or_default();
+    let name = plan::addresses(typed).first().copied().unwrap_or_default();
     let comparison = Comparison::of_rounds(name, other, &rounds);
     let shown = match typed.format {
         Some(Format::Json) => comparison.json(),
         _ => comparison.text(),
     };
     std::io::stdout().write_all(shown.as_bytes())?;
+    if let Some(path) = &typed.html {
+        keep(path, report::html_of_comparison(&comparison).as_bytes())?;
+    }
+    if let Some(path) = &typed.save {
+        keep(path, comparison.json().as_bytes())?;
+    }
     Ok(if is_set(interrupted) { ExitCode::from(STOPPED) } else { verdict(&comparison) })
 }
 
-fn measure(plan: &Arc<Plan>, interrupted: &AtomicBool) -> Result<Summary, RunError> {
+fn measure(
+    plan: &Arc<Plan>,
+    interrupted: &AtomicBool,
+    is_quiet: bool,
+) -> Result<Summary, RunError> {
     let live = Live::new(plan.threads);
-    let outcome = watch::run(plan, &live, interrupted)?;
+    let outcome = watch::run(plan, &live, interrupted, is_quiet)?;
     Ok(Summary::of(plan, &outcome))
 }

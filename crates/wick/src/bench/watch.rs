@@ -12,11 +12,12 @@ use crate::live_line::LiveLine;
 /// How soon a Ctrl-C is seen.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs a plan to its end, or until it is interrupted.
+/// Runs a plan to its end, or until it is interrupted; one that is quiet shows no line.
 pub(crate) fn run(
     plan: &Arc<Plan>,
     live: &Live,
     interrupted: &AtomicBool,
+    is_quiet: bool,
 ) -> Result<Outcome, RunError> {
     std::thread::scope(|scope| {
         let load = scope.spawn(|| loadgen::run(plan, live));
@@ -26,7 +27,7 @@ pub(crate) fn run(
             if is_set(interrupted) {
                 live.stop();
             }
-            if line.is_time() {
+            if !is_quiet && line.is_time() {
                 before = show(&mut line, plan, live, begin.elapsed(), before);
             }
         }
