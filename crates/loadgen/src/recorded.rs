@@ -4,7 +4,6 @@
 //! for its moments, and as much as its different addresses are long, but at most
 //! [`TEXT_BYTES_MAX`].
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
@@ -79,23 +78,31 @@ impl Recorded {
 /// Makes [`Recorded`]: each request that is told more than once is kept once.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    pub(crate) recorded: Recorded,
-    /// By the hash of their text. Two different ones of the same hash are both kept.
-    numbers: HashMap<u64, u32>,
+    recorded: Recorded,
+    /// Numbers by the hash of their text, each at its place or the next free one behind it. A
+    /// map would keep hashes or texts beside them, and be larger than the texts are.
+    places: Vec<u32>,
     hashes: RandomState,
 }
+
+/// A place without a number.
+const FREE: u32 = u32::MAX;
 
 impl Recorder {
     /// The number of a request; none where there is no room for it.
     pub(crate) fn number(&mut self, is_head: bool, path: &str) -> Option<u32> {
-        let hash = self.hashes.hash_one((is_head, path));
+        if self.recorded.len() * 4 >= self.places.len() * 3 {
+            self.grow();
+        }
         let letter = if is_head { 'H' } else { 'G' };
-        let known = self.numbers.get(&hash).copied();
-        let is_same = |number: &u32| {
-            self.recorded.text(*number).strip_prefix(letter).is_some_and(|own| own == path)
-        };
-        if let Some(number) = known.filter(is_same) {
-            return Some(number);
+        let mut place = self.place_of(is_head, path);
+        // A quarter of the places is free, so this ends.
+        while self.places[place] != FREE {
+            let number = self.places[place];
+            if self.recorded.text(number).strip_prefix(letter).is_some_and(|own| own == path) {
+                return Some(number);
+            }
+            place = (place + 1) % self.places.len();
         }
         let Recorded { text, ends } = &mut self.recorded;
         if text.len() + 1 + path.len() > TEXT_BYTES_MAX {
@@ -105,8 +112,36 @@ impl Recorder {
         text.push_str(path);
         let number = u32::try_from(ends.len()).ok()?;
         ends.push(u32::try_from(text.len()).ok()?);
-        self.numbers.insert(hash, number);
+        self.places[place] = number;
         Some(number)
+    }
+
+    fn place_of(&self, is_head: bool, path: &str) -> usize {
+        let hash = self.hashes.hash_one((is_head, path));
+        hash as usize % self.places.len()
+    }
+
+    /// Makes twice as many places.
+    fn grow(&mut self) {
+        let count = (self.places.len() * 2).max(1 << 10);
+        self.places.clear();
+        self.places.shrink_to_fit();
+        self.places.resize(count, FREE);
+        for number in (0..self.recorded.len()).filter_map(|number| u32::try_from(number).ok()) {
+            let text = self.recorded.text(number);
+            let mut place = self.place_of(text.starts_with('H'), text.get(1..).unwrap_or(""));
+            while self.places[place] != FREE {
+                place = (place + 1) % count;
+            }
+            self.places[place] = number;
+        }
+    }
+
+    pub(crate) fn finish(self) -> Recorded {
+        let mut recorded = self.recorded;
+        recorded.text.shrink_to_fit();
+        recorded.ends.shrink_to_fit();
+        recorded
     }
 }
 
@@ -165,10 +200,16 @@ fn unpack(packed: u64) -> (Duration, u32) {
 }
 
 /// Seconds of a log, each with a request, in the order of its lines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Seconds(Vec<u64>);
 
 impl Seconds {
+    /// With room for all that may come: what isn't used is never touched, and takes no memory,
+    /// while to make room as they come would take half as much again.
+    pub(crate) fn new() -> Self {
+        Self(Vec::with_capacity(REQUESTS_MAX))
+    }
+
     /// A request in this second since 1970; one before that, or after 2106, is of that time.
     pub(crate) fn push(&mut self, second: i64, number: u32) {
         let second = u64::from(u32::try_from(second.max(0)).unwrap_or(u32::MAX));
@@ -210,10 +251,22 @@ mod tests {
         let told = [(false, "/a"), (true, "/a"), (false, "/"), (false, "/a"), (true, "/a")];
         let numbers = told.map(|(is_head, path)| number(is_head, path));
         assert_eq!(numbers, [Some(0), Some(1), Some(2), Some(0), Some(1)]);
-        let recorded = recorder.recorded;
+        let recorded = recorder.finish();
         let made: Vec<_> = (0..3).map(|number| recorded.wanted(number)).collect();
         let made: Vec<_> = made.iter().map(|one| (&one.method[..], &one.path[..])).collect();
         assert_eq!(made, [("GET", "/a"), ("HEAD", "/a"), ("GET", "/")]);
+    }
+
+    #[test]
+    fn many_are_each_kept_once() {
+        let mut recorder = Recorder::default();
+        for _ in 0..2 {
+            for one in 0..20_000u32 {
+                let path = format!("/{}", one / 2);
+                assert_eq!(recorder.number(one % 2 == 1, &path), Some(one), "{path}");
+            }
+        }
+        assert_eq!(recorder.finish().len(), 20_000);
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub struct Arrival<'a> {
 pub fn read(mut log: impl BufRead, speed: f64, target: &Target) -> Result<Replay, ReplayError> {
     check(speed)?;
     let mut numbered = Numbered::new(target);
-    let (mut lines, mut line) = (Seconds::default(), Vec::new());
+    let (mut lines, mut line) = (Seconds::new(), Vec::new());
     while next_line(&mut log, &mut line)? {
         let text = String::from_utf8_lossy(&line);
         match read_line(&text).filter(|_| lines.len() < REQUESTS_MAX) {
@@ -80,7 +80,8 @@ pub fn read(mut log: impl BufRead, speed: f64, target: &Target) -> Result<Replay
         return Err(ReplayError::Nothing);
     }
     let Numbered { recorder, left_out, .. } = numbered;
-    let Recorder { recorded, .. } = recorder;
+    // What only served to find what is told twice is gone before the lines are sorted.
+    let recorded = recorder.finish();
     Ok(Replay { recorded, moments: lines.spread(speed), left_out })
 }
 
@@ -132,7 +133,7 @@ pub fn of_arrivals<'a>(
         return Err(ReplayError::Empty);
     }
     let Numbered { recorder, left_out, .. } = numbered;
-    Ok(Replay { recorded: recorder.recorded, moments, left_out })
+    Ok(Replay { recorded: recorder.finish(), moments, left_out })
 }
 
 fn check(speed: f64) -> Result<(), ReplayError> {

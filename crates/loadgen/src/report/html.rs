@@ -22,7 +22,7 @@ border-bottom:1px solid #8884}th:first-child,td:first-child{text-align:left}\
 svg{width:100%;height:auto}text{font:12px system-ui,sans-serif;fill:currentColor}\
 .void{border:2px solid #c22;padding:.5rem 1rem}:root{color-scheme:light dark}\
 .a{stroke:#1769aa;fill:none}.b{stroke:#2e7d32;fill:none}.c{stroke:#c77700;fill:none}\
-.d{stroke:#c62828;fill:none}.axis{stroke:#8888;fill:none}path{stroke-width:1.6}";
+.d{stroke:#c62828;fill:none}path{stroke-width:1.6}.axis{stroke:#8886;stroke-width:1}";
 
 /// All of it, as a page.
 #[must_use]
@@ -62,10 +62,12 @@ fn write(out: &mut String, summary: &Summary) -> std::fmt::Result {
     let rate = |figure: fn(&PointFigures) -> u64| -> Vec<f64> {
         points.iter().map(|point| figure(point) as f64 / width).collect()
     };
-    let rates = [
-        Line { name: "answered", class: "a", values: rate(|point| point.answered) },
-        Line { name: "failed", class: "d", values: rate(|point| point.failed) },
-    ];
+    let mut rates =
+        vec![Line { name: "answered", class: "a", values: rate(|point| point.answered) }];
+    // A line along the bottom would look as if something had failed.
+    if summary.failed > 0 {
+        rates.push(Line { name: "failed", class: "d", values: rate(|point| point.failed) });
+    }
     plot(out, "Requests a second", &rates, width)?;
     let time = |figure: fn(&Spread) -> u64| -> Vec<f64> {
         points.iter().map(|point| figure(&point.latency) as f64 / 1_000.0).collect()
@@ -109,16 +111,18 @@ fn figures(out: &mut String, summary: &Summary) -> std::fmt::Result {
 }
 
 fn times(out: &mut String, summary: &Summary) -> std::fmt::Result {
-    let names = ["min", "p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max"];
+    let names = ["min", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max"];
     write!(out, "<table><tr><th scope=\"col\">milliseconds</th>")?;
     names.iter().try_for_each(|name| write!(out, "<th scope=\"col\">{name}</th>"))?;
     writeln!(out, "</tr>")?;
     for (name, spread) in [("latency", &summary.latency), ("service time", &summary.service)] {
         let Spread { min_us, p50_us, p75_us, p90_us, p95_us, p99_us, .. } = *spread;
-        let Spread { p999_us, p9999_us, max_us, .. } = *spread;
+        let Spread { mean_us, p999_us, p9999_us, max_us, .. } = *spread;
+        let mean_us = mean_us.round() as u64;
         write!(out, "<tr><th scope=\"row\">{name}</th>")?;
-        let row = [min_us, p50_us, p75_us, p90_us, p95_us, p99_us, p999_us, p9999_us, max_us];
-        row.iter().try_for_each(|micros| write!(out, "<td>{}</td>", millis(*micros)))?;
+        let middle = [mean_us, p50_us, p75_us, p90_us, p95_us, p99_us, p999_us, p9999_us];
+        let mut row = [min_us].into_iter().chain(middle).chain([max_us]);
+        row.try_for_each(|micros| write!(out, "<td>{}</td>", millis(micros)))?;
         writeln!(out, "</tr>")?;
     }
     writeln!(out, "</table>")
@@ -132,22 +136,26 @@ struct Line<'a> {
 
 fn plot(out: &mut String, title: &str, lines: &[Line<'_>], width: f64) -> std::fmt::Result {
     let most = lines.iter().flat_map(|line| &line.values).fold(0.0f64, |a, &b| a.max(b));
-    let top = most.max(1e-9) * 1.05;
+    let step = step(most);
+    let top = step * (most / step).ceil().max(1.0) * 1.03;
     let count = lines.iter().map(|line| line.values.len()).max().unwrap_or(0);
     let x = |place: usize| LEFT + (WIDTH - LEFT) * place as f64 / (count.max(2) - 1) as f64;
     let y = |value: f64| (HEIGHT - BELOW) * (1.0 - value / top);
     writeln!(out, "<h2>{title}</h2>")?;
     writeln!(out, "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\">")?;
-    for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let (value, at) = (most * share, y(most * share));
+    let digits = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
+    for value in (0..).map(|number| f64::from(number) * step).take_while(|value| *value < top) {
+        let (at, end) = (y(value), LEFT - 8.0);
         writeln!(out, "<path class=\"axis\" d=\"M{LEFT} {at:.1}H{WIDTH}\"/>")?;
         let at = at + 4.0;
-        writeln!(out, "<text x=\"0\" y=\"{at:.1}\">{value:.1}</text>")?;
+        writeln!(
+            out,
+            "<text x=\"{end}\" y=\"{at:.1}\" text-anchor=\"end\">{value:.digits$}</text>"
+        )?;
     }
     let end = count as f64 * width;
     writeln!(out, "<text x=\"{LEFT}\" y=\"{HEIGHT}\">0 s</text>")?;
-    let right = WIDTH - 60.0;
-    writeln!(out, "<text x=\"{right}\" y=\"{HEIGHT}\">{end} s</text>")?;
+    writeln!(out, "<text x=\"{WIDTH}\" y=\"{HEIGHT}\" text-anchor=\"end\">{end} s</text>")?;
     for (number, line) in lines.iter().enumerate() {
         write!(out, "<path class=\"{}\" d=\"", line.class)?;
         for (place, value) in line.values.iter().enumerate() {
@@ -160,6 +168,15 @@ fn plot(out: &mut String, title: &str, lines: &[Line<'_>], width: f64) -> std::f
         writeln!(out, "<text x=\"{}\" y=\"{HEIGHT}\">{}</text>", at + 24.0, line.name)?;
     }
     writeln!(out, "</svg>")
+}
+
+/// What lies between two lines of a scale that reaches so far: three to six of them, with
+/// numbers that are easily read.
+fn step(most: f64) -> f64 {
+    let most = most.max(1e-6);
+    let power = 10f64.powf(most.log10().floor());
+    let steps = [0.2, 0.5, 1.0, 2.0].map(|step| step * power);
+    steps.into_iter().find(|step| most / step <= 5.0).unwrap_or(power)
 }
 
 /// A text as it stands in HTML, in an element or between quotes.
@@ -193,6 +210,23 @@ mod tests {
         assert!(page.contains("&lt;no whole answer&gt;"));
         assert!(page.contains("<strong>Void:</strong> 2.0 %"));
         assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+    }
+
+    #[test]
+    fn scales_have_numbers_that_are_easily_read() {
+        for (most, expected) in [
+            (0.0, 2e-7),
+            (0.07, 0.02),
+            (1.0, 0.2),
+            (1.1, 0.5),
+            (3.0, 1.0),
+            (7.0, 2.0),
+            (367.0, 100.0),
+            (150_000.0, 50_000.0),
+        ] {
+            let found = step(most);
+            assert!((found / expected - 1.0).abs() < 1e-9, "{most}: {found}");
+        }
     }
 
     #[test]
