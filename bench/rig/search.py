@@ -3,7 +3,8 @@
 15,360 pages lie in a table of MariaDB. Sphinx's indexer and Wick make an index of them by the same
 sphinx.conf; MariaDB has a FULLTEXT index on the same table. All three are asked the same, in turns,
 by one client over one connection in MySQL's protocol. Beside that: the anonymous memory of a Wick
-that has 100,000 pages, and how long a page takes from a visitor's screen to a search.
+that has 100,000 pages, how long a page takes from a visitor's screen to a search, and what each page
+costs beside 100,000 queries of feeds.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ import shutil
 import statistics
 import time
 
-from rig import contest, database, fresh, machine, pages, process, report, scope, servers
+from rig import contest, database, fresh, machine, pages, process, report, scope, servers, site_memory
 from rig.visit import Visit
 
 WICK, SPHINX, MARIADB = "Wick", "Sphinx", "MariaDB"
@@ -46,7 +47,23 @@ def measure(options):
     if options.wick:
         _memory(found, options, program, all_pages, wishes)
         fresh.measure(found, options, all_pages)
+        site_memory.measure(found, options, all_pages)
+    _stored(found, options)
     return found
+
+
+def _stored(found, options):
+    """What kept queries cost each page that is put: an example of the crate itself."""
+    count, put, room = (2000, 20, 2) if options.quick else (100_000, 200, 100)
+    told = scope.run([servers.example("search", "stored"), count, put, room * 10**6], options.server_cores)
+    kept, taken, beside, alone = (float(word) for word in told.split()[:4])
+    title = f"queries of feeds kept in {room} MB"
+    found.judge(title, kept, count, "{:,.0f}")
+    title = f"ms that {count:,} of them add to a page that is put"
+    found.judge(title, beside - alone, 1.0, "{:.3f}", at_least=False)
+    lines = [[f"{kept:,.0f}", f"{taken / kept:,.0f}", f"{beside:.3f}", f"{alone:.3f}"]]
+    heads = ["queries", "bytes each", "ms a page, half", "ms without them"]
+    found.tables.append(report.Table("Queries of feeds", heads, lines))
 
 
 def _database(here, options):

@@ -4,6 +4,7 @@ All of them listen on free loopback ports, live in the scope's folder, and run o
 the cores that they are given. A `Server` is ready to be asked when it is returned.
 """
 
+import os
 import shutil
 import socket
 import subprocess
@@ -329,6 +330,16 @@ def announce_program():
 def ask_program():
     """The client that searches, likewise."""
     return _built("ask")
+
+
+def example(package, name):
+    """An example of one of Wick's crates, likewise."""
+    command = [machine.program("cargo"), "build", "--release", "--locked", "--quiet"]
+    built = subprocess.run([*command, "-p", package, "--example", name], cwd=REPOSITORY, check=False)
+    if built.returncode != 0:
+        raise scope.Void(f"the example {name} of {package} does not build")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+    return target / "release" / "examples" / name
 
 
 def _built(name):

@@ -1,8 +1,10 @@
-//! What kept queries cost a page that is put: `stored QUERIES PAGES`.
+//! What kept queries cost a page that is put: `stored QUERIES PAGES BYTES`; the last is the room
+//! that they may take.
 //!
 //! Words are as frequent as in a language (Zipf); queries have one to three of those that aren't
-//! among the first hundred, as `the` is. Prints the median time that a page takes with and
-//! without kept queries, and how many of them it concerns.
+//! among the first hundred, as `the` is; the feed of each shows twenty pages. Prints how many are
+//! kept and their bytes, the median milliseconds that a page takes with and without them, how many
+//! of them it concerns, and what they took of memory as the system counts it.
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,8 @@ use search::{Document, FeedKind, Index, Limits, Shape, Topic, Value, read_query}
 
 const VOCABULARY: f64 = 40_000.0;
 const PAGE_WORDS: usize = 600;
+/// Pages in a feed.
+const SHOWN: u64 = 20;
 
 struct Dice(u64);
 
@@ -62,7 +66,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let queries = numbers.next().unwrap_or(Ok(100_000))?;
     let pages = numbers.next().unwrap_or(Ok(200))?;
     let folder = tempfile::tempdir()?;
-    let limits = Limits { stored_bytes: 1 << 30, ..Limits::default() };
+    let room = numbers.next().unwrap_or(Ok(100_000_000))?;
+    let limits = Limits { stored_bytes: room, ..Limits::default() };
     let (index, _) = Index::open(folder.path(), Shape::pages(), limits, None)?;
     let mut dice = Dice(7);
     for id in 1..=2000 {
@@ -71,24 +76,34 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     index.commit();
     let some = |dice: &mut Dice| (1..=pages as u64).map(|id| dice.page(id)).collect();
     let (alone, _) = put(&index, some(&mut dice));
+    let before = anonymous_kilobytes();
     for number in 0..queries {
         let query = dice.words(1 + number % 3, 100.0);
         let topic = Topic { address: "http://a.test/search".to_owned(), query };
         let read = read_query(&topic.query, index.shape());
         let seen = index.keep_feed(&topic, &read, None);
-        let _ = index.note_feed(&topic, FeedKind::Rss, seen, (1, 1), &[]);
+        let first = number as u64 * 31 % 2000;
+        let shows: Vec<u64> = (0..SHOWN).map(|at| 10_000 + (first + at * 7) % 2000).collect();
+        let _ = index.note_feed(&topic, FeedKind::Rss, seen, (1, 1), &shows);
     }
+    let taken = anonymous_kilobytes().saturating_sub(before);
     let counts = index.stored_counts();
     let (beside, matches) = put(&index, some(&mut dice));
     let each = |spent: Duration| spent.as_secs_f64() * 1e3;
     #[expect(clippy::cast_precision_loss, reason = "it is shown")]
     let concerned = matches as f64 / pages as f64;
     println!(
-        "{} queries in {} bytes: {:.3} ms a page, {:.3} without; {concerned:.0} concerned",
+        "{} {} {:.3} {:.3}\n{concerned:.0} concerned by a page; {taken} kB of memory",
         counts.queries,
         counts.bytes,
         each(beside),
         each(alone),
     );
     Ok(())
+}
+
+fn anonymous_kilobytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    line.and_then(|line| line.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
 }

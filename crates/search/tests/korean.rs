@@ -1,5 +1,6 @@
-//! Korean by morphemes: needs the wheel of the dictionary and Debian's gimp-help-ko, which
-//! `scripts/setup test` puts there; without them the tests say that they are skipped.
+//! Korean by morphemes: needs the wheel of the dictionary, Debian's gimp-help-ko, and what is in
+//! its libreoffice-help-ko, which `scripts/setup test` puts there; without them the tests say that
+//! they are skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -7,13 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use search::text::{Korean, Morphemes, Pack};
-use search::{Document, Index, Limits, Search, Shape, read_query};
+use search::{Document, Index, Limits, Search, Shape, Snippets, read_query};
 
 /// Unpacked once for all tests; the folder lives as long as they run.
 static DICTIONARY: LazyLock<Option<(tempfile::TempDir, Arc<Korean>)>> = LazyLock::new(|| {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
     let pack = Pack::of("ko").unwrap();
-    let wheel = tools.join(pack.file);
+    let wheel = tools().join(pack.file);
     if !wheel.exists() {
         eprintln!("SKIPPED: no {} in target/tools; scripts/setup test puts it there", pack.file);
         return None;
@@ -24,6 +24,11 @@ static DICTIONARY: LazyLock<Option<(tempfile::TempDir, Arc<Korean>)>> = LazyLock
     let korean = Korean::open(&unpacked).unwrap();
     Some((folder, Arc::new(korean)))
 });
+
+/// Where `scripts/setup test` puts what is no package.
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools")
+}
 
 fn index(folder: &Path, korean: &Arc<Korean>) -> Index {
     let morphemes: Arc<dyn Morphemes> = korean.clone();
@@ -75,22 +80,35 @@ fn any_text_comes_to_an_end() {
     }
 }
 
-#[test]
-fn the_forms_of_a_noun_find_the_same_pages() {
-    let Some((_, korean)) = &*DICTIONARY else { return };
-    let help = PathBuf::from("/usr/share/gimp/2.0/help/ko");
-    let Ok(entries) = std::fs::read_dir(&help) else {
-        eprintln!("SKIPPED: no gimp-help-ko; scripts/setup test puts it there");
-        return;
-    };
+/// The HTML below a folder, sorted; none where the folder isn't there.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let (mut pages, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = path.path();
+            match path.extension() {
+                _ if path.is_dir() => folders.push(path),
+                Some(end) if end == "html" => pages.push(path),
+                _ => {}
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// That in a part of these pages the forms of nouns find the same: all would take too long for a
+/// test that is built without optimisation.
+fn find_the_same(
+    korean: &Arc<Korean>,
+    pages: &[PathBuf],
+    main: fn(&str) -> &str,
+    nouns: &[(&str, [&str; 3])],
+) {
     let folder = tempfile::tempdir().unwrap();
     let index = index(folder.path(), korean);
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "html"));
-    paths.sort();
-    // A part of the pages, for the test is built without optimisation.
-    for (id, path) in (1..).zip(paths.iter().step_by(5)) {
-        let text = without_tags(&std::fs::read_to_string(path).unwrap());
+    for (id, path) in (1..).zip(pages) {
+        let text = without_tags(main(&std::fs::read_to_string(path).unwrap()));
         index.put(Document {
             id,
             fields: vec![String::new(), String::new(), text],
@@ -98,11 +116,7 @@ fn the_forms_of_a_noun_find_the_same_pages() {
         });
     }
     index.commit();
-    for (noun, particles) in [
-        ("레이어", ["를", "는", "에"]),
-        ("이미지", ["를", "의", "에서"]),
-        ("선택", ["을", "은", "이"]),
-    ] {
+    for (noun, particles) in nouns {
         let plain = found(&index, noun);
         assert!(plain.len() > 5, "{noun}: {plain:?}");
         for particle in particles {
@@ -110,6 +124,84 @@ fn the_forms_of_a_noun_find_the_same_pages() {
             assert_eq!(found(&index, &form), plain, "{form}");
         }
     }
+}
+
+#[test]
+fn the_forms_of_a_noun_find_the_same_pages() {
+    let Some((_, korean)) = &*DICTIONARY else { return };
+    let pages = pages(Path::new("/usr/share/gimp/2.0/help/ko"));
+    if pages.is_empty() {
+        eprintln!("SKIPPED: no gimp-help-ko; scripts/setup test puts it there");
+        return;
+    }
+    let some: Vec<PathBuf> = pages.into_iter().step_by(5).collect();
+    find_the_same(
+        korean,
+        &some,
+        |html| html,
+        &[
+            ("레이어", ["를", "는", "에"]),
+            ("이미지", ["를", "의", "에서"]),
+            ("선택", ["을", "은", "이"]),
+        ],
+    );
+}
+
+#[test]
+fn the_forms_of_a_noun_find_the_same_pages_of_an_office() {
+    let Some((_, korean)) = &*DICTIONARY else { return };
+    let pages = pages(&tools().join("libreoffice-help-ko/usr/share/libreoffice/help/ko/text"));
+    if pages.is_empty() {
+        eprintln!(
+            "SKIPPED: no libreoffice-help-ko in target/tools; scripts/setup test puts it there"
+        );
+        return;
+    }
+    let some: Vec<PathBuf> = pages.into_iter().step_by(13).collect();
+    find_the_same(
+        korean,
+        &some,
+        // What stands in the footer is on all of them.
+        |html| {
+            let main = html.split_once("id=\"DisplayArea\"").map_or("", |(_, main)| main);
+            main.split_once("<footer").map_or(main, |(main, _)| main)
+        },
+        &[
+            ("문서", ["를", "는", "에서"]),
+            ("함수", ["를", "는", "로"]),
+            ("셀", ["을", "은", "의"]),
+            ("텍스트", ["를", "는", "에"]),
+        ],
+    );
+}
+
+#[test]
+fn a_snippet_marks_a_noun_whatever_follows_it() {
+    let Some((_, korean)) = &*DICTIONARY else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(folder.path(), korean);
+    let text = "무궁화꽃이 피었습니다. 나무는 푸르고 꽃을 보았다.".to_owned();
+    index.put(Document {
+        id: 1,
+        fields: vec![String::new(), String::new(), text],
+        attributes: vec![],
+    });
+    index.commit();
+    let look = |text: &str| {
+        let query = read_query(text, index.shape());
+        let snippets = Some(Snippets { characters: 100, fragments: 1, fields: vec![2] });
+        let found = index.search(&Search { query, snippets, ..Search::default() }).unwrap();
+        let fragment = found.hits[0].snippets[0].fragments[0].clone();
+        let mut marked = fragment.text.clone();
+        for (from, to) in fragment.marks.iter().rev() {
+            marked.insert(*to, ']');
+            marked.insert(*from, '[');
+        }
+        marked
+    };
+    assert_eq!(look("나무에"), "무궁화꽃이 피었습니다. [나무]는 푸르고 꽃을 보았다.");
+    assert_eq!(look("꽃은"), "무궁화[꽃]이 피었습니다. 나무는 푸르고 [꽃]을 보았다.");
+    assert_eq!(look("무궁화를"), "[무궁화]꽃이 피었습니다. 나무는 푸르고 꽃을 보았다.");
 }
 
 #[test]

@@ -259,8 +259,27 @@ fn the_versions_of_a_feed_have_a_moment_each_and_old_queries_go() {
         note(number, 1, 100);
         assert!(index.feed_version(&topic(0), FeedKind::Atom, HOLDS).is_some(), "{number}");
         let counts = index.stored_counts();
-        assert!(counts.bytes <= 40_000 && counts.queries <= 27, "{counts:?}");
+        assert!(counts.bytes <= 40_000 && counts.queries <= 80, "{counts:?}");
     }
     assert_eq!(index.feed_version(&topic(1), FeedKind::Atom, HOLDS), None);
     assert_eq!(index.feed_version(&topic(0), FeedKind::Atom, Duration::ZERO), None, "too old");
+}
+
+#[test]
+fn what_a_feed_shows_is_paid_for_and_the_default_room_is_for_eight_thousand_feeds() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, _) = Index::open(folder.path(), shape(), Limits::default(), None).unwrap();
+    let address = "https://board.example.org/search".to_owned();
+    for number in 0..10_000_u64 {
+        let query = format!("word{} of{}", number % 5000, number);
+        let topic = Topic { address: address.clone(), query };
+        let seen = index.keep_feed(&topic, &read_query(&topic.query, index.shape()), None);
+        let shows: Vec<u64> = (0..20).map(|at| number * 7 + at).collect();
+        let before = index.stored_counts().bytes;
+        index.note_feed(&topic, FeedKind::Rss, seen, (1, 1), &shows).unwrap();
+        assert!(index.stored_counts().bytes != before, "{number}");
+    }
+    let counts = index.stored_counts();
+    assert!(counts.bytes <= Limits::default().stored_bytes, "{counts:?}");
+    assert!(counts.queries >= 8_000, "{counts:?}");
 }

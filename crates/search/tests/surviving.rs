@@ -5,13 +5,15 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use search::{Document, Index, IndexError, Limits, Opened, Search, Shape, Value, read_query};
 
 /// Names the folder to the child that is killed.
 const CHILD: &str = "WICK_TEST_SEARCH_CHILD";
+/// The same for the one that commits nothing itself.
+const PUTTING: &str = "WICK_TEST_SEARCH_PUTTING";
 
 fn open(folder: &Path) -> (Index, Opened) {
     Index::open(folder, Shape::pages(), Limits::default(), None).unwrap()
@@ -52,13 +54,7 @@ fn what_was_committed_survives_kills_at_any_point() {
     let folder = tempfile::tempdir().unwrap();
     let mut committed = 0;
     for round in 0..5_u64 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--nocapture"])
-            .env(CHILD, folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = spawn("child", CHILD, folder.path());
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let told = lines.filter_map(|line| line.split_once("committed ")?.1.parse::<u64>().ok());
         // Merges begin after some of them; where in the next one it dies is chance.
@@ -76,6 +72,104 @@ fn what_was_committed_survives_kills_at_any_point() {
         assert_eq!(index.get(committed), Some(fitted(&index, committed)));
     }
     assert!(committed > 40, "{committed}");
+}
+
+fn spawn(test: &str, variable: &str, folder: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(variable, folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn since_1970() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    u64::try_from(since.unwrap().as_millis()).unwrap()
+}
+
+/// What the other child does: puts pages, commits none, and says when it put each. Beside it
+/// somebody writes to the disk, and says how long that takes at the moment, and how many pages a
+/// search would find.
+#[test]
+fn putting_child() {
+    let Ok(folder) = std::env::var(PUTTING) else { return };
+    let (index, _) = open(Path::new(&folder));
+    let (beside, seen) = (Path::new(&folder).join("beside"), index.clone());
+    std::thread::spawn(move || {
+        loop {
+            let begun = Instant::now();
+            std::thread::sleep(Duration::from_millis(5));
+            fs::write(&beside, b"beside").unwrap();
+            fs::File::open(&beside).unwrap().sync_all().unwrap();
+            println!("beside {}", begun.elapsed().as_millis());
+            println!("seen {}", seen.documents());
+        }
+    });
+    let mut next = index.counts().documents + 1;
+    loop {
+        index.put(page(next));
+        println!("put {next} {}", since_1970());
+        next += 1;
+    }
+}
+
+/// Where a write took no longer than this, a commit is made in time; on a machine that has much else
+/// to do only what was found already is sure to be there.
+const PROMPT_MS: u64 = 25;
+
+/// `KILLS=200` makes it longer.
+#[test]
+fn what_was_put_a_second_ago_survives_kills_at_any_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let kills = std::env::var("KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
+    let mut dice = since_1970();
+    let mut survived = 0;
+    for kill in 0..kills {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        let lives = Duration::from_millis((dice >> 33) % 2500);
+        let mut child = spawn("putting_child", PUTTING, folder.path());
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let first = lines.find(|line| line.contains("put ")).unwrap();
+        std::thread::sleep(lives);
+        let killed = since_1970();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // The last line may be half of one.
+        let mut lines: Vec<String> = std::iter::once(first).chain(lines).collect();
+        lines.pop();
+        let told = |word: &str| -> Vec<Vec<u64>> {
+            let rest = lines.iter().filter_map(|line| line.split_once(word).map(|(_, it)| it));
+            rest.map(|it| it.split(' ').filter_map(|one| one.parse().ok()).collect()).collect()
+        };
+        let slowest = told("beside ").iter().flatten().copied().max().unwrap_or(0);
+        let put = told("put ");
+        let old = put.iter().filter(|put| put[1] + 1000 < killed).map(|put| put[0]).max();
+        let old = old.filter(|_| slowest <= PROMPT_MS).unwrap_or(0);
+        let seen = told("seen ").iter().flatten().copied().max().unwrap_or(0);
+
+        let (index, opened) = open(folder.path());
+        assert_eq!(opened, Opened::AsItWas, "kill {kill} after {lives:?}");
+        let documents = index.counts().documents;
+        // And some that were put weren't told of.
+        let last = put.last().map_or(u64::MAX, |put| put[0] + 3);
+        eprintln!(
+            "kill {kill} after {lives:?}: of {last} pages {documents} survive; {seen} were found, and \
+             {old} are older than a second where the slowest write took {slowest} ms"
+        );
+        assert!(documents >= seen.max(old), "of {seen} and {old} there are {documents}");
+        assert!(documents <= last, "{documents}");
+        // What survives is what was put first: none between them is missing.
+        survived = survived.max(documents);
+        for id in
+            [1, documents / 2, documents].into_iter().filter(|id| (1..=documents).contains(id))
+        {
+            assert_eq!(found(&index, &format!("number{id}")), 1, "{id} of {documents}");
+            assert_eq!(index.get(id), Some(fitted(&index, id)));
+        }
+    }
+    assert!(survived > 0, "nothing was ever committed");
 }
 
 /// A page as it comes back: filled up to the shape.

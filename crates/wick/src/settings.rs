@@ -426,6 +426,9 @@ pub(crate) struct SiteSettings {
     /// Without it, pages that were visited are still read again after something was written.
     /// Default: `true`.
     pub(crate) search_crawl: Option<bool>,
+    /// How often `robots.txt`, sitemaps and the first page are read again for that, and what they
+    /// name that is new or, by its `lastmod`, has changed. Default: `1h`.
+    pub(crate) search_crawl_every: Option<Seconds>,
     /// Whether there is a `/sitemap.xml` of the pages that are found, where the site has none: its
     /// origin answers 404 there, and `robots.txt` names no other. Default: `true`.
     pub(crate) search_sitemap: Option<bool>,
@@ -439,6 +442,11 @@ pub(crate) struct SiteSettings {
     /// The memory that the writer of the index fills before it writes, at least `15M`, beside
     /// `memory`; it takes effect at the next start. Default: `15000000`.
     pub(crate) search_memory: Option<Bytes>,
+    /// The memory that queries may take of which feeds are asked for, beside `memory`: `8M` is
+    /// enough for eight thousand, `95M` for a hundred thousand. A feed whose query had to go is
+    /// searched for again when it is asked for. It takes effect at the next start. Default:
+    /// `8388608`.
+    pub(crate) search_feeds_memory: Option<Bytes>,
     /// Rows that are found beside pages; see below.
     pub(crate) search_source: Vec<SearchSourceSettings>,
     /// Time for a connection to the origin. Default: `5s`.

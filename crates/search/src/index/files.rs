@@ -28,7 +28,7 @@ use crate::text::{Analyzer, Language, Stream, marked};
 use crate::{AttributeKind, Document, Limits, Shape, Value};
 
 /// Rises with every change of what is written or of how text becomes terms.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const ANALYSIS: &str = "wick";
 /// Parts are joined early, for each is looked into by every search.
 const PARTS_JOINED: usize = 4;

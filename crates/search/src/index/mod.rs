@@ -29,11 +29,11 @@ use tantivy::query::AllQuery;
 use tantivy::{IndexReader, Searcher, Term};
 
 use crate::query::{Compiler, Keys, Marker, Planner, Reading, run};
-use crate::stored::Stored;
+use crate::stored::{Made, Stored};
 use crate::text::{Analyzer, Dictionaries, Language};
 use crate::{
     Document, FeedKind, Filter, Found, Fragment, Only, Query, Search, SearchError, Seen, Shape,
-    Snippets, StoredCounts, Suggestion, Topic, Value, Version,
+    Snippets, StoredCounts, Suggestion, Topic, Value, Version, read_query,
 };
 use files::Files;
 use pending::Pending;
@@ -49,6 +49,9 @@ const QUEUE_BYTES_MAX: usize = 256 << 10;
 const QUEUE_PATIENCE: Duration = Duration::from_secs(5);
 /// Of a field, so much is taken; what is behind is counted and left.
 const FIELD_BYTES_MAX: usize = 1 << 20;
+
+/// What comes alone is committed after this part of the pause.
+const SOON: u32 = 8;
 
 /// How often a failing search lets the files be read through.
 const CHECKS_APART: Duration = Duration::from_secs(60);
@@ -319,6 +322,12 @@ impl Index {
         &self.inner.analyzer
     }
 
+    /// How many documents can be found: what of [`Index::counts`] costs nothing.
+    #[must_use]
+    pub fn documents(&self) -> u64 {
+        self.inner.seen().0.num_docs()
+    }
+
     /// What is in it.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -350,7 +359,13 @@ impl Index {
         let limit = self.inner.limits.stored_bytes;
         self.inner.stored.keep(topic, limit, &languages, |languages| {
             let plan = self.inner.planner(languages).plan(query);
-            (query.clone(), only, Reading::of(&plan), Keys::of(&plan, &count))
+            let is_read_so = *query == read_query(&topic.query, &self.inner.shape);
+            Made {
+                query: (!is_read_so).then(|| query.clone()),
+                only,
+                reading: Reading::of(&plan),
+                keys: Keys::of(&plan, &count),
+            }
         })
     }
 
@@ -599,12 +614,17 @@ impl Drop for Inner {
     }
 }
 
-/// Commits a while after something was put, until the index is gone.
+/// Commits a while after something was put, until the index is gone: soon where nothing was
+/// committed lately, for somebody may wait for the one page; of what comes all the time, what came
+/// in a pause together.
 fn commit_by_itself(index: &Weak<Inner>, woken: &Receiver<()>, pause: Duration) {
+    let mut last: Option<Instant> = None;
     while woken.recv().is_ok() {
-        std::thread::sleep(pause);
+        let left = last.map_or(Duration::ZERO, |last| pause.saturating_sub(last.elapsed()));
+        std::thread::sleep(left.max(pause / SOON));
         let Some(index) = index.upgrade() else { return };
         index.commit();
+        last = Some(Instant::now());
     }
 }
 

@@ -6,7 +6,13 @@
 
 use std::collections::HashSet;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 const SLOTS: usize = 8192;
+/// A hash and a count.
+const SLOT_BYTES: usize = 12;
+/// Which version the bytes are of; it rises with every change of what a block's hash is of.
+const FORMAT: &[u8; 12] = b"wick blocks1";
 /// Places in which one block may lie.
 const WAYS: usize = 4;
 const PAGES_MAX: u32 = 512;
@@ -43,6 +49,44 @@ impl Blocks {
         self.pages += 1;
         let once: HashSet<u64> = blocks.collect();
         once.into_iter().for_each(|block| self.count(block));
+    }
+
+    /// All of it as bytes, for [`Blocks::decode`]: what was learned of a site goes on after a
+    /// restart.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 + SLOTS * SLOT_BYTES + self.known.len() * 8);
+        out.extend_from_slice(FORMAT);
+        out.extend_from_slice(&self.pages.to_le_bytes());
+        for (hash, count) in &self.slots {
+            out.extend_from_slice(&hash.to_le_bytes());
+            out.extend_from_slice(&count.to_le_bytes());
+        }
+        self.known.iter().for_each(|page| out.extend_from_slice(&page.to_le_bytes()));
+        let sum = xxh3_64(&out);
+        out.extend_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    /// What [`Blocks::encode`] made; none if it is anything else, or of another version.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (written, sum) = bytes.split_last_chunk::<8>()?;
+        if xxh3_64(written) != u64::from_le_bytes(*sum) {
+            return None;
+        }
+        let (pages, rest) = written.strip_prefix(FORMAT)?.split_first_chunk::<4>()?;
+        let (slots, known) = rest.split_at_checked(SLOTS * SLOT_BYTES)?;
+        let slots = slots.chunks_exact(SLOT_BYTES).map(|slot| {
+            let (hash, count) = slot.split_first_chunk::<8>()?;
+            Some((u64::from_le_bytes(*hash), u32::from_le_bytes(*count.first_chunk::<4>()?)))
+        });
+        let known = known.chunks_exact(8).map(|page| page.first_chunk::<8>().copied());
+        Some(Self {
+            slots: slots.collect::<Option<_>>()?,
+            pages: u32::from_le_bytes(*pages),
+            known: known.map(|page| page.map(u64::from_le_bytes)).collect::<Option<_>>()?,
+        })
     }
 
     /// Whether a block recurs.
@@ -96,6 +140,26 @@ mod tests {
         assert!(blocks.is_common(7));
         assert!(!blocks.is_common(103), "one page is one page");
         assert!(!blocks.is_common(8));
+    }
+
+    #[test]
+    fn what_was_learned_is_kept_and_what_is_damaged_is_not_believed() {
+        let mut blocks = Blocks::default();
+        for page in 0..40 {
+            blocks.note(page, [7, 100 + page].into_iter());
+        }
+        let bytes = blocks.encode();
+        let mut kept = Blocks::decode(&bytes).expect("it is whole");
+        assert!(kept.is_common(7) && !kept.is_common(105));
+        // A page that was counted isn't counted again.
+        (0..100).for_each(|_| kept.note(5, [7, 105].into_iter()));
+        assert!(!kept.is_common(105));
+        assert_eq!(kept.encode().len(), bytes.len());
+        let mut damaged = bytes.clone();
+        damaged[5000] ^= 1;
+        for wrong in [&damaged[..], &bytes[..bytes.len() - 1], &bytes[..100], b""] {
+            assert!(Blocks::decode(wrong).is_none());
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use parking_lot::RwLock;
 
 use crate::query::{Keys, Planner, Reading, Terms};
 use crate::text::Language;
-use crate::{Document, Query, Value};
+use crate::{Document, Query, Value, read_query};
 use shelf::{Entry, Shelf};
 
 /// What a feed is of.
@@ -75,6 +75,15 @@ struct Answer {
     version: Version,
     seen: u64,
     made: Instant,
+}
+
+/// What is kept of a query.
+pub(crate) struct Made {
+    /// None where it is what the topic's text is read as.
+    pub(crate) query: Option<Query>,
+    pub(crate) only: Only,
+    pub(crate) reading: Reading,
+    pub(crate) keys: Option<Keys>,
 }
 
 /// The kept queries of one index.
@@ -141,7 +150,10 @@ impl Stored {
             shelf.languages = languages.clone();
             let none = |_: &str| 0;
             shelf.plan_again(&|query| {
-                let plan = planner.plan(query);
+                let plan = match query {
+                    Ok(query) => planner.plan(query),
+                    Err(written) => planner.plan(&read_query(written, planner.shape)),
+                };
                 (Reading::of(&plan), Keys::of(&plan, &none))
             });
             shelf.entries().for_each(|entry| entry.concern(number));
@@ -159,7 +171,7 @@ impl Stored {
         let entry = shelf.find(topic)?;
         entry.note_asked(shelf.tick());
         entry.want(kind);
-        let answer = (*entry.answers.lock())[kind as usize]?;
+        let answer = **(entry.answers.lock())[kind as usize].as_ref()?;
         let is_good = answer.seen >= entry.concerned() && answer.made.elapsed() < holds;
         is_good.then_some(answer.version)
     }
@@ -171,7 +183,7 @@ impl Stored {
         topic: &Topic,
         limit: usize,
         languages: &Arc<[Language]>,
-        make: impl FnOnce(&[Language]) -> (Query, Only, Reading, Option<Keys>),
+        make: impl FnOnce(&[Language]) -> Made,
     ) -> Seen {
         let is_kept = self.shelf.read().find(topic).is_some();
         if !is_kept {
@@ -179,9 +191,9 @@ impl Stored {
             if shelf.is_empty() {
                 shelf.languages = languages.clone();
             }
-            let (query, only, reading, keys) = make(&shelf.languages);
-            let entry = Entry::new(topic.clone(), query, only, reading, shelf.tick());
-            if let Some(at) = shelf.add(entry, keys, limit) {
+            let Made { query, only, reading, keys } = make(&shelf.languages);
+            let entry = Entry::new(topic, query, reading, shelf.tick());
+            if let Some(at) = shelf.add(entry, only, keys, limit) {
                 // It may be concerned by what was numbered before, and isn't seen yet.
                 let number = self.numbered();
                 if let Some(entry) = shelf.entry(at) {
@@ -209,13 +221,18 @@ impl Stored {
         let entry = shelf.find(topic)?;
         let mut answers = entry.answers.lock();
         let own = &mut answers[kind as usize];
-        let since = match own.map(|before| before.version) {
+        let since = match own.as_ref().map(|before| before.version) {
             Some(before) if before.tag == tag => before.since,
             Some(before) => now.max(before.since + 1),
             None => now,
         };
         let version = Version { tag, since };
-        *own = Some(Answer { version, seen: seen.0, made: Instant::now() });
+        let answer = Box::new(Answer { version, seen: seen.0, made: Instant::now() });
+        let is_first = own.replace(answer).is_none();
+        drop(answers);
+        if is_first {
+            shelf.note_answer();
+        }
         Some(version)
     }
 
@@ -251,8 +268,8 @@ impl Stored {
     }
 }
 
-fn is_only(only: &Only, document: &Document) -> bool {
-    only.as_ref().is_none_or(|(at, wanted)| match document.attributes.get(*at) {
+fn is_only(only: Option<&(usize, String)>, document: &Document) -> bool {
+    only.is_none_or(|(at, wanted)| match document.attributes.get(*at) {
         Some(Value::Text(text)) => text == wanted,
         _ => false,
     })

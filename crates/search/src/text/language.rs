@@ -10,12 +10,25 @@ const SAMPLE_BYTES: usize = 1200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Language(u8);
 
-macro_rules! languages {
-    ($($code:literal $lang:ident $($algorithm:ident)?,)*) => {
-        const KNOWN: &[(&str, Lang, &[Algorithm])] =
-            &[$(($code, Lang::$lang, &[$(Algorithm::$algorithm)?]),)*];
-    };
+/// How it is known that a text is in a language.
+#[derive(Clone, Copy)]
+enum Told {
+    /// By its letters.
+    ByText(Lang),
+    /// Only if somebody says so; this is what it is called in itself.
+    ByName(&'static str),
 }
+
+macro_rules! languages {
+    ($($code:literal $lang:tt $($algorithm:ident)?,)*) => {
+        const KNOWN: &[(&str, Told, &[Algorithm])] =
+            &[$(($code, languages!(@told $lang), &[$(Algorithm::$algorithm)?]),)*];
+    };
+    (@told $name:literal) => { Told::ByName($name) };
+    (@told $lang:ident) => { Told::ByText(Lang::$lang) };
+}
+
+// The files of an index bear their numbers: more of them are added at the end.
 
 languages! {
     "ar" Ara Arabic,
@@ -46,6 +59,13 @@ languages! {
     "ta" Tam Tamil,
     "tr" Tur Turkish,
     "yi" Yid Yiddish,
+    "cs" Ces Czech,
+    "fa" Pes Persian,
+    "pl" Pol Polish,
+    "uk" Ukr Ukrainian,
+    "eu" "Euskara" Basque,
+    "ga" "Gaeilge" Irish,
+    "st" "Sesotho" Sesotho,
     "ja" Jpn,
     "zh" Cmn,
 }
@@ -63,7 +83,9 @@ impl Language {
         let from = text.ceil_char_boundary(middle);
         let to = text.floor_char_boundary(from.saturating_add(SAMPLE_BYTES).min(text.len()));
         let lang = whatlang::detect(text.get(from..to)?)?.lang();
-        let at = KNOWN.iter().position(|(_, known, _)| *known == lang)?;
+        let at = KNOWN
+            .iter()
+            .position(|(_, told, _)| matches!(told, Told::ByText(known) if *known == lang))?;
         u8::try_from(at).ok().map(Self)
     }
 
@@ -78,7 +100,10 @@ impl Language {
     /// What it is called in itself.
     #[must_use]
     pub fn name(self) -> &'static str {
-        KNOWN.get(usize::from(self.0)).map_or("", |(_, lang, _)| lang.name())
+        KNOWN.get(usize::from(self.0)).map_or("", |(_, told, _)| match told {
+            Told::ByText(lang) => lang.name(),
+            Told::ByName(name) => name,
+        })
     }
 
     /// Its code of two letters.
@@ -118,7 +143,75 @@ mod tests {
         for (code, text) in texts {
             assert_eq!(Language::of(text).map(Language::code), Some(code), "{text}");
         }
+        let more = [
+            ("cs", "Nastavení se ukládají do souboru a čtou se při spuštění programu."),
+            ("fa", "تنظیمات در پرونده ذخیره می‌شوند و هنگام آغاز برنامه خوانده می‌شوند."),
+            ("pl", "Ustawienia są zapisywane w pliku i odczytywane przy uruchomieniu programu."),
+            ("uk", "Налаштування зберігаються у файлі та зчитуються під час запуску програми."),
+        ];
+        for (code, text) in more {
+            assert_eq!(Language::of(text).map(Language::code), Some(code), "{text}");
+        }
         assert_eq!(Language::of("이 문장은 한국어로 쓰여 있습니다"), None);
         assert_eq!(Language::of(""), None);
     }
+
+    #[test]
+    fn forms_of_a_word_have_one_stem_in_each_language() {
+        // Of each language the forms of one word.
+        let mut unlike = Vec::new();
+        for (code, forms) in FORMS {
+            let stemmer = Language::named(code).and_then(Language::stemmer);
+            let stemmer = stemmer.unwrap_or_else(|| panic!("{code} has no stems"));
+            let stems: Vec<_> = forms.split(' ').map(|form| stemmer.stem(form)).collect();
+            if stems.len() < 2 || stems.iter().any(|stem| *stem != stems[0]) {
+                unlike.push(format!("{code}: {forms}: {stems:?}"));
+            }
+        }
+        assert!(unlike.is_empty(), "{unlike:#?}");
+        let have_stems = Language::all().filter(|one| one.stemmer().is_some());
+        let all: Vec<_> = have_stems.map(Language::code).collect();
+        let shown: Vec<_> = FORMS.iter().map(|(code, _)| *code).collect();
+        assert_eq!(all, shown);
+        assert!(Language::all().all(|one| !one.name().is_empty()));
+        assert!(Language::all().all(|one| Language::numbered(one.number()) == Some(one)));
+    }
+
+    const FORMS: &[(&str, &str)] = &[
+        ("ar", "كتاب الكتاب"),
+        ("hy", "մարդ մարդու մարդիկ"),
+        ("ca", "porta portes"),
+        ("da", "bog bogen"),
+        ("nl", "boek boeken"),
+        ("en", "house houses"),
+        ("eo", "libro libroj libron"),
+        ("et", "raamat raamatud"),
+        ("fi", "talo talossa"),
+        ("fr", "maison maisons"),
+        ("de", "haus hause"),
+        ("el", "δρόμος δρόμοι"),
+        ("hi", "लड़का लड़के"),
+        ("hu", "ház házak"),
+        ("id", "buku bukunya"),
+        ("it", "casa case"),
+        ("lt", "namas namai"),
+        ("ne", "घर घरमा"),
+        ("no", "bok boken"),
+        ("pt", "casa casas"),
+        ("ro", "casă case"),
+        ("ru", "книга книги книгу"),
+        ("sr", "kuca kuce"),
+        ("es", "casa casas"),
+        ("sv", "bok boken"),
+        ("ta", "வீடு வீடுகள்"),
+        ("tr", "ev evler"),
+        ("yi", "קינד קינדער"),
+        ("cs", "hrad hradu hrady"),
+        ("fa", "کتاب کتابها"),
+        ("pl", "dom domy domu"),
+        ("uk", "книга книги книгу"),
+        ("eu", "etxe etxeak"),
+        ("ga", "capall chapall gcapall"),
+        ("st", "motho batho"),
+    ];
 }

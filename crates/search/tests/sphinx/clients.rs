@@ -1,6 +1,7 @@
 //! Small clients of both protocols: what they are told of ids is all that they keep.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -15,6 +16,8 @@ pub(crate) struct Query {
     pub(crate) filters: Vec<(&'static str, Vec<i64>, bool)>,
     pub(crate) range: Option<(&'static str, i64, i64)>,
     pub(crate) group: &'static str,
+    pub(crate) index_weights: Vec<(&'static str, u32)>,
+    pub(crate) field_weights: Vec<(&'static str, u32)>,
 }
 
 fn open(port: u16) -> TcpStream {
@@ -133,6 +136,35 @@ pub(crate) fn api(port: u16, query: &Query) -> Result<BTreeSet<u64>, String> {
     Ok(ids)
 }
 
+/// What is marked in each of some texts, as a number for each word of each; or the error's words.
+pub(crate) fn excerpts(
+    port: u16,
+    index: &str,
+    words: &str,
+    texts: &[String],
+) -> Result<BTreeSet<u64>, String> {
+    let number = |count: usize| Ok(u32::try_from(count).expect("few"));
+    let mut parts = vec![Ok(0), Ok(1), Err(index), Err(words), Err("<b>"), Err("</b>")];
+    parts.extend([Err(" ... "), Ok(400), Ok(5), Ok(0), Ok(0), Ok(1), Err("index"), Err("none")]);
+    parts.push(number(texts.len()));
+    parts.extend(texts.iter().map(|text| Err(text.as_str())));
+    let answer = raw(port, 1, 0x104, &body(&parts));
+    let mut rest = Rest(&answer[12..]);
+    if answer[4..6] != [0, 0] {
+        return Err(rest.text());
+    }
+    let mut marked = BTreeSet::new();
+    for at in 0..texts.len() {
+        for piece in rest.text().split("<b>").skip(1) {
+            let word = piece.split("</b>").next().unwrap_or("").to_lowercase();
+            let mut hasher = DefaultHasher::new();
+            (at, word).hash(&mut hasher);
+            marked.insert(hasher.finish());
+        }
+    }
+    Ok(marked)
+}
+
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -195,7 +227,17 @@ fn packed(query: &Query) -> Vec<u8> {
     text(&mut out, "@group desc");
     [0; 3].iter().for_each(|it| number(&mut out, *it));
     text(&mut out, "");
-    [0, 0, 0, 0].iter().for_each(|it| number(&mut out, *it));
+    let weights = |out: &mut Vec<u8>, weights: &[(&str, u32)]| {
+        number(out, u32::try_from(weights.len()).expect("few"));
+        for (name, weight) in weights {
+            text(out, name);
+            number(out, *weight);
+        }
+    };
+    number(&mut out, 0);
+    weights(&mut out, &query.index_weights);
+    number(&mut out, 0);
+    weights(&mut out, &query.field_weights);
     text(&mut out, "");
     number(&mut out, 0);
     text(&mut out, "*");

@@ -1,8 +1,8 @@
 //! What clients of Sphinx ask, asked of searchd and of Wick over the same protocols: the same
 //! documents are found.
 //!
-//! The posts are made up, from a fixed seed, and so are the questions, in the forms that phpBB
-//! and TorrentPier send. `QUERIES=5000 POSTS=20000` makes it larger.
+//! The posts are made up, from a fixed seed, and so are the questions, in the forms that phpBB,
+//! TorrentPier and MediaWiki's extension send. `QUERIES=5000 POSTS=20000` makes it larger.
 //! Debian's `sphinxsearch` is the oracle; where it isn't there, this says so and passes.
 
 mod clients;
@@ -47,6 +47,7 @@ fn the_same_documents_are_found_as_by_searchd() {
             match question {
                 Question::Sql(statement) => clients::sql(mysql, statement),
                 Question::Api(query) => clients::api(api, query),
+                Question::Excerpts(words, texts) => clients::excerpts(api, "main", words, texts),
             }
         };
         let expected = ask(searchd.mysql, searchd.api);

@@ -7,6 +7,8 @@ use super::clients::Query;
 pub(crate) enum Question {
     Sql(String),
     Api(Query),
+    /// Words, and the texts in which they are to be marked.
+    Excerpts(String, Vec<String>),
 }
 
 const WORDS: usize = 400;
@@ -43,13 +45,17 @@ pub(crate) fn posts(count: usize) -> Vec<String> {
         let (forum, topic) = (chance.below(12) + 1, chance.below(count / 4) + 1);
         let (poster, deleted) = (chance.below(50) + 2, chance.below(20) / 19);
         let tags = [chance.below(9), chance.below(9)];
+        let categories = [chance.below(15), chance.below(15), chance.below(15)];
         // Punctuation separates words, and capitals are none.
         let body = body.replacen(' ', ", ", 3).replacen("ta", "Ta", 2);
         format!(
-            "({id},'{title}','{body}',{forum},{topic},{poster},{},{deleted},({},{}),'{title}')",
+            "({id},'{title}','{body}',{forum},{topic},{poster},{},{deleted},({},{}),({},{},{}),'{title}')",
             1_000_000 + id * 37,
             tags[0],
             tags[1],
+            categories[0],
+            categories[1],
+            categories[2],
         )
     };
     let mut statements = Vec::new();
@@ -58,7 +64,7 @@ pub(crate) fn posts(count: usize) -> Vec<String> {
             let rows: Vec<_> = ids.iter().map(|id| row(*id)).collect();
             statements.push(format!(
                 "REPLACE INTO {index} (id,title,data,forum_id,topic_id,poster_id,post_time,\
-                 deleted,tags,subject) VALUES {}",
+                 deleted,tags,category,subject) VALUES {}",
                 rows.join(",")
             ));
         }
@@ -91,8 +97,42 @@ fn typed(chance: &mut Chance) -> String {
 pub(crate) fn questions(count: usize) -> Vec<Question> {
     let mut chance = Chance(11);
     (0..count)
-        .map(|at| if at % 2 == 0 { board(&mut chance) } else { tracker(&mut chance) })
+        .map(|at| match at % 3 {
+            0 => board(&mut chance),
+            1 => tracker(&mut chance),
+            _ => wiki(&mut chance),
+        })
         .collect()
+}
+
+/// As MediaWiki's extension asks: over the binary API, all indexes with a weight each, by name
+/// space and category; then for excerpts of what was found.
+fn wiki(chance: &mut Chance) -> Question {
+    if chance.below(4) == 0 {
+        let texts = (0..10).map(|_| chance.words(5, 40)).collect();
+        return Question::Excerpts(chance.words(1, 2), texts);
+    }
+    let mut query = Query {
+        text: typed(chance),
+        indexes: ["*", "main,delta", "main;delta"][chance.below(3)],
+        mode: 4,
+        index_weights: vec![("main", 100), ("delta", 10)],
+        field_weights: vec![("data", 1), ("title", 100)],
+        ..Query::default()
+    };
+    let mut some = |below: usize| -> Vec<i64> {
+        let count = 1 + chance.below(3);
+        (0..count).map(|_| i64::try_from(chance.below(below)).expect("small")).collect()
+    };
+    query.filters.push(("forum_id", [some(12), some(12), vec![1, 2, 3]].concat(), false));
+    query.filters.push(("deleted", vec![0], false));
+    let categories = some(15);
+    match chance.below(3) {
+        0 => query.filters.push(("category", categories, false)),
+        1 => query.filters.push(("category", categories, true)),
+        _ => {}
+    }
+    Question::Api(query)
 }
 
 /// As phpBB asks: over the binary API, the newest index first.

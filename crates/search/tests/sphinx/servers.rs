@@ -17,7 +17,7 @@ fn conf_of(folder: &str, api: u16, mysql: u16) -> String {
             "index {name} {{\n type = rt\n path = {folder}/{name}\n rt_field = title\n \
              rt_field = data\n rt_attr_uint = forum_id\n rt_attr_uint = topic_id\n \
              rt_attr_uint = poster_id\n rt_attr_timestamp = post_time\n rt_attr_bool = deleted\n \
-             rt_attr_multi = tags\n \
+             rt_attr_multi = tags\n rt_attr_multi = category\n \
              rt_attr_multi_64 = far\n rt_attr_string = subject\n min_prefix_len = 2\n \
              dict = keywords\n rt_mem_limit = 32M\n}}\n"
         )

@@ -130,6 +130,12 @@ impl PageMark {
         Weak::ptr_eq(&self.0, &other.0)
     }
 
+    /// Whether it is gone from memory.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+
     /// About how often it was asked for; 0 once it is gone from memory.
     #[must_use]
     pub fn asked(&self) -> u32 {

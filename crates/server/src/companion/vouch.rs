@@ -32,10 +32,17 @@ pub struct Vouch {
 impl Vouch {
     pub(super) fn of(site: &Arc<Site>, page: &Page, key: &[u8], hash: u64) -> Option<Self> {
         let terms = page.as_stored()?.terms;
-        let marks = page.marks.copied();
+        // Only who hands a page on tells what its tags are called.
+        let marks = page.marks.copied().nameless();
         let shared = page.kept_until().map(|kept| (kept, page.route().cloned()));
         let marks = if shared.is_some() { marks.by_content() } else { marks };
         Some(Self { site: Arc::downgrade(site), key: key.into(), hash, marks, terms, shared })
+    }
+
+    /// Scheme, host and target of the page.
+    #[must_use]
+    pub fn place(&self) -> Option<(&str, &str, &str)> {
+        super::parts(&self.key)
     }
 
     /// About how many bytes it takes.

@@ -90,6 +90,11 @@ impl Marks {
         Self { is_by_content: true, ..self }
     }
 
+    /// The same without what their tags are called.
+    pub(crate) fn nameless(self) -> Self {
+        Self { names: None, ..self }
+    }
+
     /// The same for another page of the same answer.
     pub(crate) fn copied(&self) -> Self {
         let (born, host, tags) = (self.born, self.host, self.tags.clone());

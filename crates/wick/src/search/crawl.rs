@@ -3,10 +3,11 @@
 //! It asks by the road that visitors take, as a stranger, one page at a time with a rest after
 //! each, and obeys `robots.txt` and `Retry-After`. It begins when Wick does and goes over the
 //! whole site but for what a sitemap says has not changed since; then it waits for links that
-//! nobody has followed yet. Links are followed of pages that are not everybody's too, as a
-//! stranger is given them: of a site that nobody has visited yet, little is known to be
-//! everybody's.
-//! Bounds: [`PAGES_MAX`] pages and [`MAPS_MAX`] sitemaps a crawl, [`FAILURES_MAX`] failures one
+//! nobody has followed yet, and goes its next round when that is due: `robots.txt`, sitemaps and the
+//! first page are read again, and what they name that is new, or has changed since. Links are
+//! followed of pages that are not everybody's too, as a stranger is given them: of a site that
+//! nobody has visited yet, little is known to be everybody's.
+//! Bounds: [`PAGES_MAX`] pages and [`MAPS_MAX`] sitemaps a round, [`FAILURES_MAX`] failures one
 //! after the other.
 
 use std::collections::{HashSet, VecDeque};
@@ -20,8 +21,8 @@ use ::search::Document;
 use ::search::Value;
 use base::amount::show_count;
 use server::{Given, Unread};
-use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::answering::Wanted;
 use super::taking::{Doubt, READ_PATIENCE, Taken, links_of, page_text};
@@ -32,11 +33,13 @@ pub(super) const NAME: &str = "wick";
 /// How long it is waited for a visitor who knows the site's name, where the settings don't.
 const VISITOR_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Pages of one crawl.
+/// Pages of one round.
 const PAGES_MAX: usize = 20_000;
 const MAPS_MAX: usize = 50;
 /// Addresses that wait.
 const QUEUE_MAX: usize = 50_000;
+/// Addresses that are known to have waited; of more the round behind knows nothing.
+const KNOWN_MAX: usize = 4 * QUEUE_MAX;
 /// Addresses of one path that differ only in what their queries give to the same names: of one
 /// name, which is most often a page's, and of several, which most often are orders and filters.
 const VARIANTS_MAX: usize = 5_000;
@@ -50,44 +53,26 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(300);
 /// Crawls, if the owner wants it, for as long as there is a search.
 pub(super) async fn crawl(search: Weak<SiteSearch>, mut links: mpsc::Receiver<Links>) {
     let Some(base) = begin(&search).await else { return };
-    let Some(owned) = search.upgrade() else { return };
-    if !owned.plan().crawls {
-        owned.tell_crawl("is off");
-        return;
-    }
-    owned.tell_crawl("reads robots.txt and sitemaps");
+    let Some(mut anew) = search.upgrade().map(|owned| owned.anew.subscribe()) else { return };
     let mut crawl = Crawl { base, ..Crawl::default() };
-    crawl.read_robots(&owned).await;
-    crawl.read_maps(&owned).await;
-    crawl.push("/".to_owned(), None);
-    drop(owned);
-    while crawl.asked < PAGES_MAX {
-        while let Ok(linked) = links.try_recv() {
-            crawl.push_all(linked);
-        }
+    loop {
         let Some(owned) = search.upgrade() else { return };
-        let pages = show_count(crawl.asked as u64, "page", "pages");
-        let Some((target, changed)) = crawl.next() else {
-            owned.tell_crawl(&format!("is done: asked for {pages}"));
-            drop(owned);
-            match links.recv().await {
-                Some(linked) => crawl.push_all(linked),
-                None => return,
-            }
-            continue;
-        };
-        let waiting = crawl.waiting();
-        owned.tell_crawl(&format!("asked for {pages}, {waiting} wait"));
-        let mut rest = crawl.visit(&owned, target, changed).await;
-        if crawl.failures >= FAILURES_MAX {
-            owned.tell_crawl(&format!("rests, as the origin fails: asked for {pages}"));
-            rest = rest.max(BACK_OFF_MAX);
+        if !owned.plan().crawls {
+            owned.tell_crawl("is off");
+            return;
         }
+        let due = Instant::now() + owned.plan().crawls_every;
+        if anew.has_changed().unwrap_or(true) {
+            // Of what was read nothing is there any more.
+            anew.mark_unchanged();
+            crawl = Crawl { base: crawl.base, ..Crawl::default() };
+        }
+        owned.tell_crawl("reads robots.txt and sitemaps");
+        crawl.begin_round(&owned).await;
         drop(owned);
-        sleep(rest).await;
-    }
-    if let Some(search) = search.upgrade() {
-        search.tell_crawl(&format!("has ended: it asks for {PAGES_MAX} pages at most"));
+        if crawl.go_round(&search, &mut links, &mut anew, due).await.is_none() {
+            return;
+        }
     }
 }
 
@@ -122,6 +107,7 @@ struct Crawl {
     /// Addresses with a query that a sitemap doesn't name: more often than others they show
     /// what is shown elsewhere.
     variations: VecDeque<(String, Option<i64>)>,
+    /// Addresses that waited once, and what sitemaps said of when they changed.
     known: HashSet<u64>,
     variants: std::collections::HashMap<u64, usize>,
     asked: usize,
@@ -134,11 +120,15 @@ impl Crawl {
     }
 
     fn push(&mut self, target: String, changed: Option<i64>) {
-        let is_room = self.waiting() < QUEUE_MAX && self.known.len() < 4 * QUEUE_MAX;
+        let is_room = self.waiting() < QUEUE_MAX && self.known.len() < KNOWN_MAX;
         if !is_room || !is_worth_it(&target) || !self.robots.allows(&target) {
             return;
         }
-        if !self.known.insert(Document::id_of(&target)) {
+        let is_new = self.known.insert(Document::id_of(&target));
+        let has_changed = changed.is_some_and(|changed| {
+            changed > 0 && self.known.insert(Document::id_of(&format!("{changed} {target}")))
+        });
+        if !is_new && !has_changed {
             return;
         }
         // What a site names itself isn't one of endless orders of the same list.
@@ -157,6 +147,67 @@ impl Crawl {
         }
         let queue = if is_variation { &mut self.variations } else { &mut self.queue };
         queue.push_back((target, changed));
+    }
+
+    /// Reads what the site says of itself.
+    async fn begin_round(&mut self, search: &Arc<SiteSearch>) {
+        self.asked = 0;
+        if self.known.len() > KNOWN_MAX / 2 {
+            self.known.clear();
+            self.variants.clear();
+        }
+        self.read_robots(search).await;
+        self.read_maps(search).await;
+        self.known.remove(&Document::id_of("/"));
+        self.push("/".to_owned(), None);
+    }
+
+    /// Asks for what waits, and for what comes, until the next round is due; none at the end.
+    async fn go_round(
+        &mut self,
+        search: &Weak<SiteSearch>,
+        links: &mut mpsc::Receiver<Links>,
+        anew: &mut watch::Receiver<u64>,
+        due: Instant,
+    ) -> Option<()> {
+        loop {
+            while let Ok(linked) = links.try_recv() {
+                self.push_all(linked);
+            }
+            let owned = search.upgrade()?;
+            if anew.has_changed().unwrap_or(true) {
+                return Some(());
+            }
+            let pages = show_count(self.asked as u64, "page", "pages");
+            let is_full = self.asked >= PAGES_MAX;
+            let Some((target, changed)) = (!is_full).then(|| self.next()).flatten() else {
+                owned.tell_crawl(&match is_full {
+                    true => format!("rests: it asks for {PAGES_MAX} pages a round at most"),
+                    false => format!("is done: asked for {pages}"),
+                });
+                drop(owned);
+                tokio::select! {
+                    linked = links.recv() => self.push_all(linked?),
+                    told = anew.changed() => {
+                        // Whoever begins the next round is to see it, too.
+                        told.ok()?;
+                        anew.mark_changed();
+                        return Some(());
+                    }
+                    () = sleep_until(due) => return Some(()),
+                }
+                continue;
+            };
+            let waiting = self.waiting();
+            owned.tell_crawl(&format!("asked for {pages}, {waiting} wait"));
+            let mut rest = self.visit(&owned, target, changed).await;
+            if self.failures >= FAILURES_MAX {
+                owned.tell_crawl(&format!("rests, as the origin fails: asked for {pages}"));
+                rest = rest.max(BACK_OFF_MAX);
+            }
+            drop(owned);
+            sleep(rest).await;
+        }
     }
 
     fn waiting(&self) -> usize {
@@ -182,6 +233,7 @@ impl Crawl {
     }
 
     async fn read_robots(&mut self, search: &Arc<SiteSearch>) {
+        self.robots = Robots::default();
         let Some(server) = search.server() else { return };
         let (scheme, host) = (self.base.0, self.base.1.clone());
         let read = server.read_plain(scheme, &host, "/robots.txt", READ_PATIENCE).await;
@@ -368,6 +420,13 @@ mod tests {
         crawl.robots = Robots::of("user-agent: *\ndisallow: /b", NAME);
         crawl.push("/b/c".to_owned(), Some(5));
         assert_eq!(crawl.waiting(), ORDERS_MAX + 1000);
+        crawl.robots = Robots::default();
+        for (changed, waits) in [(Some(5), 1), (Some(5), 0), (None, 0), (Some(0), 0), (Some(6), 1)]
+        {
+            let before = crawl.waiting();
+            crawl.push("/dated".to_owned(), changed);
+            assert_eq!(crawl.waiting() - before, waits, "{changed:?}");
+        }
         assert_eq!(crawl.within("https://other.test/x?y=1").as_deref(), Some("/x?y=1"));
         assert_eq!(crawl.within("/map.xml").as_deref(), Some("/map.xml"));
     }

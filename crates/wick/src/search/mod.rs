@@ -5,7 +5,7 @@
 //! index in the state folder. Whoever searches is answered by `answering.rs`, and what is found
 //! is shown only if it is vouched for at that moment (`standing.rs`, `finding.rs`). Pages that
 //! nobody visits are asked for (`crawl.rs`), and asked for again once something was written to
-//! the site (`renewing.rs`).
+//! the site (`renewing.rs`). An index that is found to be damaged is filled again (`refilling.rs`).
 //! Invariants: 1. no answer waits for any of this. 2. no text is shown of a page that Wick would
 //! not serve to a stranger without asking, unless it was asked for just now and is still there.
 //! Bounds: [`EVENTS_MAX`] events of each kind wait; what finds no room is shed and counted.
@@ -16,8 +16,10 @@ mod asking;
 mod crawl;
 mod feeds;
 mod finding;
+mod learned;
 mod popularity;
 mod queries;
+mod refilling;
 mod renewing;
 mod rows;
 mod setting;
@@ -38,7 +40,7 @@ use ::search::{Index, IndexError, Limits, Opened};
 use base::Counter;
 use base::complaint::complain;
 use server::{Companion, CompanionAsked, CompanionFuture, Notice, Noticed, PageHandle, Server};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 
 pub(crate) use asking::{SearchNow, SearchQuestion, ask, tell};
@@ -111,6 +113,8 @@ base::counters! {
         pub(crate) rows_removed: Counter,
         /// Pages that were asked for since a source names them.
         pub(crate) rows_confirmed: Counter,
+        /// How often everything was read again, since the index was damaged.
+        pub(crate) refills: Counter,
     }
 }
 
@@ -153,6 +157,10 @@ pub(crate) struct SiteSearch {
     /// When a map may have pages read for it again; who has it is having that done.
     map_rests_until: tokio::sync::Mutex<Option<tokio::time::Instant>>,
     blocks: Mutex<Blocks>,
+    /// How often the index was begun anew since this is here.
+    anew: watch::Sender<u64>,
+    /// Told when somebody looks at a page that they may have written to.
+    woken: Arc<Notify>,
     events: mpsc::Sender<Event>,
     doubts: mpsc::Sender<Doubt>,
     /// Where pages lead to that the index doesn't have.
@@ -272,7 +280,11 @@ impl Companion for SiteSearch {
                 self.put(&self.links, Links { host: place.host, targets });
             }
             Noticed::Wanted => {}
-            Noticed::Seen => self.standings.note_look(id),
+            Noticed::Seen => {
+                if self.standings.note_look(self.server().as_deref(), id) {
+                    self.woken.notify_one();
+                }
+            }
             Noticed::Doubted => {
                 self.standings.notice(id, None);
                 self.put(&self.doubts, Doubt { place, tries: 0 });
@@ -353,9 +365,12 @@ impl Searching {
             if let Some(opening) = running.opening.take() {
                 opening.abort();
             }
-            let index = running.search.set_index(None);
+            let search = running.search.clone();
             let closing = tokio::task::spawn_blocking(move || {
-                if let Some(index) = index {
+                // Whoever opens the index next finds beside it what was learned.
+                if let Some(index) = search.index() {
+                    search.write_learned(Vec::new());
+                    search.set_index(None);
                     index.commit();
                 }
             });
@@ -383,6 +398,8 @@ impl Running {
             lacks_sitemap: AtomicBool::new(false),
             map_rests_until: tokio::sync::Mutex::default(),
             blocks: Mutex::default(),
+            anew: watch::Sender::new(0),
+            woken: Arc::default(),
             events,
             doubts,
             links,
@@ -401,6 +418,8 @@ impl Running {
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
             tokio::spawn(crawl::crawl(Arc::downgrade(&search), linked)).abort_handle(),
             tokio::spawn(renewing::renew(Arc::downgrade(&search))).abort_handle(),
+            tokio::spawn(refilling::refill(Arc::downgrade(&search))).abort_handle(),
+            tokio::spawn(learned::keep(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(popularity::count(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(websub::tell(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(sitemap::look(Arc::downgrade(&search))).abort_handle(),
@@ -413,7 +432,12 @@ impl Running {
 
 /// Opens the index, once no other process has it.
 async fn open(search: Arc<SiteSearch>, state: PathBuf) {
-    let limits = Limits { writer_bytes: search.plan().memory_bytes, ..Limits::default() };
+    let plan = search.plan();
+    let limits = Limits {
+        writer_bytes: plan.memory_bytes,
+        stored_bytes: plan.feeds_bytes,
+        ..Limits::default()
+    };
     let mut is_told = false;
     loop {
         let (folder, limits, state) = (search.folder.clone(), limits.clone(), state.clone());
@@ -435,6 +459,9 @@ async fn open(search: Arc<SiteSearch>, state: PathBuf) {
                         search.name
                     ));
                 }
+                // Whatever fills it has not begun yet.
+                let _ = index.takes_wish_for_sources();
+                search.read_learned();
                 search.set_index(Some(index));
                 return;
             }

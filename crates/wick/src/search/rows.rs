@@ -5,11 +5,12 @@
 //! the address is taken, and read as a stranger is given it.
 //! Invariants: 1. of what a run before this left nothing is shown until it was read again.
 //! 2. a reading that fails takes nothing out and shows nothing more. 3. one row at a time.
-//! Bounds: [`PAGES_MAX`] documents of an index, [`WAITING_MAX`] addresses to be read.
+//! Bounds: [`PAGES_MAX`] documents of an index, [`ROWS_MAX`] rows, [`WAITING_MAX`] addresses to be
+//! read.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -18,6 +19,7 @@ use ::search::rows::{Row, RowSource, Rows, Stop, Trouble};
 use ::search::{Document, Filter, FilterKind, Index, Value};
 use base::complaint::complain;
 use server::Unread;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
@@ -32,8 +34,11 @@ const REST: u32 = 19;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Addresses of which it is known when they were read.
 const ASKED_MAX: usize = 100_000;
+/// Rows that are known to be public: what a table of 2^19 places holds, in 13 MB. The others aren't
+/// found.
+const ROWS_MAX: usize = (1 << 19) / 8 * 7;
 /// Each reading of all has a number of its own.
-static READINGS: AtomicU32 = AtomicU32::new(1);
+static READINGS: AtomicU16 = AtomicU16::new(1);
 /// The least rest between two addresses.
 const READ_REST: Duration = Duration::from_millis(20);
 /// The places of a document's attributes, as [`::search::Shape::pages`] has them.
@@ -57,13 +62,22 @@ pub(super) struct PublicRows {
     told: Mutex<Vec<Told>>,
 }
 
-#[derive(Clone, Copy)]
+/// One of them, in 16 bytes: there may be many.
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Known {
     sum: i64,
-    changed: i64,
-    source: u32,
+    /// Of when it changed, a part that tells one moment from another.
+    changed: u32,
+    source: u16,
     /// By which reading of all it was seen last.
-    reading: u32,
+    reading: u16,
+}
+
+/// The part of a number that is kept: of moments more than a century apart, of sources and of
+/// readings it tells one from the next.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part is meant")]
+fn part_of(moment: i64) -> u32 {
+    moment as u32
 }
 
 /// How a source stands.
@@ -74,6 +88,11 @@ struct Told {
 }
 
 impl PublicRows {
+    /// The index has none of them any more.
+    pub(super) fn forget(&self) {
+        *unpoisoned(&self.rows) = HashMap::new();
+    }
+
     pub(super) fn has(&self, id: u64) -> bool {
         unpoisoned(&self.rows).contains_key(&id)
     }
@@ -145,8 +164,10 @@ async fn read_all(search: Weak<SiteSearch>, plans: Vec<RowPlan>, stop: Stop) {
         return;
     }
     let Some(base) = crawl::begin(&search).await else { return };
+    let Some(anew) = search.upgrade().map(|owned| owned.anew.subscribe()) else { return };
     let sources = plans.into_iter().enumerate().map(|(at, plan)| Source {
         at,
+        anew: anew.clone(),
         plan,
         base: base.clone(),
         search: search.clone(),
@@ -174,10 +195,12 @@ struct Source {
     base: (&'static str, String),
     search: Weak<SiteSearch>,
     stop: Stop,
+    /// Told when the index has nothing any more.
+    anew: watch::Receiver<u64>,
     /// The latest change that was seen, once all rows were read.
     since: Option<i64>,
     /// The number of the last reading of all.
-    reading: u32,
+    reading: u16,
     /// How a file was when it was read.
     file: Option<(SystemTime, u64)>,
     /// Addresses to be read.
@@ -192,6 +215,8 @@ struct Brought {
     rows: u64,
     public: u64,
     elsewhere: u64,
+    /// Public ones that aren't found.
+    left_out: u64,
     latest: Option<i64>,
     waiting: Vec<Waiting>,
 }
@@ -208,6 +233,11 @@ impl Source {
         let (mut due, mut all_due) = (Instant::now(), Instant::now());
         loop {
             let now = Instant::now();
+            if self.anew.has_changed().unwrap_or(false) {
+                self.anew.mark_unchanged();
+                self.forget();
+                due = now;
+            }
             if due <= now {
                 let is_all = self.since.is_none() || all_due <= now;
                 let wanted = match self.since.filter(|_| !is_all) {
@@ -232,6 +262,13 @@ impl Source {
         }
     }
 
+    /// Of what it brought nothing is there any more.
+    fn forget(&mut self) {
+        (self.since, self.file) = (None, None);
+        self.waiting.clear();
+        self.asked.clear();
+    }
+
     /// Reads it; whether it was read, and none at the end.
     async fn look(&mut self, wanted: Rows) -> Option<bool> {
         let search = self.search.upgrade()?;
@@ -251,7 +288,7 @@ impl Source {
             search: search.clone(),
             index,
             base: self.base.clone(),
-            source: u32::try_from(self.at).unwrap_or(u32::MAX),
+            source: u16::try_from(self.at).unwrap_or(u16::MAX),
             reading,
         };
         let (source, stop) = (self.plan.source.clone(), self.stop.clone());
@@ -262,10 +299,13 @@ impl Source {
                 (self.reading, self.file) = (reading, before);
                 self.since = brought.latest.or(self.since).or(Some(0));
                 if wanted == Rows::All {
-                    let Brought { rows, public, elsewhere, .. } = brought;
+                    let Brought { rows, public, elsewhere, left_out, .. } = brought;
                     let mut state = format!("{rows} rows, {public} of them public");
                     if elsewhere > 0 {
                         state.push_str(&format!(", {elsewhere} not of this site"));
+                    }
+                    if left_out > 0 {
+                        state.push_str(&format!(", {left_out} for which there is no room"));
                     }
                     search.rows.tell(self.at, name, state);
                     self.waiting.clear();
@@ -329,8 +369,8 @@ struct Taking {
     search: Arc<SiteSearch>,
     index: Index,
     base: (&'static str, String),
-    source: u32,
-    reading: u32,
+    source: u16,
+    reading: u16,
 }
 
 impl Taking {
@@ -364,7 +404,8 @@ impl Taking {
             Some(true) => {
                 brought.public += 1;
                 let document = row.document(&url, &self.search.host_of(host), unix());
-                self.put(document, row.changed.unwrap_or(0));
+                let is_put = self.put(document, row.changed.unwrap_or(0));
+                brought.left_out += u64::from(!is_put);
             }
             Some(false) => self.remove(id),
             None => {
@@ -377,20 +418,27 @@ impl Taking {
         }
     }
 
-    fn put(&self, document: Document, changed: i64) {
+    /// False if there is no room for it.
+    fn put(&self, document: Document, changed: i64) -> bool {
         let (id, sum) = (document.id, sum_of(&document.attributes));
-        let known = Known { sum, changed, source: self.source, reading: self.reading };
-        let before = unpoisoned(&self.search.rows.rows).insert(id, known);
-        if before.is_some_and(|before| (before.sum, before.changed) == (sum, changed)) {
-            return;
-        }
-        if before.is_none() && self.index.counts().documents >= PAGES_MAX {
-            unpoisoned(&self.search.rows.rows).remove(&id);
-            return;
+        let Self { source, reading, .. } = *self;
+        let known = Known { sum, changed: part_of(changed), source, reading };
+        let has_room = self.index.documents() < PAGES_MAX;
+        let before = {
+            let mut rows = unpoisoned(&self.search.rows.rows);
+            let has_place = rows.contains_key(&id) || (has_room && rows.len() < ROWS_MAX);
+            if !has_place {
+                return false;
+            }
+            rows.insert(id, known)
+        };
+        if before.is_some_and(|before| (before.sum, before.changed) == (sum, known.changed)) {
+            return true;
         }
         self.search.standings.remove(id);
         self.index.put(document);
         self.search.counters.rows_put.bump();
+        true
     }
 
     fn remove(&self, id: u64) {

@@ -19,6 +19,10 @@ use crate::settings::{RowDatabase, SearchSourceSettings, Seconds, SiteSettings};
 const PATH: &str = "/search";
 /// What the index's writer fills before it writes.
 const MEMORY_BYTES: usize = 15_000_000;
+/// What the queries of feeds may take: eight thousand of them and more.
+const FEEDS_BYTES: usize = 8 << 20;
+/// How often sitemaps are read again.
+const CRAWL_EVERY: Duration = Duration::from_secs(3600);
 /// How often sources of rows are asked, and how often for all rows.
 const EVERY: Duration = Duration::from_secs(60);
 const ALL_EVERY: Duration = Duration::from_secs(3600);
@@ -39,7 +43,11 @@ pub(crate) struct SearchPlan {
     pub(crate) crawls: bool,
     /// Whether there is a sitemap where the site has none.
     pub(crate) has_sitemap: bool,
+    /// How often the crawl goes its round.
+    pub(crate) crawls_every: Duration,
     pub(crate) memory_bytes: usize,
+    /// What the queries of feeds may take.
+    pub(crate) feeds_bytes: usize,
     /// Words that mean the same.
     pub(crate) synonyms: Synonyms,
     /// The hub that is told of feeds that have changed.
@@ -102,6 +110,8 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
             ("search_sitemap", site.search_sitemap.is_some()),
             ("search_synonyms", site.search_synonyms.is_some()),
             ("search_memory", site.search_memory.is_some()),
+            ("search_crawl_every", site.search_crawl_every.is_some()),
+            ("search_feeds_memory", site.search_feeds_memory.is_some()),
             ("search_source", !site.search_source.is_empty()),
         ];
         let alone = beside.iter().find(|(_, is_set)| *is_set && site.search.is_none());
@@ -123,7 +133,9 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
         template,
         crawls: site.search_crawl.unwrap_or(true),
         has_sitemap: site.search_sitemap.unwrap_or(true),
+        crawls_every: seconds(site.search_crawl_every, CRAWL_EVERY),
         memory_bytes,
+        feeds_bytes: site.search_feeds_memory.map_or(FEEDS_BYTES, |bytes| bytes.0 as usize),
         synonyms: synonyms(site.search_synonyms.as_deref().unwrap_or_default())?,
         websub: site.websub.clone(),
         rows: row_plans(&site.search_source)?,
@@ -194,13 +206,16 @@ fn row_plan(number: usize, written: &SearchSourceSettings) -> Result<RowPlan, &'
             (name, RowSource::Sql { place, query, range, step, delta, is_html })
         }
     };
-    let seconds = |written: Option<Seconds>, otherwise| written.map_or(otherwise, |Seconds(it)| it);
     Ok(RowPlan {
         name: format!("{number} ({place})"),
         source,
-        every: seconds(every, EVERY).max(EVERY_MIN),
-        all_every: seconds(all_every, ALL_EVERY).max(EVERY_MIN),
+        every: seconds(every, EVERY),
+        all_every: seconds(all_every, ALL_EVERY),
     })
+}
+
+fn seconds(written: Option<Seconds>, otherwise: Duration) -> Duration {
+    written.map_or(otherwise, |Seconds(it)| it).max(EVERY_MIN)
 }
 
 fn template(path: &PathBuf) -> Result<Template, SearchError> {
@@ -251,6 +266,8 @@ mod tests {
             ("search = true\nsearch_synonyms = [[\"tv\"]]", "a list of one word"),
             ("search = true\nsearch_synonyms = [[\"tv\", \"?\"]]", "or an empty word"),
             ("search = true\nsearch_memory = \"1M\"", "less than 15M"),
+            ("search_crawl_every = \"5m\"", "there is a search_crawl_every, and no search"),
+            ("search_feeds_memory = \"1M\"", "there is a search_feeds_memory, and no search"),
             ("websub = \"https://hub.test\"", "there is a websub, and no search"),
             ("search = true\nwebsub = \"hub.test\"", "this is no hub's address: write one such as"),
             ("search = true\nsearch_template = \"/nowhere\"", "can't use the search_template /now"),

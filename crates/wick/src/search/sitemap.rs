@@ -129,9 +129,9 @@ impl SiteSearch {
         let (first, others) = self.standings.fallen(&server, RENEWED_MAX, None);
         let fallen: Vec<u64> = first.into_iter().chain(others).take(RENEWED_MAX).collect();
         let is_all = fallen.len() < RENEWED_MAX;
-        let reads = stream::iter(fallen).map(|id| self.renew(id));
+        let reads = stream::iter(fallen).map(|id| self.renew(id, false));
         let read =
-            timeout(RENEW_FOR, reads.buffer_unordered(RENEWED_AT_ONCE).for_each(|()| async {}));
+            timeout(RENEW_FOR, reads.buffer_unordered(RENEWED_AT_ONCE).for_each(|_| async {}));
         let is_done = read.await.is_ok() && is_all;
         *rests_until = (!is_done).then(|| Instant::now() + began.elapsed() * REST);
     }

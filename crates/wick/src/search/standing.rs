@@ -4,12 +4,13 @@
 //! it is shown.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use server::{PageMark, Server, Vouch};
 
-use super::unpoisoned;
+use super::refilling::place_of;
+use super::{Place, unpoisoned};
 
 const BYTES_MAX: usize = 4 << 20;
 /// Addresses of which the last notice is known.
@@ -22,8 +23,10 @@ const FEW: usize = 256;
 const CALM_MAX: u8 = 6;
 /// Vouches that are looked at under one lock.
 const LOOKS_AT_ONCE: usize = 256;
-/// What an entry takes beside its vouch.
-const ENTRY_BYTES: usize = 96;
+/// What an entry takes in the map, and what the allocator takes beside it and its vouch's pieces.
+const ENTRY_BYTES: usize = 64;
+/// Hosts of which the name is kept once; of more, each page keeps its own.
+const HOSTS_MAX: usize = 64;
 /// What was asked for less often since it was written down isn't written down again.
 const VISITS_MIN: i64 = 8;
 /// What something was written to since, and what couldn't be read again for so long, isn't taken
@@ -38,7 +41,9 @@ pub(super) struct Standings {
 
 #[derive(Default)]
 struct Inner {
-    entries: HashMap<u64, Entry>,
+    entries: HashMap<u64, Box<Entry>>,
+    /// By which hosts pages were read.
+    hosts: Vec<Arc<str>>,
     bytes: usize,
     /// The number of the last notice of an address, and of which page it was.
     notices: HashMap<u64, (u64, Option<PageMark>)>,
@@ -59,8 +64,9 @@ struct Entry {
     /// Of the text that it vouches for.
     sum: i64,
     /// By which host it was read: another may be shown another page.
-    host: Box<str>,
-    /// By which it is known how often it was asked for.
+    host: Arc<str>,
+    /// By which it is known how often it was asked for, as long as it is in memory: what this holds
+    /// of a page takes room.
     mark: Option<PageMark>,
     /// How much of that is in [`Inner::visits`].
     counted: u32,
@@ -73,7 +79,7 @@ struct Entry {
 
 impl Entry {
     fn bytes(&self) -> usize {
-        self.vouch.bytes() + self.host.len() + ENTRY_BYTES
+        size_of::<Self>() - size_of::<Vouch>() + self.vouch.bytes() + ENTRY_BYTES
     }
 }
 
@@ -90,11 +96,12 @@ impl Standings {
         // What it was asked for before belongs to whoever read it then.
         let counted = mark.as_ref().map_or(0, PageMark::asked);
         let (read, is_left) = (Instant::now(), false);
-        let entry = Entry { vouch, sum, host: host.into(), mark, counted, hits, read, is_left };
         let mut inner = unpoisoned(&self.inner);
         inner.remove(id);
+        let host = inner.host(host);
+        let entry = Entry { vouch, sum, host, mark, counted, hits, read, is_left };
         inner.bytes += entry.bytes();
-        inner.entries.insert(id, entry);
+        inner.entries.insert(id, Box::new(entry));
         while inner.bytes > BYTES_MAX {
             let Some(other) = inner.entries.keys().copied().find(|&other| other != id) else {
                 return;
@@ -195,12 +202,25 @@ impl Standings {
         inner.prefer(id);
     }
 
-    /// Somebody looks at a page who may have changed it.
-    pub(super) fn note_look(&self, id: u64) {
+    /// Somebody looks at a page who may have changed it; whether something was written to it since
+    /// it was read.
+    pub(super) fn note_look(&self, server: Option<&Server>, id: u64) -> bool {
         let mut inner = unpoisoned(&self.inner);
         if inner.entries.contains_key(&id) {
             inner.prefer(id);
         }
+        server.is_some_and(|server| inner.has_fallen(server, id))
+    }
+
+    /// The pages that are vouched for.
+    pub(super) fn ids(&self) -> Vec<u64> {
+        unpoisoned(&self.inner).entries.keys().copied().collect()
+    }
+
+    /// Where a page is that is vouched for.
+    pub(super) fn place(&self, id: u64) -> Option<Place> {
+        let inner = unpoisoned(&self.inner);
+        inner.entries.get(&id)?.vouch.place().map(place_of)
     }
 
     /// The text of a page is the same as before.
@@ -262,6 +282,18 @@ impl Standings {
 }
 
 impl Inner {
+    /// A host's name, which most pages have in common.
+    fn host(&mut self, host: &str) -> Arc<str> {
+        if let Some(known) = self.hosts.iter().find(|known| ***known == *host) {
+            return known.clone();
+        }
+        let own: Arc<str> = host.into();
+        if self.hosts.len() < HOSTS_MAX {
+            self.hosts.push(own.clone());
+        }
+        own
+    }
+
     fn prefer(&mut self, id: u64) {
         self.first.retain(|&other| other != id);
         if self.first.len() >= FIRST_MAX {
@@ -287,6 +319,9 @@ impl Inner {
     fn count_visits(&mut self, id: u64) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let asked = entry.mark.as_ref().map_or(0, PageMark::asked);
+        if entry.mark.as_ref().is_some_and(PageMark::is_gone) {
+            entry.mark = None;
+        }
         let more = asked.saturating_sub(entry.counted);
         if more > 0 {
             entry.counted = asked;

@@ -244,7 +244,7 @@ impl SiteSearch {
             false if before.is_some() => self.standings.note_change(id),
             false => {}
         }
-        if !is_same && index.counts().documents < PAGES_MAX {
+        if !is_same && index.documents() < PAGES_MAX {
             index.put(document.clone());
             self.counters.pages_put.bump();
             self.tell_links(&index, place, &text);

@@ -37,6 +37,7 @@ mod search;
 mod search_leaks;
 mod search_narrowing;
 mod search_sources;
+mod search_surviving;
 mod service;
 mod serving;
 mod sites;

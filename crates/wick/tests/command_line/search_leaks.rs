@@ -1,12 +1,17 @@
 //! A leak hunt in a site's search: pages become private and public again at random, by writings and
 //! purges, and nothing that a stranger isn't given at that moment may show in any answer.
 //!
+//! The same of rows that a source names: once a change of it was read, nothing of what it says no
+//! more shows.
+//!
 //! Each text of a page has a word of its own, by which a leak is seen wherever it shows. `SEED=N`
 //! plays one story again.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,9 +21,11 @@ use rand::{Rng, SeedableRng};
 
 use crate::origin::Origin;
 use crate::search::{Page as Words, Pages, found, paths, serve, set, site, visit};
-use crate::wick::{ask, until};
+use crate::wick::{ask, open_folder, until};
 
 const PAGES: usize = 48;
+/// Rows of a source, which are numbered behind the pages; the origin has none of their addresses.
+const ROWS: usize = 16;
 const ROUNDS: usize = 100;
 /// Who looks for something at one time, and how often each does before the next change.
 const HUNTERS: usize = 4;
@@ -161,20 +168,25 @@ fn answer(page: Page, number: usize, is_member: bool) -> (&'static str, &'static
 struct Hunter {
     stream: BufReader<TcpStream>,
     host: String,
+    /// By what feeds were told that were asked for before.
+    tags: HashMap<String, String>,
 }
 
 impl Hunter {
     fn new(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("somebody listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out can be set");
-        Self { stream: BufReader::new(stream), host: address.to_string() }
+        let (stream, host) = (BufReader::new(stream), address.to_string());
+        Self { stream, host, tags: HashMap::new() }
     }
 
-    /// Status and body.
+    /// Status and body. Who had it before says so.
     fn ask(&mut self, target: &str) -> (u16, String) {
+        let tag = self.tags.get(target).map(|tag| format!("If-None-Match: {tag}\r\n"));
         let request = format!(
-            "GET {target} HTTP/1.1\r\nHost: {}\r\nUser-Agent: Mozilla/5.0\r\n\r\n",
-            self.host
+            "GET {target} HTTP/1.1\r\nHost: {}\r\nUser-Agent: Mozilla/5.0\r\n{}\r\n",
+            self.host,
+            tag.unwrap_or_default()
         );
         self.stream.get_mut().write_all(request.as_bytes()).expect("the request is taken");
         let (mut status, mut length) = (0, 0);
@@ -188,11 +200,15 @@ impl Hunter {
                 && name.eq_ignore_ascii_case("content-length")
             {
                 length = value.parse().expect("a length");
+            } else if let Some((name, value)) = line.split_once(": ")
+                && name.eq_ignore_ascii_case("etag")
+            {
+                self.tags.insert(target.to_owned(), value.to_owned());
             } else if line.is_empty() {
                 break;
             }
         }
-        let mut body = vec![0; length];
+        let mut body = vec![0; if status == 304 { 0 } else { length }];
         self.stream.read_exact(&mut body).expect("the body comes");
         (status, String::from_utf8_lossy(&body).into_owned())
     }
@@ -237,7 +253,7 @@ impl Shown {
 
 /// What one looks for, of all that there is and was.
 fn question(dice: &mut StdRng, truth: &[Page]) -> String {
-    let page = dice.random_range(0..PAGES);
+    let page = dice.random_range(0..truth.len());
     let version = truth[page].version;
     let own = secret(page, version);
     match dice.random_range(0..40) {
@@ -269,6 +285,8 @@ fn target(dice: &mut StdRng, query: &str) -> String {
 #[derive(Default)]
 struct Seen {
     lookups: usize,
+    /// Feeds that were told to be as they were.
+    unchanged: usize,
     shown: usize,
     leaks: Vec<String>,
 }
@@ -280,8 +298,9 @@ fn hunt(hunter: &mut Hunter, seed: u64, pages: &[Page], may: &Shown) -> Seen {
         let query = question(&mut dice, pages);
         let target = target(&mut dice, &query);
         let (status, answer) = hunter.ask(&target);
-        assert!(matches!(status, 200 | 503), "{target}: {status} {answer}");
+        assert!(matches!(status, 200 | 304 | 503), "{target}: {status} {answer}");
         seen.lookups += 1;
+        seen.unchanged += usize::from(status == 304);
         seen.shown += usize::from(words(&answer, MARK).any(|it| may.secrets.contains(it)));
         let leaks = may.leaks(&query, &answer);
         let around = |leak: &String| {
@@ -293,6 +312,40 @@ fn hunt(hunter: &mut Hunter, seed: u64, pages: &[Page], may: &Shown) -> Seen {
         seen.leaks.extend(leaks.iter().map(around));
     }
     seen
+}
+
+/// What the source says: rows that are public, some that say that they aren't, and of others nothing.
+fn write_rows(file: &Path, pages: &[Page]) {
+    let rows = pages.iter().enumerate().skip(PAGES).filter(|(_, page)| page.way != Way::Gone);
+    let lines = rows.map(|(at, page)| {
+        let (secret, public) = (secret(at, page.version), page.way == Way::Public);
+        let (address, common) = (path(at), letters(at % 5, 1));
+        format!(
+            "{{\"address\":\"{address}\",\"title\":\"{secret} harbours\",\"text\":\"All harbours of \
+             {secret} and kind{common} boats\",\"public\":{public}}}\n"
+        )
+    });
+    let whole = file.with_extension("new");
+    fs::write(&whole, lines.collect::<String>()).expect("the folder takes files");
+    fs::rename(whole, file).expect("the folder takes files");
+}
+
+/// Makes one row another, and waits until Wick has read it.
+fn change_row(dice: &mut StdRng, truth: &Arc<Mutex<Truth>>, file: &Path, address: SocketAddr) {
+    let number = PAGES + dice.random_range(0..ROWS);
+    let (before, now) = {
+        let mut truth = truth.lock().expect("no test panics here");
+        let before = truth.pages[number];
+        let way = match before.way {
+            Way::Public => [Way::Gone, Way::Refused, Way::Public][dice.random_range(0..3)],
+            _ => Way::Public,
+        };
+        truth.pages[number] = Page { way, version: before.version + 1 };
+        write_rows(file, &truth.pages);
+        (before, truth.pages[number])
+    };
+    let shows = |page: Page| paths(address, &secret(number, page.version)).contains(&path(number));
+    until("the rows are read", || !shows(before) && shows(now) == (now.way == Way::Public));
 }
 
 /// Makes one page another, and has Wick told of it.
@@ -360,31 +413,48 @@ fn a_word_of_a_private_page_is_not_proposed_where_a_public_one_is_like_it() {
     serving.wick.stop();
 }
 
+/// The pages and then the rows, as they are before anything happens.
+fn beginning() -> Vec<Page> {
+    let page = |number: usize| match number % 4 {
+        3 => PRIVATE[number / 4 % PRIVATE.len()],
+        _ => Way::Public,
+    };
+    let row = |number: usize| [Way::Public, Way::Public, Way::Refused, Way::Gone][number % 4];
+    let ways = (0..PAGES).map(page).chain((0..ROWS).map(row));
+    ways.map(|way| Page { way, version: 1 }).collect()
+}
+
 #[test]
 fn ten_thousand_lookups_show_nothing_that_strangers_are_not_given() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut dice = StdRng::seed_from_u64(seed);
-    let truth = Arc::new(Mutex::new(Truth::default()));
-    for number in 0..PAGES {
-        let way = if number % 4 == 3 { PRIVATE[number / 4 % PRIVATE.len()] } else { Way::Public };
-        truth.lock().expect("ours").pages.push(Page { way, version: 1 });
-    }
-    let origin = origin(&truth);
-    let serving = serve(&origin, "search_crawl = false\n");
+    let truth = Arc::new(Mutex::new(Truth { pages: beginning(), next: None }));
+    let (folder, origin) = (open_folder(), origin(&truth));
+    let rows = folder.path().join("rows.jsonl");
+    write_rows(&rows, &truth.lock().expect("ours").pages);
+    let source = format!(
+        "search_crawl = false\n[[site.search_source]]\nfile = \"{}\"\nevery = \"100ms\"\n",
+        rows.display()
+    );
+    let serving = serve(&origin, &source);
     let address = serving.address;
     // Strangers, and then members.
     for cookie in ["", "Cookie: member=1\n"] {
         (0..PAGES).for_each(|page| drop(visit(address, &path(page), cookie)));
     }
-    for page in (0..PAGES).filter(|page| page % 4 != 3) {
-        until(&format!("page {page} is found"), || {
-            paths(address, &secret(page, 1)) == [path(page)]
-        });
+    for (page, Page { version, .. }) in
+        (0..).zip(beginning()).filter(|(_, page)| page.way == Way::Public)
+    {
+        let secret = secret(page, version);
+        until(&format!("page {page} is found"), || paths(address, &secret) == [path(page)]);
     }
     let mut hunters: Vec<Hunter> = (0..HUNTERS).map(|_| Hunter::new(address)).collect();
     let mut all = Seen::default();
     let mut deeds: HashMap<String, usize> = HashMap::new();
     for round in 0..ROUNDS {
+        if round % 4 == 0 {
+            change_row(&mut dice, &truth, &rows, address);
+        }
         let (number, told) = change(&mut dice, &truth, address);
         let pages = truth.lock().expect("ours").pages.clone();
         *deeds.entry(format!("{told:?}")).or_default() += 1;
@@ -406,6 +476,7 @@ fn ten_thousand_lookups_show_nothing_that_strangers_are_not_given() {
         });
         for one in seen {
             all.lookups += one.lookups;
+            all.unchanged += one.unchanged;
             all.shown += one.shown;
             all.leaks.extend(one.leaks);
         }
@@ -418,6 +489,7 @@ fn ten_thousand_lookups_show_nothing_that_strangers_are_not_given() {
     );
     let told: Vec<&String> = all.leaks.iter().take(5).collect();
     assert!(all.leaks.is_empty(), "{} leaks: {told:#?}\n{again}", all.leaks.len());
+    assert!(all.unchanged > 0, "no feed was asked for again");
     assert!(all.lookups >= 10_000 && all.shown > all.lookups / 5, "{} {again}", all.shown);
     assert_eq!(deeds.len(), 3 + 1 + PRIVATE.len(), "something never happened; {again}");
     serving.wick.stop();

@@ -5,7 +5,9 @@ use std::fs;
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::browser::{self, Browser, Outcome};
+use serde_json::json;
+
+use crate::browser::{self, Browser, Outcome, Tab};
 use crate::load::TOKEN;
 use crate::look::Looker;
 use crate::origin::Origin;
@@ -52,6 +54,7 @@ fn results_come_as_one_types_and_everybody_can_use_them() {
     until("all are found", || ask(address, "GET /search.json?q=fruit").contains("\"total\":12"));
     let browser = Arc::new(Browser::start().expect("Chromium starts"));
     let outcome = search(&browser, &address.to_string())
+        .and_then(|()| without_scripts(&browser, &address.to_string()))
         .and_then(|()| missed(&browser, &admin.to_string(), &address.to_string()));
     browser.end().expect("Chromium ends");
     wick.stop();
@@ -109,6 +112,45 @@ fn narrowed(looker: &Looker, address: &str) -> Outcome<()> {
         looker.find_no_barrier(&format!("the narrowed search, {scheme}"))?;
     }
     looker.fits_a_phone("narrowed search")
+}
+
+/// By the form and by links, where no script may run.
+fn without_scripts(browser: &Arc<Browser>, address: &str) -> Outcome<()> {
+    let tab = browser.tab("Mozilla/5.0 (X11; Linux x86_64)")?;
+    tab.call("Emulation.setScriptExecutionDisabled", json!({"value": true}))?;
+    let plain = Plain(tab);
+    plain.0.call("Page.navigate", json!({"url": format!("http://{address}/search")}))?;
+    plain.shows("document.querySelector('form #wick-query') !== null")?;
+    plain.does("const field = document.querySelector('#wick-query'); field.value = 'fruit'; field.form.submit()")?;
+    plain.shows("document.body.innerText.includes('12 pages found')")?;
+    plain.shows("location.search.startsWith('?q=fruit')")?;
+    plain.shows("document.querySelectorAll('.wick-hits li mark').length >= 10")?;
+    plain.does("document.querySelector('.wick-pages a[rel=next]').click()")?;
+    plain.shows("document.body.innerText.includes('Page 2')")?;
+    plain.does("document.querySelector(\".wick-narrow a[href*='section=garden']\").click()")?;
+    plain.shows("document.body.innerText.includes('6 pages found')")
+}
+
+/// A window without scripts: nothing on its page can tell when something is there.
+struct Plain(Tab);
+
+impl Plain {
+    fn does(&self, deed: &str) -> Outcome<()> {
+        let script = format!("(() => {{ {deed}; }})()");
+        self.0.call("Runtime.evaluate", json!({"expression": script})).map(|_| ())
+    }
+
+    fn shows(&self, condition: &str) -> Outcome<()> {
+        let script =
+            format!("(() => {{ try {{ return {condition}; }} catch {{ return false; }} }})()");
+        until(condition, || {
+            // While one page goes and another comes there is none to be asked.
+            let asked = json!({"expression": script, "returnByValue": true});
+            let answer = self.0.call("Runtime.evaluate", asked).unwrap_or_default();
+            answer["result"]["value"].as_bool() == Some(true)
+        });
+        Ok(())
+    }
 }
 
 /// What nothing fitted is told to the owner.
