@@ -1,7 +1,7 @@
 //! Credits: what announces add up to, for the site's database.
 //!
 //! Invariants: 1. of one user and torrent a batch has one entry, in which all their sessions
-//! are added up. 2. whoever writes a batch writes its number in the same transaction, and
+//! are added up; each session stands beside, for sites that show peers. 2. whoever writes a batch writes its number in the same transaction, and
 //! writes no batch whose number is there already; so a batch counts once, whoever died.
 
 use std::net::SocketAddr;
@@ -40,9 +40,11 @@ pub struct Credit {
     pub announced: u32,
     /// The session that announced last.
     pub last: LastSession,
+    /// Others that announced since the batch before, or fell silent: the latest is the last.
+    pub others: Vec<LastSession>,
 }
 
-/// The session of a user that announced last, for sites that show peers.
+/// A session of a user as it last announced, for sites that show peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastSession {
     /// What the client calls itself.
@@ -61,8 +63,20 @@ pub struct LastSession {
     pub download_rate: u32,
     /// Whether it said that it goes.
     pub has_stopped: bool,
+    /// Whether it is there still.
+    pub is_active: bool,
     /// Whether others can connect to it; none if nobody tried.
     pub is_connectable: Option<bool>,
+    /// Bytes that it lacks. None if it told nothing since the batch before: it timed out.
+    pub left: Option<u64>,
+    /// Unix seconds of its last announce.
+    pub announced: u32,
+    /// Its share of the credit: bytes sent, as they are worth.
+    pub credited_uploaded: u64,
+    /// The same of those taken.
+    pub credited_downloaded: u64,
+    /// And of its announces.
+    pub announces: u32,
 }
 
 /// What stands of a torrent whose swarm changed since the batch before.

@@ -125,8 +125,6 @@ impl Shard {
         if place.kind == Kind::Taking && others_taking == 0 {
             users.with(UserId(session.user), |user| user.taking = user.taking.saturating_sub(1));
         }
-        if others == 0 {
-            self.pending.note_end(TorrentId(row.id), &session);
-        }
+        self.pending.note_end(TorrentId(row.id), &session, others > 0);
     }
 }

@@ -267,6 +267,7 @@ impl Shard {
             has_stopped,
             is_active: !has_stopped || own.all > 1,
             left: if own.others_complete > 0 { 0 } else { ask.announce.left },
+            own_left: ask.announce.left,
             told_uploaded: delta.uploaded,
             told_downloaded: delta.downloaded,
             uploaded: delta.uploaded,

@@ -9,7 +9,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use base::Now;
@@ -45,6 +45,13 @@ pub(crate) const SHARDS: usize = 64;
 /// A journal shorter than this is read quickly whatever else there is.
 const JOURNAL_BYTES: u64 = 64 << 20;
 const JOURNAL_BYTES_A_SESSION: u64 = 16;
+/// What an open tracker is told is in no journal: so often its sessions are written, where
+/// anything was announced…
+const PEERS_MS: u64 = 5 * 60_000;
+/// …and later by this for each of them, since many are much to write…
+const PEERS_US_A_SESSION: u64 = 40;
+/// …but no later than this.
+const PEERS_MS_MAX: u64 = 10 * 60_000;
 /// Entries of the ledger that are told.
 const EXPLAINED_MAX: usize = 100;
 
@@ -66,6 +73,8 @@ pub struct Tracker {
     /// Where state is kept; none if it isn't.
     pub(crate) disk: Option<Disk>,
     checkpointing: Mutex<()>,
+    /// When the last checkpoint began, and how many announces there were by then.
+    checkpointed: [AtomicU64; 2],
     generation: AtomicU8,
     /// For whoever can ask the site.
     pub(crate) missed: Missed,
@@ -109,6 +118,7 @@ impl Tracker {
             pending: AtomicUsize::new(0),
             disk: None,
             checkpointing: Mutex::default(),
+            checkpointed: Default::default(),
             generation: AtomicU8::new(0),
             missed: Missed::default(),
             denied: ArcSwapOption::empty(),
@@ -134,6 +144,7 @@ impl Tracker {
         let journal = Journal::create(folder, generation)?;
         tracker.disk = Some(Disk { folder: folder.to_owned(), journal, _lock: lock });
         tracker.pace.wait_for_all(at);
+        tracker.note_checkpoint(now);
         if loaded.damaged_bytes > 0 {
             complain(format_args!(
                 "tracker: {} bytes in {} are damaged and were left out",
@@ -165,19 +176,35 @@ impl Tracker {
     /// # Errors
     ///
     /// If the folder can't be written; what was there before still holds.
-    pub fn checkpoint(&self, _now: Now) -> io::Result<()> {
+    pub fn checkpoint(&self, now: Now) -> io::Result<()> {
         let Some(disk) = &self.disk else { return Ok(()) };
         let _one_at_a_time = self.checkpointing.lock();
+        self.note_checkpoint(now);
         let generation = disk.journal.rotate()?;
         checkpoint::write(self, &disk.folder, generation)
     }
 
-    /// Whether the journal has grown so long that a checkpoint makes the next start quicker.
+    /// One that fails is not tried again at once: a disk that is full takes its time.
+    fn note_checkpoint(&self, now: Now) {
+        let [began, announces] = &self.checkpointed;
+        began.store(now.ticks_ms, Relaxed);
+        announces.store(self.counters.announces.read(), Relaxed);
+    }
+
+    /// Whether the journal has grown so long that a checkpoint makes the next start quicker; on an
+    /// open tracker, which has none, whether a kill would forget what was told for some minutes.
     #[must_use]
-    pub fn wants_checkpoint(&self) -> bool {
+    pub fn wants_checkpoint(&self, now: Now) -> bool {
+        let Some(disk) = &self.disk else { return false };
         let sessions = self.sessions.load(Relaxed) as u64;
-        let enough = JOURNAL_BYTES.max(sessions * JOURNAL_BYTES_A_SESSION);
-        self.disk.as_ref().is_some_and(|disk| disk.journal.bytes.load(Relaxed) > enough)
+        if self.rules.load().mode == Mode::Private {
+            let enough = JOURNAL_BYTES.max(sessions * JOURNAL_BYTES_A_SESSION);
+            return disk.journal.bytes.load(Relaxed) > enough;
+        }
+        let [began, announces] = &self.checkpointed;
+        let every_ms = (PEERS_MS + sessions * PEERS_US_A_SESSION / 1000).min(PEERS_MS_MAX);
+        now.ticks_ms.saturating_sub(began.load(Relaxed)) >= every_ms
+            && self.counters.announces.read() != announces.load(Relaxed)
     }
 
     /// Why a user has the credit they have of a torrent: the last entries of the ledger.

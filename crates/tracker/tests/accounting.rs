@@ -139,6 +139,45 @@ fn sessions_and_torrents_of_one_user_add_up() {
 }
 
 #[test]
+fn each_client_of_a_user_is_told_whoever_of_them_came_last_and_after_a_restart_too() {
+    let state = folder();
+    let (tracker, _) = Tracker::open(state.path(), private(), now(START)).unwrap();
+    tracker.put_torrent(&torrent(1));
+    tracker.put_user(&user(1));
+    let says = |client, uploaded, left, event, at| {
+        let says = Announce { uploaded, left, event, ..announce(1, 1, client) };
+        tell(&tracker, &says, START + at).unwrap();
+    };
+    (1..=2).for_each(|client| says(client, 0, 100, Event::Started, 0));
+    says(1, 10, 90, Event::Update, 60);
+    says(2, 200, 0, Event::Completed, 61);
+    says(1, 15, 80, Event::Update, 120);
+    says(2, 230, 0, Event::Stopped, 121);
+    says(1, 16, 70, Event::Update, 180);
+    let check = |tracker: &Tracker| {
+        let credits = credits(tracker, START + 200);
+        let [credit] = &credits[..] else { panic!("one user, one torrent: {credits:?}") };
+        assert_eq!((credit.uploaded, credit.left, credit.is_active), (246, Some(70), true));
+        let told: Vec<_> = credit.others.iter().chain([&credit.last]).collect();
+        let told: Vec<_> = told
+            .iter()
+            .map(|it| (it.credited_uploaded, it.left, it.is_active, it.announced - START))
+            .collect();
+        assert_eq!(told, [(230, Some(0), false, 121), (16, Some(70), true, 180)]);
+        assert_eq!((credit.last.announces, credit.others[0].announces), (4, 3));
+    };
+    tracker.flush_journal().unwrap();
+    // From the journal, from a checkpoint, and from a batch that was made before a kill.
+    drop(tracker);
+    let again = || Tracker::open(state.path(), private(), now(START)).unwrap().0;
+    again().checkpoint(now(START)).unwrap();
+    let tracker = again();
+    check(&tracker);
+    drop(tracker);
+    check(&again());
+}
+
+#[test]
 fn a_database_that_is_away_costs_disk_and_hardly_memory() {
     let state = folder();
     let rules = tracker::Rules { pending_max: 100, gap_seconds: 0, ..private() };

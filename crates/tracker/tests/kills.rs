@@ -260,6 +260,24 @@ fn compare(folder: &Path, seed: u64) {
 }
 
 #[test]
+fn a_kill_costs_an_open_tracker_what_it_was_told_in_some_minutes() {
+    let state = folder();
+    let at = |seconds| now(START + seconds);
+    let (tracker, _) = Tracker::open(state.path(), world::open(), at(0)).expect("state");
+    assert!(!tracker.wants_checkpoint(at(3600)), "nobody announced");
+    tell(&tracker, &announce(1, 1, 1), START).expect("nobody is refused");
+    assert!(!tracker.wants_checkpoint(at(299)) && tracker.wants_checkpoint(at(301)));
+    tracker.checkpoint(at(301)).expect("state");
+    assert!(!tracker.wants_checkpoint(at(3600)), "nothing is new");
+    tell(&tracker, &announce(1, 1, 2), START + 302).expect("nobody is refused");
+    assert!(!tracker.wants_checkpoint(at(600)) && tracker.wants_checkpoint(at(602)));
+    // It is killed before it is written.
+    drop(tracker);
+    let (_, loaded) = Tracker::open(state.path(), world::open(), at(603)).expect("state");
+    assert_eq!((loaded.sessions, loaded.damaged_bytes), (1, 0));
+}
+
+#[test]
 fn no_kill_loses_or_doubles_a_byte() {
     let told = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match told("SEED") {

@@ -204,6 +204,9 @@ async fn say_tracker(tracker: &TrackerPlan, wrong: &mut Vec<String>) {
         };
         say(&format!("tracker     {address} ({state})\n"));
     }
+    if let Some(room) = tracker.scarce_udp_room() {
+        say(&format!("  udp       {room}\n"));
+    }
     let Some(books) = &tracker.books else { return };
     let state = match books.try_out().await {
         Ok(()) => "has what it needs",

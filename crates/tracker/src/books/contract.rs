@@ -212,6 +212,8 @@ pub struct Write {
 pub enum Each {
     /// A user and a torrent.
     Credit,
+    /// Each of a user's clients at a torrent.
+    Session,
     /// A user, with all their torrents added up.
     User,
     /// A torrent's swarm.

@@ -9,7 +9,7 @@ use wire::tracker::{InfoHash, Passkey};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::value::Value;
-use crate::credit::{Credit, Standing};
+use crate::credit::{Credit, LastSession, Standing};
 
 /// What may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -95,7 +95,13 @@ pub enum Figure {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Line<'a> {
     Credit(&'a Credit, Option<&'a LookedUp>),
-    User { user: u32, uploaded: u64, downloaded: u64 },
+    /// One of the sessions of a credit.
+    Session(&'a Credit, &'a LastSession, Option<&'a LookedUp>),
+    User {
+        user: u32,
+        uploaded: u64,
+        downloaded: u64,
+    },
     Torrent(&'a Standing),
 }
 
@@ -111,7 +117,11 @@ pub(crate) struct LookedUp {
 impl Line<'_> {
     /// Whether nothing was told since the batch before: the session has timed out.
     pub(crate) fn is_silent(&self) -> bool {
-        matches!(self, Self::Credit(credit, _) if credit.left.is_none())
+        match self {
+            Self::Credit(credit, _) => credit.left.is_none(),
+            Self::Session(_, session, _) => session.left.is_none(),
+            Self::User { .. } | Self::Torrent(_) => false,
+        }
     }
 }
 
@@ -125,6 +135,9 @@ impl Figure {
     pub(crate) fn of(self, line: &Line<'_>) -> Value {
         match *line {
             Line::Credit(credit, looked_up) => self.of_credit(credit, looked_up),
+            Line::Session(credit, session, looked_up) => {
+                self.of_session(credit, session, looked_up)
+            }
             Line::User { user, uploaded, downloaded } => match self {
                 Self::User => Value::Number(user.into()),
                 Self::Uploaded => Value::Number(uploaded),
@@ -146,7 +159,6 @@ impl Figure {
     }
 
     fn of_credit(self, credit: &Credit, looked_up: Option<&LookedUp>) -> Value {
-        let last = &credit.last;
         let number = |number: u32| Value::Number(number.into());
         match self {
             Self::User => number(credit.user.0),
@@ -167,16 +179,61 @@ impl Figure {
             }
             Self::Kind => looked_up.map_or(Value::Nothing, |site| number(site.kind)),
             Self::Announced => number(credit.announced),
-            Self::AnnouncedOrStopped if last.has_stopped => number(0),
-            Self::AnnouncedOrStopped => number(credit.announced),
             Self::AnnouncedAt => Value::Time(credit.announced),
+            _ => self.of_client(&credit.last, looked_up),
+        }
+    }
+
+    /// Of one session. What is not kept by session, but by user and torrent, stands with the last.
+    fn of_session(
+        self,
+        credit: &Credit,
+        session: &LastSession,
+        looked_up: Option<&LookedUp>,
+    ) -> Value {
+        let number = |number: u32| Value::Number(number.into());
+        let is_last = session.peer_id == credit.last.peer_id;
+        match self {
+            Self::Uploaded => Value::Number(session.credited_uploaded),
+            Self::Downloaded => Value::Number(session.credited_downloaded),
+            Self::Announces => number(session.announces),
+            Self::Left => session.left.map_or(Value::Nothing, Value::Number),
+            Self::IsActive => number(session.is_active.into()),
+            Self::IsSeeder => {
+                session.left.map_or(Value::Nothing, |left| number((left == 0).into()))
+            }
+            Self::Announced => number(session.announced),
+            Self::AnnouncedAt => Value::Time(session.announced),
+            Self::ToldUploaded | Self::ToldDownloaded | Self::Completed | Self::SeededSeconds
+                if !is_last =>
+            {
+                number(0)
+            }
+            Self::CompletedAt if !is_last => Value::Nothing,
+            Self::User
+            | Self::Torrent
+            | Self::ToldUploaded
+            | Self::ToldDownloaded
+            | Self::Completed
+            | Self::CompletedAt
+            | Self::SeededSeconds
+            | Self::IsPoster
+            | Self::Kind => self.of_credit(credit, looked_up),
+            _ => self.of_client(session, looked_up),
+        }
+    }
+
+    /// What a client is, and says.
+    fn of_client(self, last: &LastSession, looked_up: Option<&LookedUp>) -> Value {
+        let number = |number: u32| Value::Number(number.into());
+        match self {
+            Self::AnnouncedOrStopped if last.has_stopped => number(0),
+            Self::AnnouncedOrStopped => number(last.announced),
             Self::PeerId => Value::Bytes(last.peer_id.0.to_vec()),
             Self::PeerIdText => Value::Text(printable(&last.peer_id.0)),
             Self::Client => Value::Text(printable(program(&last.peer_id.0))),
-            Self::IpText => {
-                address(credit).map_or(Value::Nothing, |ip| Value::Text(ip.to_string()))
-            }
-            Self::IpBytes => address(credit).map_or(Value::Nothing, |ip| match ip {
+            Self::IpText => address(last).map_or(Value::Nothing, |ip| Value::Text(ip.to_string())),
+            Self::IpBytes => address(last).map_or(Value::Nothing, |ip| match ip {
                 IpAddr::V4(ip) => Value::Bytes(ip.octets().to_vec()),
                 IpAddr::V6(ip) => Value::Bytes(ip.octets().to_vec()),
             }),
@@ -188,7 +245,7 @@ impl Figure {
                 Some(IpAddr::V6(ip)) => Value::Text(u128::from(ip).to_string()),
                 _ => Value::Nothing,
             },
-            Self::Port => number(port(credit).into()),
+            Self::Port => number(port(last).into()),
             Self::IsConnectable => number((last.is_connectable == Some(true)).into()),
             Self::MayBeConnectable => number((last.is_connectable != Some(false)).into()),
             Self::ClientUploaded => Value::Number(last.uploaded),
@@ -196,20 +253,19 @@ impl Figure {
             Self::UploadRate => number(last.upload_rate),
             Self::DownloadRate => number(last.download_rate),
             Self::PeerHash => looked_up.map_or(Value::Nothing, |site| {
-                Value::Text(peer_hash(&site.passkey, &site.info_hash, port(credit)))
+                Value::Text(peer_hash(&site.passkey, &site.info_hash, port(last)))
             }),
-            Self::CompletedAt | Self::CompletedTotal => Value::Nothing,
-            Self::SeenAt | Self::Seeders | Self::Leechers => Value::Nothing,
+            _ => Value::Nothing,
         }
     }
 }
 
-fn address(credit: &Credit) -> Option<IpAddr> {
-    credit.last.v4.or(credit.last.v6).map(|at| at.ip())
+fn address(last: &LastSession) -> Option<IpAddr> {
+    last.v4.or(last.v6).map(|at| at.ip())
 }
 
-fn port(credit: &Credit) -> u16 {
-    credit.last.v4.or(credit.last.v6).map_or(0, |at| at.port())
+fn port(last: &LastSession) -> u16 {
+    last.v4.or(last.v6).map_or(0, |at| at.port())
 }
 
 /// `-TR4050-` of a peer id in Azureus's style; of others what comes before the first dash.
@@ -257,7 +313,13 @@ mod tests {
                 upload_rate: 0,
                 download_rate: 0,
                 has_stopped: false,
+                is_active: true,
                 is_connectable: checked,
+                left: Some(0),
+                announced: 0,
+                credited_uploaded: 0,
+                credited_downloaded: 0,
+                announces: 1,
             };
             let credit = Credit {
                 user: UserId(1),
@@ -273,6 +335,7 @@ mod tests {
                 is_active: true,
                 announced: 0,
                 last,
+                others: Vec::new(),
             };
             let line = Line::Credit(&credit, None);
             let told = [Figure::IsConnectable, Figure::MayBeConnectable].map(|it| it.of(&line));

@@ -16,16 +16,16 @@ use std::time::Duration;
 use base::complaint::complain;
 use base::{Clock, Shutdown};
 
-use super::contract::{Contract, Dialect, Each, Manner, Only};
-use super::figure::{Line, LookedUp};
+use super::contract::{Contract, Dialect, Each, Given, Manner, Only};
+use super::figure::{Figure, Line, LookedUp};
 use super::keeper::Keeper;
 use super::link::{Link, Place, Row, Trouble};
 use super::schema::{self, BATCHES};
 use super::session::{Session, advised};
-use super::shape::{Shape, Written};
+use super::shape::{Part, Shape, Written};
 use super::statement::{Tuple, bind, cuts, rows_max, statement, statement_of_places};
 use super::status::{Shared, Side};
-use crate::credit::Batch;
+use crate::credit::{Batch, Credit};
 
 /// The pause after the first failure; it doubles with each further one…
 const PAUSE_MIN: Duration = Duration::from_millis(200);
@@ -440,7 +440,7 @@ impl Rows<'_> {
 
 fn owner(line: &Line<'_>) -> String {
     match line {
-        Line::Credit(credit, _) => {
+        Line::Credit(credit, _) | Line::Session(credit, ..) => {
             let (user, torrent) = (credit.user.0, credit.torrent.0);
             let (up, down) = (credit.uploaded, credit.downloaded);
             format!("{up} bytes sent and {down} taken by user {user} of torrent {torrent}")
@@ -462,18 +462,40 @@ fn lines<'a>(
     match written.each {
         Each::Torrent => batch.torrents.iter().map(Line::Torrent).collect(),
         Each::User => users(batch),
-        Each::Credit => {
+        Each::Credit | Each::Session => {
             let matters = |only: Option<Only>, completed: u32| only.is_none() || completed > 0;
             let credits = batch.credits.iter().enumerate();
             let credits = credits.filter(|(_, credit)| matters(written.only, credit.completed));
-            credits
-                .map(|(at, credit)| {
-                    let told = looked_up.get(at).and_then(Option::as_ref).filter(|_| looks_up);
-                    Line::Credit(credit, told)
-                })
-                .collect()
+            let credits = credits.map(|(at, credit)| {
+                (credit, looked_up.get(at).and_then(Option::as_ref).filter(|_| looks_up))
+            });
+            match written.each {
+                Each::Session => credits.flat_map(|it| sessions(it, written)).collect(),
+                // One of theirs fell silent, and others go on: nothing to say of the user.
+                _ => credits
+                    .filter(|(credit, _)| credit.left.is_some() || !credit.is_active)
+                    .map(|(credit, told)| Line::Credit(credit, told))
+                    .collect(),
+            }
         }
     }
+}
+
+/// The sessions of a credit, those that have gone before those that are there: of two that have
+/// one row in turn the row is the living one's. Where no client names the row, one that fell
+/// silent says nothing of it, for the row may be another's by now.
+fn sessions<'a>(
+    (credit, told): (&'a Credit, Option<&'a LookedUp>),
+    written: &Written,
+) -> Vec<Line<'a>> {
+    let is_clients = written
+        .columns
+        .iter()
+        .any(|column| column.part == Part::Key && column.given == Given::Figure(Figure::PeerId));
+    let all = credit.others.iter().chain([&credit.last]);
+    let mut all: Vec<_> = all.filter(|it| is_clients || it.left.is_some()).collect();
+    all.sort_by_key(|session| session.is_active);
+    all.into_iter().map(|session| Line::Session(credit, session, told)).collect()
 }
 
 /// Each user once, with the sums of what they did; whoever moved no byte is left out.

@@ -11,13 +11,11 @@ use std::path::Path;
 
 use wire::tracker::InfoHash;
 
-use super::codec::{
-    CREDIT_BYTES_MAX, TORRENT_BYTES, TorrentHead, USER_BYTES, put_credit, put_session, put_torrent,
-    put_user,
-};
+use super::codec::{TORRENT_BYTES, TorrentHead, USER_BYTES, put_session, put_torrent, put_user};
 use super::files;
 use super::frame::{BODY_BYTES_MAX, Kind, put};
 use super::log::create;
+use super::spool::put_credits;
 use crate::session::Kind as PeerKind;
 use crate::shard::Shard;
 use crate::swarm::Place;
@@ -83,9 +81,7 @@ fn write_shard(tracker: &Tracker, at: usize, path: &Path) -> io::Result<()> {
 
 fn copy_heads(shard: &Shard, out: &mut Vec<u8>) -> Vec<InfoHash> {
     put(out, Kind::Shard, |out| out.extend_from_slice(&shard.sequence.to_le_bytes()));
-    for credits in shard.pending.all().chunks(BODY_BYTES_MAX / CREDIT_BYTES_MAX) {
-        put(out, Kind::Credits, |out| credits.iter().for_each(|credit| put_credit(out, credit)));
-    }
+    put_credits(out, shard.pending.all());
     for rows in shard.torrents.rows.chunks(BODY_BYTES_MAX / TORRENT_BYTES) {
         put(out, Kind::Torrents, |out| {
             for row in rows {

@@ -51,6 +51,9 @@ const HAS_V6: u8 = 8;
 const STOPPED: u8 = 16;
 const CHECKED: u8 = 32;
 const CONNECTABLE: u8 = 64;
+/// Of what stands in a credit, in the places of the first two.
+const LAST_ACTIVE: u8 = 1;
+const LAST_LEFT: u8 = 2;
 
 fn flag(is_set: bool, flag: u8) -> u8 {
     if is_set { flag } else { 0 }
@@ -159,6 +162,7 @@ pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
     out.extend_from_slice(&entry.seeded_seconds.to_le_bytes());
     out.extend_from_slice(&entry.rests);
     out.push(RULES.iter().position(|rule| *rule == entry.rule).unwrap_or(0) as u8);
+    out.extend_from_slice(&entry.own_left.to_le_bytes());
 }
 
 pub(crate) fn take_entry(bytes: &mut Bytes<'_>) -> Option<Entry> {
@@ -166,6 +170,7 @@ pub(crate) fn take_entry(bytes: &mut Bytes<'_>) -> Option<Entry> {
     let info_hash = bytes.hash()?;
     let session = take_session(bytes)?;
     let flags = bytes.u8()?;
+    let left = bytes.u64()?;
     Some(Entry {
         torrent,
         info_hash,
@@ -173,7 +178,7 @@ pub(crate) fn take_entry(bytes: &mut Bytes<'_>) -> Option<Entry> {
         has_stopped: flags & ENTRY_STOPPED != 0,
         is_active: flags & ENTRY_ACTIVE != 0,
         has_completed: flags & ENTRY_COMPLETED != 0,
-        left: bytes.u64()?,
+        left,
         told_uploaded: bytes.u64()?,
         told_downloaded: bytes.u64()?,
         uploaded: bytes.u64()?,
@@ -183,6 +188,8 @@ pub(crate) fn take_entry(bytes: &mut Bytes<'_>) -> Option<Entry> {
         seeded_seconds: bytes.u32()?,
         rests: bytes.array()?,
         rule: *RULES.get(usize::from(bytes.u8()?))?,
+        // An entry of before had no more than what the most complete session lacks.
+        own_left: bytes.u64().unwrap_or(left),
     })
 }
 
@@ -195,8 +202,10 @@ fn take_worth(bytes: &mut Bytes<'_>) -> Option<Worth> {
     Some(Worth { uploaded: bytes.u16()?, downloaded: bytes.u16()? })
 }
 
-/// A credit is longer than this never.
-pub(crate) const CREDIT_BYTES_MAX: usize = 160;
+/// A credit is longer than this never, without the sessions beside its last.
+pub(crate) const CREDIT_BYTES_MAX: usize = 192;
+/// Nor is such a session.
+pub(crate) const OTHER_BYTES_MAX: usize = 128;
 const CREDIT_ACTIVE: u8 = 1;
 const CREDIT_LEFT: u8 = 2;
 
@@ -210,49 +219,96 @@ pub(crate) fn put_credit(out: &mut Vec<u8>, credit: &Credit) {
         credit.told_uploaded,
         credit.told_downloaded,
         credit.left.unwrap_or(0),
-        credit.last.uploaded,
-        credit.last.downloaded,
     ] {
         out.extend_from_slice(&amount.to_le_bytes());
     }
-    for amount in [
-        credit.completed,
-        credit.seeded_seconds,
-        credit.announces,
-        credit.announced,
-        credit.last.upload_rate,
-        credit.last.download_rate,
-    ] {
+    for amount in [credit.completed, credit.seeded_seconds, credit.announces, credit.announced] {
         out.extend_from_slice(&amount.to_le_bytes());
     }
-    let last = &credit.last;
+    put_last(out, &credit.last);
+}
+
+/// A session beside the last of a credit, with whose it is.
+pub(crate) fn put_other(out: &mut Vec<u8>, credit: &Credit, other: &LastSession) {
+    out.extend_from_slice(&credit.user.0.to_le_bytes());
+    out.extend_from_slice(&credit.torrent.0.to_le_bytes());
+    put_last(out, other);
+}
+
+pub(crate) fn take_other(bytes: &mut Bytes<'_>) -> Option<(UserId, TorrentId, LastSession)> {
+    Some((UserId(bytes.u32()?), TorrentId(bytes.u32()?), take_last(bytes)?))
+}
+
+fn put_last(out: &mut Vec<u8>, last: &LastSession) {
     let v4 = last.v4.and_then(|v4| if let SocketAddr::V4(v4) = v4 { Some(v4) } else { None });
     let v6 = last.v6.and_then(|v6| if let SocketAddr::V6(v6) = v6 { Some(v6) } else { None });
     out.extend_from_slice(&last.peer_id.0);
     out.push(
         flag(last.has_stopped, STOPPED)
+            | flag(last.is_active, LAST_ACTIVE)
+            | flag(last.left.is_some(), LAST_LEFT)
             | flag(v4.is_some(), HAS_V4)
             | flag(v6.is_some(), HAS_V6)
             | reach_flags(last.is_connectable),
     );
     put_addresses(out, v4, v6);
+    for amount in [
+        last.uploaded,
+        last.downloaded,
+        last.left.unwrap_or(0),
+        last.credited_uploaded,
+        last.credited_downloaded,
+    ] {
+        out.extend_from_slice(&amount.to_le_bytes());
+    }
+    for amount in [last.upload_rate, last.download_rate, last.announced, last.announces] {
+        out.extend_from_slice(&amount.to_le_bytes());
+    }
+}
+
+fn take_last(bytes: &mut Bytes<'_>) -> Option<LastSession> {
+    let peer_id = PeerId(bytes.array()?);
+    let flags = bytes.u8()?;
+    let (v4, v6) = take_addresses(bytes, flags)?;
+    let mut wide = [0; 5];
+    for amount in &mut wide {
+        *amount = bytes.u64()?;
+    }
+    let mut narrow = [0; 4];
+    for amount in &mut narrow {
+        *amount = bytes.u32()?;
+    }
+    Some(LastSession {
+        peer_id,
+        v4: v4.map(SocketAddr::V4),
+        v6: v6.map(SocketAddr::V6),
+        uploaded: wide[0],
+        downloaded: wide[1],
+        upload_rate: narrow[0],
+        download_rate: narrow[1],
+        has_stopped: flags & STOPPED != 0,
+        is_active: flags & LAST_ACTIVE != 0,
+        is_connectable: reach(flags),
+        left: (flags & LAST_LEFT != 0).then_some(wide[2]),
+        announced: narrow[2],
+        credited_uploaded: wide[3],
+        credited_downloaded: wide[4],
+        announces: narrow[3],
+    })
 }
 
 pub(crate) fn take_credit(bytes: &mut Bytes<'_>) -> Option<Credit> {
     let user = UserId(bytes.u32()?);
     let torrent = TorrentId(bytes.u32()?);
     let flags = bytes.u8()?;
-    let mut wide = [0; 7];
+    let mut wide = [0; 5];
     for amount in &mut wide {
         *amount = bytes.u64()?;
     }
-    let mut narrow = [0; 6];
+    let mut narrow = [0; 4];
     for amount in &mut narrow {
         *amount = bytes.u32()?;
     }
-    let peer_id = PeerId(bytes.array()?);
-    let last_flags = bytes.u8()?;
-    let (v4, v6) = take_addresses(bytes, last_flags)?;
     Some(Credit {
         user,
         torrent,
@@ -266,17 +322,8 @@ pub(crate) fn take_credit(bytes: &mut Bytes<'_>) -> Option<Credit> {
         announces: narrow[2],
         announced: narrow[3],
         is_active: flags & CREDIT_ACTIVE != 0,
-        last: LastSession {
-            peer_id,
-            v4: v4.map(SocketAddr::V4),
-            v6: v6.map(SocketAddr::V6),
-            uploaded: wide[5],
-            downloaded: wide[6],
-            upload_rate: narrow[4],
-            download_rate: narrow[5],
-            has_stopped: last_flags & STOPPED != 0,
-            is_connectable: reach(last_flags),
-        },
+        last: take_last(bytes)?,
+        others: Vec::new(),
     })
 }
 

@@ -14,12 +14,11 @@ const HEAD_BYTES: usize = 7;
 const BUFFER_BYTES: usize = 256 * 1024;
 const SEED: u64 = 0x7769_636b_2074_7231;
 
-/// What a record is. The numbers are on disks.
+/// What a record is. The numbers are on disks; 3 was a credit with less in it, and is damage now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Entry = 1,
     Shard = 2,
-    Credits = 3,
     Torrents = 4,
     Sessions = 5,
     Key = 6,
@@ -27,12 +26,13 @@ pub(crate) enum Kind {
     Batch = 8,
     Standings = 9,
     End = 10,
+    Others = 11,
+    Credits = 12,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::Entry,
     Kind::Shard,
-    Kind::Credits,
     Kind::Torrents,
     Kind::Sessions,
     Kind::Key,
@@ -40,6 +40,8 @@ const KINDS: [Kind; 10] = [
     Kind::Batch,
     Kind::Standings,
     Kind::End,
+    Kind::Others,
+    Kind::Credits,
 ];
 
 /// Appends a record, whose body `fill` writes.
@@ -104,7 +106,7 @@ impl<R: Read> Frames<R> {
 /// Kind and length of the record that begins here, if it is whole.
 fn good(bytes: &[u8]) -> Option<(Kind, usize)> {
     let head = bytes.get(..HEAD_BYTES)?;
-    let kind = *KINDS.get(usize::from(head[6]).checked_sub(1)?)?;
+    let kind = *KINDS.iter().find(|kind| **kind as u8 == head[6])?;
     let length = usize::from(u16::from_le_bytes([head[4], head[5]]));
     if length > BODY_BYTES_MAX {
         return None;

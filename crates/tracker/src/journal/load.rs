@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use super::codec::{
-    Bytes, TorrentHead, USER_BYTES, take_credit, take_session, take_torrent, take_user,
+    Bytes, TorrentHead, USER_BYTES, take_credit, take_other, take_session, take_torrent, take_user,
 };
 use super::files;
 use super::frame::{Frames, Kind};
@@ -150,6 +150,11 @@ fn fill_shard(tracker: &Tracker, at: usize, file: File, sealed: u64) -> io::Resu
             Kind::Credits if shard.sequence > sealed => {
                 std::iter::from_fn(|| take_credit(&mut bytes))
                     .for_each(|credit| shard.pending.restore(credit));
+            }
+            Kind::Others if shard.sequence > sealed => {
+                while let Some((user, torrent, other)) = take_other(&mut bytes) {
+                    shard.pending.restore_other(user, torrent, other);
+                }
             }
             Kind::Torrents => {
                 let is_owed = shard.sequence > sealed;

@@ -7,11 +7,14 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::codec::{Bytes, CREDIT_BYTES_MAX, put_credit, put_standing, take_credit, take_standing};
+use super::codec::{
+    Bytes, CREDIT_BYTES_MAX, OTHER_BYTES_MAX, put_credit, put_other, put_standing, take_credit,
+    take_other, take_standing,
+};
 use super::files;
 use super::frame::{BODY_BYTES_MAX, Frames, Kind, put};
 use super::log::create;
-use crate::credit::Batch;
+use crate::credit::{Batch, Credit};
 use crate::tracker::SHARDS;
 
 /// Up to which entry each shard was made batches of.
@@ -42,11 +45,7 @@ impl Spool {
             out.extend_from_slice(&batch.number.to_le_bytes());
             sealed.iter().for_each(|sequence| out.extend_from_slice(&sequence.to_le_bytes()));
         });
-        for credits in batch.credits.chunks(BODY_BYTES_MAX / CREDIT_BYTES_MAX) {
-            put(&mut out, Kind::Credits, |out| {
-                credits.iter().for_each(|credit| put_credit(out, credit));
-            });
-        }
+        put_credits(&mut out, &batch.credits);
         for standings in batch.torrents.chunks(BODY_BYTES_MAX / STANDING_BYTES) {
             put(&mut out, Kind::Standings, |out| {
                 standings.iter().for_each(|standing| put_standing(out, standing));
@@ -76,6 +75,16 @@ impl Spool {
                 Kind::Credits => {
                     batch.credits.extend(std::iter::from_fn(|| take_credit(&mut bytes)));
                 }
+                Kind::Others => {
+                    while let Some((user, torrent, other)) = take_other(&mut bytes) {
+                        let key = |credit: &Credit| (credit.user, credit.torrent);
+                        let place = batch.credits.binary_search_by_key(&(user, torrent), key);
+                        // Where the credit is damaged its sessions are too.
+                        place
+                            .into_iter()
+                            .for_each(|at| batch.credits[at].others.push(other.clone()));
+                    }
+                }
                 Kind::Standings => {
                     batch.torrents.extend(std::iter::from_fn(|| take_standing(&mut bytes)));
                 }
@@ -94,5 +103,21 @@ impl Spool {
 
     fn path(&self, number: u64) -> PathBuf {
         self.0.join(format!("{number:020}"))
+    }
+}
+
+/// Appends credits, and behind them the sessions beside the last of each.
+pub(super) fn put_credits(out: &mut Vec<u8>, credits: &[Credit]) {
+    for credits in credits.chunks(BODY_BYTES_MAX / CREDIT_BYTES_MAX) {
+        put(out, Kind::Credits, |out| credits.iter().for_each(|credit| put_credit(out, credit)));
+    }
+    let mut others = Vec::new();
+    for credit in credits {
+        others.extend(credit.others.iter().map(|other| (credit, other)));
+    }
+    for others in others.chunks(BODY_BYTES_MAX / OTHER_BYTES_MAX) {
+        put(out, Kind::Others, |out| {
+            others.iter().for_each(|(credit, other)| put_other(out, credit, other));
+        });
     }
 }

@@ -23,6 +23,8 @@ pub struct Entry {
     pub is_active: bool,
     /// Bytes that the user's most complete session lacks.
     pub left: u64,
+    /// Bytes that this one lacks.
+    pub own_left: u64,
     /// By how much the counters grew.
     pub told_uploaded: u64,
     /// The same of bytes taken.

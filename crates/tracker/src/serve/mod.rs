@@ -37,7 +37,7 @@ pub use counters::ServeCounters;
 pub use ids::ConnectionIds;
 pub use mount::Mount;
 pub use serving::Serving;
-pub use sockets::{Sockets, probe};
+pub use sockets::{Sockets, UDP_BUFFER_BYTES, probe, udp_room};
 
 use self::web::hall::Hall;
 use crate::books::Pushes;

@@ -9,13 +9,15 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
+use socket2::{Domain, Protocol, Socket, Type};
 
 /// Connections that the system holds for us while we are busy.
 const BACKLOG: i32 = 4096;
 /// Bytes of datagrams that the system holds for us: those of some seconds, as when another
-/// process takes over. It gives less where its own bound is lower.
-const UDP_BUFFER_BYTES: usize = 8 << 20;
+/// process takes over. Who may administer the network is given all of it; others get less where
+/// the system's own bound (`net.core.rmem_max`) is lower.
+pub const UDP_BUFFER_BYTES: usize = 8 << 20;
 
 /// Sockets that are bound.
 #[derive(Debug, Default)]
@@ -147,8 +149,24 @@ fn bind_udp(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = opened(address, Type::DGRAM)?;
     socket.set_reuse_port(true)?;
     socket.bind(&address.into())?;
-    let socket = UdpSocket::from(socket);
-    // Less room loses more when busy, and nothing else.
-    let _ = SockRef::from(&socket).set_recv_buffer_size(UDP_BUFFER_BYTES);
-    Ok(socket)
+    make_room(&socket);
+    Ok(socket.into())
+}
+
+/// Less room loses more when busy, and nothing else.
+fn make_room(socket: &Socket) {
+    if set_socket_recv_buffer_size_force(socket, UDP_BUFFER_BYTES).is_err() {
+        let _ = socket.set_recv_buffer_size(UDP_BUFFER_BYTES);
+    }
+}
+
+/// Bytes of datagrams that the system would hold for a socket of this process.
+///
+/// # Errors
+/// What the system says.
+pub fn udp_room(address: SocketAddr) -> io::Result<usize> {
+    let socket = opened(address, Type::DGRAM)?;
+    make_room(&socket);
+    // Linux tells twice what it was asked for, since it counts its own records with it.
+    Ok(socket.recv_buffer_size()? / 2)
 }

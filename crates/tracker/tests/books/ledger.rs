@@ -126,28 +126,34 @@ impl Inner {
             announces: 0,
             left: None,
             is_active: false,
+            last: LastSession {
+                left: None,
+                is_active: false,
+                credited_uploaded: 0,
+                credited_downloaded: 0,
+                ..self.session(now, [0; 2])
+            },
+            others: Vec::new(),
             ..self.credit(user, torrent, now)
         }
     }
 
     fn credit(&mut self, user: u32, torrent: u32, now: u32) -> Credit {
+        let (uploaded, downloaded) = (bytes(&mut self.dice), bytes(&mut self.dice));
+        // Of a user's clients each earned a part.
+        let (mut others, mut rest) = (Vec::new(), [uploaded, downloaded]);
+        for _ in 0..self.dice.random_range(0..3) {
+            let part = rest.map(|bytes| self.dice.random_range(0..=bytes));
+            rest = [rest[0] - part[0], rest[1] - part[1]];
+            others.push(self.session(now, part));
+        }
+        let last = self.session(now, rest);
         let dice = &mut self.dice;
-        // Now and then more than 32 bits; rates that no middling column holds.
-        let bytes = |dice: &mut StdRng| match dice.random_range(0..4) {
-            0 => 0,
-            1 => dice.random_range(1..1 << 14),
-            _ => dice.random_range(1..1_u64 << 40),
-        };
-        let mut peer_id = *b"-TR4050-\x00\xff'\\abcdefgh";
-        peer_id[19] = b'a' + dice.random_range(0..3);
-        let v4: SocketAddr = ([10, 0, 0, dice.random_range(1..5)], 6881).into();
-        let v6: SocketAddr = ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 6881).into();
-        let has_v4 = dice.random_bool(0.8);
         Credit {
             user: UserId(user),
             torrent: TorrentId(torrent),
-            uploaded: bytes(dice),
-            downloaded: bytes(dice),
+            uploaded,
+            downloaded,
             told_uploaded: bytes(dice),
             told_downloaded: bytes(dice),
             completed: u32::from(dice.random_bool(0.2)),
@@ -156,18 +162,45 @@ impl Inner {
             left: Some(if dice.random_bool(0.5) { 0 } else { bytes(dice) }),
             is_active: true,
             announced: now,
-            last: LastSession {
-                is_connectable: None,
-                peer_id: PeerId(peer_id),
-                v4: has_v4.then_some(v4),
-                v6: (!has_v4 || dice.random_bool(0.3)).then_some(v6),
-                uploaded: bytes(dice),
-                downloaded: bytes(dice),
-                upload_rate: dice.random_range(0..u32::MAX),
-                download_rate: dice.random_range(0..1 << 20),
-                has_stopped: dice.random_bool(0.2),
-            },
+            last,
+            others,
         }
+    }
+
+    fn session(&mut self, now: u32, credited: [u64; 2]) -> LastSession {
+        let dice = &mut self.dice;
+        let mut peer_id = *b"-TR4050-\x00\xff'\\abcdefgh";
+        peer_id[19] = b'a' + dice.random_range(0..3);
+        let v4: SocketAddr = ([10, 0, 0, dice.random_range(1..5)], 6881).into();
+        let v6: SocketAddr = ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 6881).into();
+        let has_v4 = dice.random_bool(0.8);
+        let has_stopped = dice.random_bool(0.2);
+        LastSession {
+            is_connectable: None,
+            peer_id: PeerId(peer_id),
+            v4: has_v4.then_some(v4),
+            v6: (!has_v4 || dice.random_bool(0.3)).then_some(v6),
+            uploaded: bytes(dice),
+            downloaded: bytes(dice),
+            upload_rate: dice.random_range(0..u32::MAX),
+            download_rate: dice.random_range(0..1 << 20),
+            has_stopped,
+            is_active: !has_stopped,
+            left: Some(bytes(dice)),
+            announced: now,
+            credited_uploaded: credited[0],
+            credited_downloaded: credited[1],
+            announces: 1,
+        }
+    }
+}
+
+/// Now and then more than 32 bits; rates that no middling column holds.
+fn bytes(dice: &mut StdRng) -> u64 {
+    match dice.random_range(0..4) {
+        0 => 0,
+        1 => dice.random_range(1..1 << 14),
+        _ => dice.random_range(1..1_u64 << 40),
     }
 }
 

@@ -20,5 +20,6 @@ mod kills;
 mod ledger;
 mod loading;
 mod rights;
+mod sessions;
 mod sites;
 mod whole;

@@ -226,7 +226,7 @@ fn tick(tracker: &Tracker, clock: &Clock, lists: &Mutex<Watched>, stop: &AtomicB
         let now = clock.now();
         tracker.tick(now);
         lock(lists).look(tracker);
-        let kept = tracker.flush_journal().and_then(|()| match tracker.wants_checkpoint() {
+        let kept = tracker.flush_journal().and_then(|()| match tracker.wants_checkpoint(now) {
             true => tracker.checkpoint(now),
             false => Ok(()),
         });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use changes::{Source, SourceError};
 use tracker::books::{self, Contract, ContractError, Dialect, KNOWN, Place};
-use tracker::serve::{Mount, ScrapeRule, ServeRules};
+use tracker::serve::{Mount, ScrapeRule, ServeRules, UDP_BUFFER_BYTES, udp_room};
 use tracker::{Clients, Mode, Rules};
 use wire::tracker::InfoHash;
 use wire::tracker::query::SCRAPE_HASHES_MAX;
@@ -152,6 +152,18 @@ impl TrackerPlan {
         let books = has_books.then_some(books);
         let mount = written.path.map(|path| path.0);
         Ok(Self { listen, udp: written.udp.unwrap_or(true), mount, rules, lists, serve, books })
+    }
+
+    /// What to say where the system holds fewer datagrams than may come while another process
+    /// takes over.
+    pub(crate) fn scarce_udp_room(&self) -> Option<String> {
+        let address = self.listen.first().filter(|_| self.udp)?;
+        let bytes = udp_room(*address).ok().filter(|bytes| *bytes < UDP_BUFFER_BYTES)?;
+        Some(format!(
+            "{} KiB of datagrams wait while an upgrade or a busy moment lasts; more need root, or: \
+             sysctl -w net.core.rmem_max={UDP_BUFFER_BYTES}",
+            bytes / 1024
+        ))
     }
 
     /// What takes effect only with a restart, for comparison.
