@@ -4,15 +4,23 @@
 #[path = "../strangers/browser.rs"]
 #[allow(dead_code, reason = "other tests ask more of it")]
 mod browser;
+#[path = "../../../changes/tests/shared/daemon.rs"]
+mod daemon;
+#[path = "../../../changes/tests/mariadb/server.rs"]
+#[allow(dead_code, reason = "shared with tests that need more of it")]
+mod mariadb;
 #[path = "../command_line/wick.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod wick;
 
 mod books;
 mod clients;
+mod killed;
 mod private;
 mod secrets;
 mod served;
 mod serving;
+mod site;
+mod story;
 mod upgrading;
 mod webtorrent;

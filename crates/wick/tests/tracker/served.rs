@@ -1,10 +1,11 @@
 //! A Wick with a tracker, and announces to it in raw bytes.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::wick::{Ended, PATIENCE, Wick, open_folder, until};
@@ -29,13 +30,8 @@ impl Served {
     /// The same at another address, or at two, with a comma between.
     pub(crate) fn begin_at(listen: &str, top: &str, table: &str) -> Self {
         let folder = open_folder();
-        let served = Self::settings(&folder, listen, top, table);
-        let path = served.display().to_string();
-        let mut wick = Wick::run(&["serve", "--config", &path, "--threads", "2"]);
-        let address_in = |line: String| -> SocketAddr {
-            let text = line.rsplit("http://").next().expect("an address");
-            text.trim_end_matches("announce").trim_end_matches('/').parse().expect("with its port")
-        };
+        Self::settings(&folder, listen, top, table);
+        let mut wick = Self::run(&folder);
         let site = top.contains("listen =").then(|| address_in(wick.line("listening http://")));
         let address = address_in(wick.line("tracker   http://"));
         let second = listen.contains(',').then(|| address_in(wick.line("tracker   http://")));
@@ -43,7 +39,21 @@ impl Served {
         Self { wick, address, second, site, folder }
     }
 
-    fn settings(folder: &TempDir, listen: &str, top: &str, table: &str) -> PathBuf {
+    fn run(folder: &TempDir) -> Wick {
+        let path = folder.path().join("wick.toml").display().to_string();
+        Wick::run(&["serve", "--config", &path, "--threads", "2"])
+    }
+
+    /// Kills it where it stands, and serves again by the same settings, at another port.
+    pub(crate) fn kill_and_serve(&mut self) {
+        self.wick.signal(Signal::KILL);
+        until("its end", || self.wick.has_ended());
+        self.wick = Self::run(&self.folder);
+        self.address = address_in(self.wick.line("tracker   http://"));
+        self.wick.line("Ctrl-C stops it.");
+    }
+
+    fn settings(folder: &TempDir, listen: &str, top: &str, table: &str) {
         let path = folder.path().join("wick.toml");
         let state = folder.path().join("state");
         let admin = if top.contains("admin =") { "" } else { "admin = \"off\"" };
@@ -53,7 +63,6 @@ impl Served {
             state.display()
         );
         std::fs::write(&path, text).expect("the settings are written");
-        path
     }
 
     /// Writes other settings in the place of those that it was begun with.
@@ -82,7 +91,7 @@ impl Served {
 
     /// Puts users, by their numbers, and a torrent into the tables of a private tracker, and
     /// waits until it has seen them.
-    pub(crate) fn enrol(&self, users: &[(u32, &str)], hash: &str) -> Tables {
+    pub(crate) fn enrol(&self, users: &[(u32, impl AsRef<str>)], hash: &str) -> Tables {
         let path = self.state().join("tracker/tracker.sqlite");
         until("its file to be made", || path.exists());
         let tables = rusqlite::Connection::open(path).expect("it is a file of SQLite");
@@ -91,7 +100,7 @@ impl Served {
         until("its tables to be made", || tables.prepare(are_there).is_ok());
         for (id, passkey) in users {
             let sql = "INSERT INTO wick_users (id, passkey) VALUES (?1, ?2)";
-            tables.execute(sql, (id, passkey)).expect("a user");
+            tables.execute(sql, (id, passkey.as_ref())).expect("a user");
         }
         let sql = "INSERT INTO wick_torrents (info_hash) VALUES (unhex(?1))";
         tables.execute(sql, [hash]).expect("a torrent");
@@ -126,15 +135,26 @@ impl Tables {
     }
 }
 
+/// The address in a line that says where something listens.
+fn address_in(line: String) -> SocketAddr {
+    let text = line.rsplit("http://").next().expect("an address");
+    text.trim_end_matches("announce").trim_end_matches('/').parse().expect("with its port")
+}
+
 /// The answer to a GET, head and body, of which bytes that are no text are escaped.
 pub(crate) fn get(address: SocketAddr, target: &str) -> String {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
+    try_get(address, target).expect("it answers")
+}
+
+/// The same of one that may die.
+pub(crate) fn try_get(address: SocketAddr, target: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     let request = format!("GET {target} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("it reads");
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("it answers");
-    answer.escape_ascii().to_string()
+    stream.read_to_end(&mut answer)?;
+    Ok(answer.escape_ascii().to_string())
 }
 
 /// The query of an announce by the client of this number.

@@ -1,4 +1,4 @@
-//! A new Wick in the place of the one before: no announce is lost, and no peer.
+//! A new Wick in the place of the one before: no announce is lost, no peer, and no byte.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::served::{Served, UdpClient, get, query};
+use crate::story::{Client, TABLE, USERS, credited, owed, users};
 use crate::wick::until;
 
 #[test]
@@ -35,8 +36,7 @@ fn an_upgrade_loses_no_announce_and_no_peer() {
             })
         })
         .collect();
-    let told = served.ask(&["upgrade"]);
-    let next = Next::of(&told);
+    let next = upgrade(&served);
     before.announce(clients.fetch_add(1, Ordering::Relaxed), b"");
     is_over.store(true, Ordering::Relaxed);
     for thread in announcing {
@@ -47,6 +47,50 @@ fn an_upgrade_loses_no_announce_and_no_peer() {
     assert!(told.contains(&format!("peers      {count} (")), "{count} announced: {told}");
     drop(next);
     until("the next one to end", || TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn an_upgrade_of_a_private_tracker_loses_no_byte_and_doubles_none() {
+    let served = Served::begin("", TABLE);
+    let tables = served.enrol(&users(), &"68".repeat(20));
+    let address = served.address;
+    let (is_over, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+    let clients: Vec<_> = (1..=USERS)
+        .map(|user| {
+            let (is_over, answers) = (is_over.clone(), answers.clone());
+            std::thread::spawn(move || {
+                let mut client = Client::new(user);
+                while !is_over.load(Ordering::Relaxed) {
+                    let told = get(address, &client.target());
+                    assert!(told.contains("8:completei"), "{told}");
+                    client.is_answered();
+                    answers.fetch_add(1, Ordering::Relaxed);
+                }
+                client
+            })
+        })
+        .collect();
+    let after = |count| {
+        let goal = answers.load(Ordering::Relaxed) + count;
+        until("clients to be answered", || answers.load(Ordering::Relaxed) >= goal);
+    };
+    after(50);
+    let first = upgrade(&served);
+    after(50);
+    let next = upgrade(&served);
+    drop(first);
+    after(50);
+    is_over.store(true, Ordering::Relaxed);
+    let clients: Vec<Client> =
+        clients.into_iter().map(|client| client.join().expect("each is answered")).collect();
+    assert_eq!(credited(&tables, &clients), owed(&clients));
+    drop(next);
+    until("the last one to end", || TcpStream::connect(address).is_err());
+    assert_eq!(credited(&tables, &clients), owed(&clients), "nothing comes after it");
+}
+
+fn upgrade(served: &Served) -> Next {
+    Next::of(&served.ask(&["upgrade"]))
 }
 
 /// The process that took over; it ends with the test.
