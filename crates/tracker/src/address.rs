@@ -17,7 +17,7 @@ pub(crate) fn of(announce: &Announce, from: IpAddr, rules: &Rules) -> Result<Add
         return Err(Refusal::Port { port });
     }
     let from = from.to_canonical();
-    if rules.denied_addresses.iter().any(|range| range.contains(&from)) {
+    if rules.denied_addresses.iter().any(|network| network.holds(from)) {
         return Err(Refusal::Address);
     }
     let (mut v4, mut v6) = match from {
@@ -76,7 +76,7 @@ fn only_seen(from: IpAddr, rules: &Rules) -> Result<Addresses, Refusal> {
 }
 
 fn may_be_told(told: IpAddr, rules: &Rules) -> bool {
-    !told.is_unspecified() && !rules.denied_addresses.iter().any(|range| range.contains(&told))
+    !told.is_unspecified() && !rules.denied_addresses.iter().any(|network| network.holds(told))
 }
 
 fn is_routed_v4(ip: Ipv4Addr) -> bool {
@@ -135,10 +135,8 @@ mod tests {
         let refused = refused.as_str();
         let trusting = Rules { believes_told_addresses: true, ..Rules::default() };
         let local = Rules { allows_private_addresses: true, ..Rules::default() };
-        let denied = Rules {
-            denied_addresses: vec!["8.8.8.0".parse().unwrap()..="8.8.8.255".parse().unwrap()],
-            ..Rules::default()
-        };
+        let denied =
+            Rules { denied_addresses: vec!["8.8.8.0/24".parse().unwrap()], ..Rules::default() };
         for (from, told, rules, expected) in [
             ("1.2.3.4", "", &strict, "1.2.3.4"),
             ("::ffff:1.2.3.4", "", &strict, "1.2.3.4"),

@@ -1,5 +1,7 @@
 //! Why an announce is refused; the words are for the client's user.
 
+use wire::tracker::answer::Retry;
+
 /// Why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -97,15 +99,21 @@ impl Refusal {
         }
     }
 
-    /// Minutes after which trying again makes sense (BEP 31); none if never.
+    /// When trying again makes sense (BEP 31).
     #[must_use]
-    pub fn retry_minutes(&self) -> Option<u32> {
+    pub fn retry(&self) -> Retry {
         match self {
-            Self::Wait { minutes } => Some((*minutes).max(1)),
-            Self::TooManyPeers { .. } | Self::TooManyTorrents { .. } => Some(30),
-            Self::TooOften { seconds } => Some(seconds.div_ceil(60).max(1)),
-            Self::Full => Some(5),
-            _ => None,
+            Self::Wait { minutes } => Retry::Minutes((*minutes).max(1)),
+            Self::TooManyPeers { .. } | Self::TooManyTorrents { .. } => Retry::Minutes(30),
+            Self::TooOften { seconds } => Retry::Minutes(seconds.div_ceil(60).max(1)),
+            Self::Full => Retry::Minutes(5),
+            // What the site has only just got is known within a minute, and so is everybody after
+            // a start.
+            Self::UnknownTorrent | Self::UnknownPasskey => Retry::Minutes(5),
+            // Another client, or another copy of the torrent, announces anew.
+            Self::Client | Self::DeletedTorrent | Self::NoPasskey => Retry::Never,
+            // The site may change its mind about a user, and a user may change port and address.
+            Self::MayNotLeech | Self::Port { .. } | Self::Address => Retry::Unsaid,
         }
     }
 }
@@ -116,17 +124,18 @@ mod tests {
 
     #[test]
     fn clients_are_told_when_to_come_again_where_that_makes_sense() {
-        for (refusal, minutes) in [
-            (Refusal::UnknownTorrent, None),
-            (Refusal::Client, None),
-            (Refusal::MayNotLeech, None),
-            (Refusal::Wait { minutes: 90 }, Some(90)),
-            (Refusal::TooManyTorrents { max: 3 }, Some(30)),
-            (Refusal::TooOften { seconds: 61 }, Some(2)),
-            (Refusal::TooOften { seconds: 0 }, Some(1)),
-            (Refusal::Full, Some(5)),
+        for (refusal, retry) in [
+            (Refusal::UnknownTorrent, Retry::Minutes(5)),
+            (Refusal::DeletedTorrent, Retry::Never),
+            (Refusal::Client, Retry::Never),
+            (Refusal::MayNotLeech, Retry::Unsaid),
+            (Refusal::Wait { minutes: 90 }, Retry::Minutes(90)),
+            (Refusal::TooManyTorrents { max: 3 }, Retry::Minutes(30)),
+            (Refusal::TooOften { seconds: 61 }, Retry::Minutes(2)),
+            (Refusal::TooOften { seconds: 0 }, Retry::Minutes(1)),
+            (Refusal::Full, Retry::Minutes(5)),
         ] {
-            assert_eq!(refusal.retry_minutes(), minutes, "{refusal}");
+            assert_eq!(refusal.retry(), retry, "{refusal}");
             assert!(refusal.number() < Refusal::NAMES.len());
         }
     }

@@ -1,9 +1,9 @@
 //! Rules: what the owner of a tracker decides.
 
 use std::collections::HashSet;
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
+use base::network::Network;
 use wire::tracker::InfoHash;
 
 use crate::clients::Clients;
@@ -54,8 +54,8 @@ pub struct Rules {
     pub denied: HashSet<InfoHash>,
     /// Ports that nobody may be sent to.
     pub denied_ports: Vec<RangeInclusive<u16>>,
-    /// Addresses that are refused, first to last.
-    pub denied_addresses: Vec<RangeInclusive<IpAddr>>,
+    /// Networks that are refused, and to which nobody is sent.
+    pub denied_addresses: Vec<Network>,
     /// Whether a client is believed that says where it is (BEP 7, `ip=`).
     pub believes_told_addresses: bool,
     /// Whether addresses that the Internet doesn't route are handed out.

@@ -44,6 +44,11 @@ impl Steps {
         u64::from_le_bytes(bytes)
     }
 
+    /// How many steps there were, up to 65,535.
+    pub(crate) fn count(&self) -> u16 {
+        self.count
+    }
+
     /// The divisor, if there were enough steps and it is no accident.
     pub(crate) fn suspicious(&self) -> Option<u64> {
         (self.count >= STEPS_MIN && self.divisor() > BLOCK_BYTES).then(|| self.divisor())
@@ -63,6 +68,11 @@ pub(crate) struct Balance {
     sent: [u8; 6],
     taken: [u8; 6],
 }
+
+/// How much more than was taken is told to be sent where somebody should look: twice as much…
+const EXCESS_TIMES: u64 = 2;
+/// …and more than who goes without a word, or is counted elsewhere, explains.
+const EXCESS_BYTES_MIN: u64 = 10 << 30;
 
 /// Where the sums are halved, so that what is new weighs more.
 const BALANCE_MAX: u64 = 1 << 47;
@@ -96,6 +106,13 @@ impl Balance {
         balance
     }
 
+    /// Bytes told to be sent beyond those told to be taken, if they are suspiciously many.
+    pub(crate) fn suspicious(&self) -> Option<u64> {
+        let (sent, taken) = self.sums();
+        let excess = sent.saturating_sub(taken);
+        (excess >= EXCESS_BYTES_MIN && sent >= EXCESS_TIMES * taken).then_some(excess)
+    }
+
     /// Bytes told to be sent, and to be taken.
     pub(crate) fn sums(&self) -> (u64, u64) {
         let sum = |bytes: &[u8; 6]| {
@@ -124,6 +141,22 @@ mod tests {
         assert_eq!(after(&megabytes[..7]), None, "too few to say");
         assert_eq!(after(&blocks), None);
         assert_eq!(after(&[0; 100]), None);
+    }
+
+    #[test]
+    fn much_more_that_was_sent_than_taken_is_pointed_at() {
+        for (sent, taken, expected) in [
+            (100, 50, None),
+            (100 << 30, 60 << 30, None),
+            (100 << 30, 50 << 30, Some(50 << 30)),
+            (9 << 30, 0, None),
+            (10 << 30, 0, Some(10 << 30)),
+            (0, 100 << 30, None),
+        ] {
+            let mut balance = Balance::default();
+            balance.note(sent, taken);
+            assert_eq!(balance.suspicious(), expected, "{sent} {taken}");
+        }
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub struct Status {
     pub batches_behind: usize,
     /// Port checks that found no room, and are made at the next announce.
     pub port_checks_dropped: u64,
+    /// Users whose uploads look invented, as of the last minute.
+    pub suspect_users: usize,
+    /// And torrents of which much more was sent than taken.
+    pub suspect_torrents: usize,
     /// Bytes in the journal since the last checkpoint.
     pub journal_bytes: u64,
     /// Entries that the journal has not, because its disk could not be written for too long: a
@@ -119,6 +123,8 @@ impl Tracker {
             credits_pending: self.pending.load(Relaxed),
             batches_behind: self.batches.behind(),
             port_checks_dropped: self.port_checks.dropped.load(Relaxed),
+            suspect_users: self.suspect_counts.users.load(Relaxed),
+            suspect_torrents: self.suspect_counts.torrents.load(Relaxed),
             journal_bytes: journal.map_or(0, |journal| journal.bytes.load(Relaxed)),
             journal_dropped: journal.map_or(0, |journal| journal.dropped.load(Relaxed)),
         }

@@ -35,6 +35,7 @@ use crate::second_names::SecondNames;
 use crate::session::Session;
 use crate::shard::{Ask, Shard};
 use crate::status::Counters;
+use crate::suspects::SuspectCounts;
 use crate::swarm::Identity;
 use crate::users::{UserRow, Users, settle};
 use crate::wanted::Missed;
@@ -66,6 +67,7 @@ pub struct Tracker {
     pub(crate) second_names: SecondNames,
     pub(crate) batches: Batches,
     pub(crate) counters: Counters,
+    pub(crate) suspect_counts: SuspectCounts,
     pub(crate) port_checks: PortChecks,
     pub(crate) pace: Pace,
     pub(crate) sessions: AtomicUsize,
@@ -113,6 +115,7 @@ impl Tracker {
             second_names: SecondNames::default(),
             batches: Batches::default(),
             counters: Counters::default(),
+            suspect_counts: SuspectCounts::default(),
             port_checks: PortChecks::default(),
             sessions: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
@@ -475,6 +478,7 @@ impl Tracker {
         let elapsed_ms = self.pace.tick(&rules, now, self.counters.announces.read());
         let at = u32::try_from(now.unix_seconds()).unwrap_or(u32::MAX);
         self.relieve();
+        self.count_suspects(now);
         for (check, is_connectable) in self.port_checks.turn(now.ticks_ms) {
             self.shard(&check.info_hash).lock().note_reach(&check, is_connectable);
         }

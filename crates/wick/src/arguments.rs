@@ -389,6 +389,8 @@ pub(crate) enum TrackerCommand {
         /// Its info hash: 40 hexadecimal digits.
         hash: String,
     },
+    /// Users and torrents whose figures honest clients don't tell, the worst first.
+    Suspects,
     /// Why a user has the credit that they have of a torrent: the last entries of the ledger.
     Explain {
         /// The user's number in the site's database.

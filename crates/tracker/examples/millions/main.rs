@@ -21,7 +21,7 @@ use tracker::{Mode, Rules, Tracker};
 use wire::tracker::Peers;
 
 use crowd::{Crowd, mixed};
-use machine::{cpu_ns, process_cpu_seconds, say};
+use machine::{cpu_ns, kernel_ns, process_cpu_seconds, say};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -163,11 +163,12 @@ impl Stage {
         session: impl Fn(u64) -> u64,
     ) -> f64 {
         let mut peers = Peers::default();
-        let (mut spent, mut told) = (0, 0);
+        let (mut spent, mut told, mut in_kernel) = (0, 0, 0);
         for turn in 0..count.div_ceil(TURN) {
             let announces: Vec<_> = (turn * TURN..((turn + 1) * TURN).min(count))
                 .map(|at| self.crowd.announce(session(at), round + turn * TURN / (1 << 20)))
                 .collect();
+            let kernel_began = kernel_ns();
             let began = cpu_ns();
             for burst in announces.chunks(BURST) {
                 for (announce, from) in burst {
@@ -180,6 +181,7 @@ impl Stage {
                 let _ = self.tracker.flush_journal();
             }
             spent += cpu_ns() - began;
+            in_kernel += kernel_ns().saturating_sub(kernel_began);
             let second = turn * TURN / self.crowd.a_second;
             while self.second.get() < second {
                 self.second.set(self.second.get() + 1);
@@ -189,7 +191,9 @@ impl Stage {
         self.second.set(0);
         let ns = spent as f64 / count as f64;
         let peers = told as f64 / count as f64;
-        say(name, format!("{:.2} µs, {peers:.1} peers", ns / 1000.0));
+        let kernel = in_kernel as f64 / count as f64 / 1000.0;
+        let user = (ns / 1000.0 - kernel).max(0.0);
+        say(name, format!("{user:.2} µs, {kernel:.2} in the kernel, {peers:.1} peers"));
         ns
     }
 

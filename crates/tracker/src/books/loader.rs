@@ -13,7 +13,6 @@
 //! the table is empty as a whole unless it was so twice. 4. what others make us ask takes an
 //! eleventh of the database's time at most.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +24,7 @@ use wire::tracker::Passkey;
 use super::contract::{Contract, Field};
 use super::denials;
 use super::keeper::Keeper;
+use super::known::Known;
 use super::link::{Link, Place, Row, Trouble};
 use super::registry::Found;
 use super::session::{Session, advised};
@@ -71,7 +71,7 @@ pub struct Loader {
 #[derive(Default)]
 struct Table {
     /// A hash of each row, by its number, in its order.
-    rows: BTreeMap<u32, u32>,
+    rows: Known,
     /// The last number that was seen.
     last: u32,
     /// Where the next slice begins.
@@ -395,7 +395,7 @@ impl Loader {
                 continue;
             };
             let hash = row_hash(&self.hashes, row);
-            if known.get(&id) == Some(&hash) {
+            if known.hash(id) == Some(hash) {
                 taken.ids.push(id);
                 continue;
             }
@@ -406,7 +406,7 @@ impl Loader {
             };
             match found {
                 Found::There(()) => {
-                    known.insert(id, hash);
+                    known.put(id, hash);
                     taken.ids.push(id);
                 }
                 Found::Gone => {}
@@ -418,18 +418,8 @@ impl Loader {
 
     /// What stood between two numbers and isn't among those that do now is gone.
     fn remove_missing(&mut self, which: Which, after: u32, until: u32, ids: &[u32]) {
-        use std::ops::Bound::{Excluded, Included};
-        let known = &mut self.table(which).rows;
-        let range = (Excluded(after), Included(until));
-        let is_there = |id: &u32| ids.binary_search(id).is_ok();
-        let gone: Vec<u32> = match after < until {
-            true => known.range(range).map(|(id, _)| *id).filter(|id| !is_there(id)).collect(),
-            false => Vec::new(),
-        };
-        for id in &gone {
-            known.remove(id);
-        }
-        for id in gone {
+        let Some(first) = after.checked_add(1) else { return };
+        for id in self.table(which).rows.remove_missing(first..=until, ids) {
             match which {
                 Which::Torrents => self.keeper.remove_torrent(TorrentId(id)),
                 Which::Users => self.keeper.remove_user(UserId(id)),

@@ -16,6 +16,7 @@ mod denials;
 mod figure;
 mod importer;
 mod keeper;
+mod known;
 mod link;
 mod loader;
 mod push;

@@ -23,6 +23,7 @@ mod tests;
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -42,6 +43,12 @@ pub use sockets::{Sockets, UDP_BUFFER_BYTES, probe, udp_room};
 use self::web::hall::Hall;
 use crate::books::Pushes;
 use crate::refusal::Refusal;
+
+/// When clients that scraped too often are asked to come again.
+const SCRAPE_RETRY_MINUTES: u32 = 5;
+/// Bits of a count of scrapes; what is past them isn't counted.
+const SCRAPES_BITS: u32 = 24;
+const SCRAPES_MAX: u64 = (1 << SCRAPES_BITS) - 1;
 
 /// What answers announces: the store, or a test's idea of one.
 pub trait Heart: Send + Sync {
@@ -110,6 +117,8 @@ pub struct ServeRules {
     pub scrape_interval: Option<u32>,
     /// Torrents of one scrape; more are an error.
     pub scrape_torrents_max: usize,
+    /// Scrapes in one second, of all clients together; more are refused. 0 is no bound.
+    pub scrapes_per_second_max: u32,
     /// Whose `X-Forwarded-For` is believed on the tracker's own sockets.
     pub proxies: Vec<Network>,
     /// Whether clients are told the address that they come from (BEP 24).
@@ -128,6 +137,7 @@ impl Default for ServeRules {
             scrape: ScrapeRule::On,
             scrape_interval: None,
             scrape_torrents_max: query::SCRAPE_HASHES_MAX,
+            scrapes_per_second_max: 0,
             proxies: Vec::new(),
             tells_address: true,
             connections_max: 20_000,
@@ -148,6 +158,8 @@ pub struct Service {
     pushes: OnceLock<Pushes>,
     /// Who is here by WebSocket.
     hall: Hall,
+    /// A second, and above it how many scrapes were asked for in it.
+    scraped: AtomicU64,
 }
 
 /// What one thread keeps for answers, so that none allocates.
@@ -173,7 +185,8 @@ impl Service {
     pub fn new(heart: Arc<dyn Heart>, rules: ServeRules, ids: ConnectionIds, clock: Clock) -> Self {
         let rules = ArcSwap::from_pointee(rules);
         let (counters, pushes) = (ServeCounters::default(), OnceLock::new());
-        Self { heart, rules, counters, ids, clock, pushes, hall: Hall::default() }
+        let (scraped, hall) = (AtomicU64::new(0), Hall::default());
+        Self { heart, rules, counters, ids, clock, pushes, hall, scraped }
     }
 
     /// Takes a site's pushes from now on, on the tracker's own sockets.
@@ -266,8 +279,7 @@ impl Service {
             }
             Err(refusal) => {
                 self.counters.refused.bump();
-                let retry = refusal.retry_minutes().map_or(Retry::Unsaid, Retry::Minutes);
-                answer::put_failure(out, &refusal.to_string(), retry);
+                answer::put_failure(out, &refusal.to_string(), refusal.retry());
             }
         }
     }
@@ -278,7 +290,7 @@ impl Service {
                 self.find_torrents(&asked.hashes, desk);
                 answer::put_scrape(out, &mut desk.torrents, rules.scrape_interval);
             }
-            Err(why) => answer::put_failure(out, why, Retry::Never),
+            Err((why, retry)) => answer::put_failure(out, why, retry),
         }
     }
 
@@ -287,14 +299,15 @@ impl Service {
         &self,
         passkey: Option<&Passkey>,
         hashes: &[InfoHash],
-    ) -> Result<Guard<Arc<ServeRules>>, &'static str> {
+    ) -> Result<Guard<Arc<ServeRules>>, (&'static str, Retry)> {
         let rules = self.rules();
         let why_not = match hashes.first() {
-            None => Some("name the torrents to scrape by info_hash"),
+            None => Some(("name the torrents to scrape by info_hash", Retry::Never)),
             Some(first) => self.why_no_scrape(&rules, passkey, first),
         };
         let is_long = hashes.len() > rules.scrape_torrents_max;
-        match why_not.or(is_long.then_some("too many torrents in one scrape")) {
+        let too_many = is_long.then_some(("too many torrents in one scrape", Retry::Never));
+        match why_not.or(too_many) {
             None => {
                 self.counters.scrapes.bump();
                 Ok(rules)
@@ -318,12 +331,31 @@ impl Service {
         rules: &ServeRules,
         passkey: Option<&Passkey>,
         hash: &InfoHash,
-    ) -> Option<&'static str> {
+    ) -> Option<(&'static str, Retry)> {
         match rules.scrape {
-            ScrapeRule::Off => Some("this tracker is not scraped"),
+            ScrapeRule::Off => Some(("this tracker is not scraped", Retry::Never)),
+            ScrapeRule::On if self.is_scraped_too_much(rules.scrapes_per_second_max) => {
+                Some(("too many scrapes; try again later", Retry::Minutes(SCRAPE_RETRY_MINUTES)))
+            }
             ScrapeRule::On if self.heart.may_scrape(passkey, hash) => None,
-            ScrapeRule::On => Some("a good passkey is needed to scrape"),
+            ScrapeRule::On => Some(("a good passkey is needed to scrape", Retry::Never)),
         }
+    }
+
+    /// Counts a scrape in; whether there were enough in this second.
+    fn is_scraped_too_much(&self, max: u32) -> bool {
+        if max == 0 {
+            return false;
+        }
+        let second = self.clock.now().ticks_ms / 1000;
+        let count = |held: u64| {
+            let (of, count) = (held >> SCRAPES_BITS, held & SCRAPES_MAX);
+            let count = if of == second { (count + 1).min(SCRAPES_MAX) } else { 1 };
+            Some(second << SCRAPES_BITS | count)
+        };
+        // What is put in is never refused, so there is no other end.
+        let held = self.scraped.fetch_update(Relaxed, Relaxed, count).unwrap_or_default();
+        held >> SCRAPES_BITS == second && held & SCRAPES_MAX >= u64::from(max)
     }
 
     /// The same if there is something to answer.

@@ -158,7 +158,10 @@ fn refusals_and_what_is_wrong_are_said_in_the_clients_language() {
     let running = Running::begin("127.0.0.1:0", ServeRules::default());
     let h = "h".repeat(20);
     for (target, expected) in [
-        (target(&"x".repeat(20), ""), "d14:failure reason35:this torrent is not registered heree"),
+        (
+            target(&"x".repeat(20), ""),
+            "d14:failure reason35:this torrent is not registered here8:retry ini5ee",
+        ),
         ("/announce".to_owned(), "d14:failure reason20:info_hash is missinge"),
         (known("&passkey=a%20b"), "8:retry in5:nevere"),
         (format!("/scrape?info_hash={h}"), "d5:filesd20:hhhhhhhhhhhhhhhhhhhhd8:completei4e"),
@@ -179,6 +182,28 @@ fn refusals_and_what_is_wrong_are_said_in_the_clients_language() {
     // A refusal says no more than why, and no secret.
     let text = format!("{:?}", running.service.counters());
     assert!(!text.contains(SECRET));
+}
+
+#[test]
+fn in_each_second_no_more_scrapes_are_answered_than_the_owner_allows() {
+    let rules = ServeRules { scrapes_per_second_max: 3, ..ServeRules::default() };
+    let clock = Clock::manual(1_800_000_000_000);
+    let ids = ConnectionIds::new([7; 16]);
+    let service = Service::new(Arc::new(Mirror::default()), rules, ids, clock.clone());
+    let from = "10.0.0.1".parse().expect("an address");
+    let scrape = || {
+        let mut out = Vec::new();
+        let target = format!("/scrape?info_hash={}", "h".repeat(20));
+        service.answer_alone(target.as_bytes(), from, &mut out);
+        let told = String::from_utf8_lossy(&out).into_owned();
+        let is_refused = told.contains("33:too many scrapes; try again later8:retry ini5e");
+        assert!(is_refused || told.contains("8:completei4e"), "{told}");
+        !is_refused
+    };
+    for _ in 0..3 {
+        assert_eq!((0..9).filter(|_| scrape()).count(), 3);
+        clock.advance_ms(1000);
+    }
 }
 
 #[test]

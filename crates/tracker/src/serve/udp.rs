@@ -255,7 +255,7 @@ fn answer_scrape(head: &Head, hashes: &[u8], service: &Service, out: &mut Vec<u8
     // A scrape over UDP can't show a passkey.
     let mut hashes = hashes.chunks_exact(20).filter_map(|hash| hash.try_into().ok()).map(InfoHash);
     let first = hashes.clone().next().unwrap_or(InfoHash([0; 20]));
-    if let Some(why) = service.why_no_scrape(&rules, None, &first) {
+    if let Some((why, _)) = service.why_no_scrape(&rules, None, &first) {
         service.counters.refused.bump();
         return udp::put_error(out, head.transaction, why);
     }

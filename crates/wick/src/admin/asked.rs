@@ -180,13 +180,15 @@ impl Knowing {
             let number = wanted.number(name)?.map(u32::try_from);
             number.transpose().map_err(|_| format!("{name} is a number of the site's database"))
         };
+        let wants_suspects = !wanted.text("suspects").is_empty();
         let question = match (number("user")?, number("torrent")?, wanted.text("hash")) {
-            (None, None, hash) if hash.is_empty() => TrackerQuestion::Status {},
+            (None, None, hash) if hash.is_empty() && !wants_suspects => TrackerQuestion::Status {},
             _ if !self.is_closed => {
                 return Err("users and torrents are told where admin_token is set; \
                             \"wick tracker\" tells them on this machine"
                     .to_owned());
             }
+            _ if wants_suspects => TrackerQuestion::Suspects {},
             (Some(user), Some(torrent), _) => TrackerQuestion::Explain { user, torrent },
             (Some(id), None, _) => TrackerQuestion::User { id },
             (None, _, hash) => TrackerQuestion::Torrent { hash },

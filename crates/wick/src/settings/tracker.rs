@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -61,6 +62,9 @@ pub(crate) struct TrackerSettings {
     pub(crate) scrape: Option<Scraping>,
     /// Torrents that may be asked about at once, up to 74. Default: `74`.
     pub(crate) scrape_max: Option<usize>,
+    /// Such questions that are answered in one second, of all clients together; the rest is asked
+    /// to come later. `0` is no bound. Default: `0`.
+    pub(crate) scrapes_per_second: Option<u32>,
     /// How long clients are asked to leave between two such questions. Default: they are asked
     /// nothing.
     pub(crate) scrape_interval: Option<Seconds>,
@@ -73,6 +77,11 @@ pub(crate) struct TrackerSettings {
     pub(crate) clients_allow: Vec<String>,
     /// Clients whose peer ids begin so may not, whatever `clients_allow` says. Default: none.
     pub(crate) clients_deny: Vec<String>,
+    /// Networks whose clients may not announce, and to which nobody is sent, as in
+    /// `["192.0.2.0/24"]`. Default: none.
+    pub(crate) addresses_deny: Option<Networks>,
+    /// Ports that nobody may announce, as in `[25, "6881-6889"]`. Default: none.
+    pub(crate) ports_deny: Vec<Ports>,
     /// Proxies before the tracker's own addresses whose `X-Forwarded-For` tells where a client is:
     /// the rightmost address that is not of these networks. Default: none.
     pub(crate) trusted_proxies: Option<Networks>,
@@ -129,6 +138,37 @@ impl From<Scraping> for ScrapeRule {
             Scraping::On => Self::On,
             Scraping::Off => Self::Off,
         }
+    }
+}
+
+/// One of `ports_deny`: a port, or the first and the last of several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ports(pub(crate) RangeInclusive<u16>);
+
+impl<'de> Deserialize<'de> for Ports {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl de::Visitor<'_> for Reader {
+            type Value = Ports;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a port such as 25, or the first and last of several, as in \"6881-6889\"",
+                )
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Ports, E> {
+                let wrong = || E::invalid_value(de::Unexpected::Signed(number), &self);
+                let port = u16::try_from(number).map_err(|_| wrong())?;
+                Ok(Ports(port..=port))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Ports, E> {
+                let (first, last) = text.split_once('-').unwrap_or((text, text));
+                let both = first.trim().parse().ok().zip(last.trim().parse().ok());
+                let range = both.filter(|(first, last)| first <= last);
+                let wrong = || E::invalid_value(de::Unexpected::Str(text), &self);
+                range.map(|(first, last): (u16, u16)| Ports(first..=last)).ok_or_else(wrong)
+            }
+        }
+        deserializer.deserialize_any(Reader)
     }
 }
 

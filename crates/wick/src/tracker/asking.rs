@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tracker::{Entry, Rule, Session, TorrentId, UserId};
+use tracker::{Entry, Rule, Session, SuspectTorrent, SuspectUser, TorrentId, UserId};
 
 use super::importing::import;
 use super::plan::hash;
@@ -18,6 +18,8 @@ use crate::{observing, plan};
 
 /// Sessions of one torrent that are told.
 const SESSIONS_MAX: usize = 100;
+/// Users, and torrents, that are told of as suspects.
+const SUSPECTS_MAX: usize = 50;
 
 /// What may be asked.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -27,6 +29,7 @@ pub(crate) enum TrackerQuestion {
     User { id: u32 },
     Torrent { hash: String },
     Explain { user: u32, torrent: u32 },
+    Suspects {},
 }
 
 /// Asks the running Wick and shows what it says.
@@ -35,6 +38,7 @@ pub(crate) fn ask(arguments: &Tracker) -> Result<(), ControlError> {
     let question = match &arguments.command {
         TrackerCommand::Import(wanted) => return import(wanted, state),
         TrackerCommand::Status => TrackerQuestion::Status {},
+        TrackerCommand::Suspects => TrackerQuestion::Suspects {},
         TrackerCommand::User { id } => TrackerQuestion::User { id: *id },
         TrackerCommand::Torrent { hash } => TrackerQuestion::Torrent { hash: hash.clone() },
         TrackerCommand::Explain { user, torrent } => {
@@ -54,6 +58,7 @@ pub(crate) fn tell(
     let open = tracking.open().ok_or("the tracker isn't open yet; ask again")?;
     match question {
         TrackerQuestion::Status {} => Ok(status(&open)),
+        TrackerQuestion::Suspects {} => Ok(suspects(&open)),
         TrackerQuestion::User { id } => user(&open, UserId(*id)),
         TrackerQuestion::Torrent { hash } => torrent(&open, hash),
         TrackerQuestion::Explain { user, torrent } => {
@@ -77,6 +82,13 @@ fn status(open: &Open) -> Told {
     ];
     lines.extend(now.refused.iter().map(|(why, count)| line("refused", format!("{count} {why}"))));
     lines.extend(now.websocket().map(|text| line("websocket", text)));
+    if now.suspect_users + now.suspect_torrents > 0 {
+        let (users, torrents) = (now.suspect_users, now.suspect_torrents);
+        lines.push(line(
+            "suspects",
+            format!("{users} users, {torrents} torrents: wick tracker suspects"),
+        ));
+    }
     if let Some(books) = &open.books {
         let behind = (now.batches_behind, now.credits_pending);
         lines.push(line("behind", format!("{} batches, {} credits", behind.0, behind.1)));
@@ -108,6 +120,58 @@ fn user(open: &Open, id: UserId) -> Result<Told, String> {
     let told = json!({ "user": id.0, "may_leech": user.may_leech, "taking": user.taking,
         "round_steps": user.round_steps, "sessions": told });
     Ok(Told { lines, told })
+}
+
+/// Those whom a person should look at, each with what speaks against them.
+fn suspects(open: &Open) -> Told {
+    let found = open.tracker.suspects(SUSPECTS_MAX);
+    let mut lines = Vec::new();
+    for user in &found.users {
+        let SuspectUser { id, step, steps } = user;
+        lines.push(line(
+            &format!("user {}", id.0),
+            format!(
+                "all that was sent in {steps} announces is a multiple of {step} bytes: clients send \
+                 blocks of 16384 bytes and parts of them, so this looks invented"
+            ),
+        ));
+    }
+    for torrent in &found.torrents {
+        let SuspectTorrent { sent, taken, .. } = torrent;
+        let hash: String = torrent.info_hash.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        lines.push(line(
+            &format!("torrent {}", torrent.id.0),
+            format!(
+                "{sent} bytes were sent and {taken} taken: {} that nobody took; who sent most of them \
+                 is told by wick tracker torrent {hash}",
+                sent.saturating_sub(*taken)
+            ),
+        ));
+    }
+    let (users, torrents) = (found.users_all, found.torrents_all);
+    let shown = (found.users.len(), found.torrents.len());
+    if shown != (users, torrents) {
+        lines.push(line(
+            "shown",
+            format!("{} of {users} users, {} of {torrents} torrents", shown.0, shown.1),
+        ));
+    }
+    if lines.is_empty() {
+        lines.push(line("suspects", "none"));
+    }
+    let told_users: Vec<Value> = found
+        .users
+        .iter()
+        .map(|it| json!({ "user": it.id.0, "step_bytes": it.step, "announces": it.steps }))
+        .collect();
+    let told_torrents: Vec<Value> = found
+        .torrents
+        .iter()
+        .map(|it| json!({ "torrent": it.id.0, "told_sent": it.sent, "told_taken": it.taken }))
+        .collect();
+    let told = json!({ "users_all": users, "torrents_all": torrents, "users": told_users,
+        "torrents": told_torrents });
+    Told { lines, told }
 }
 
 fn torrent(open: &Open, text: &str) -> Result<Told, String> {

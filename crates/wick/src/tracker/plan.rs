@@ -213,6 +213,10 @@ fn rules(written: &TrackerSettings, listen: &[SocketAddr]) -> Result<Rules, Stri
         only: beginnings(&written.clients_allow, "clients_allow")?,
         denied: beginnings(&written.clients_deny, "clients_deny")?,
     };
+    if let Some(networks) = &written.addresses_deny {
+        rules.denied_addresses.clone_from(&networks.0);
+    }
+    rules.denied_ports = written.ports_deny.iter().map(|ports| ports.0.clone()).collect();
     set(&mut rules.believes_told_addresses, written.believe_addresses);
     set(&mut rules.checks_ports, written.check_ports);
     rules.allows_private_addresses = written
@@ -228,6 +232,7 @@ fn serve_rules(written: &TrackerSettings) -> Result<ServeRules, String> {
     if !(1..=SCRAPE_HASHES_MAX).contains(&rules.scrape_torrents_max) {
         return Err(format!("scrape_max is a number from 1 to {SCRAPE_HASHES_MAX}"));
     }
+    set(&mut rules.scrapes_per_second_max, written.scrapes_per_second);
     rules.scrape_interval =
         written.scrape_interval.map(|time| u32::try_from(time.0.as_secs()).unwrap_or(u32::MAX));
     if let Some(networks) = &written.trusted_proxies {
@@ -315,6 +320,9 @@ mod tests {
             ("interval = 0", "interval is nothing"),
             ("listen = []", "listens nowhere"),
             ("clients_deny = [\"\"]", "clients_deny has \"\": write how peer ids begin"),
+            ("ports_deny = [\"9-7\"]", "as in \"6881-6889\""),
+            ("ports_deny = [65536]", "as in \"6881-6889\""),
+            ("addresses_deny = [\"10.0.0.1/8\"]", "has an address within the network"),
             ("scrape_max = 75", "scrape_max is a number from 1 to 74"),
             ("allow = \"/no/such/file\"", "the list /no/such/file: "),
             ("path = \"/tracker\"", "a path that ends in \"announce\""),
@@ -330,6 +338,10 @@ mod tests {
             let told = planned(text).expect_err(text);
             assert!(told.contains(expected), "{text}: {told}");
         }
+        let denied = "addresses_deny = [\"10.0.0.0/8\"]\nports_deny = [25, \"6881-6889\"]";
+        let rules = planned(denied).expect("it is right").rules;
+        assert_eq!(rules.denied_ports, [25..=25, 6881..=6889]);
+        assert!(rules.denied_addresses[0].holds(Ipv4Addr::new(10, 1, 2, 3).into()));
         let short = planned("interval = \"60s\"").expect("the others follow");
         assert_eq!((short.rules.min_interval_seconds, short.rules.jitter_seconds), (60, 4));
     }

@@ -32,6 +32,9 @@ pub(crate) struct TrackerNow {
     pub(crate) port_checks_dropped: u64,
     /// Entries that the journal has not, because its disk can't be written: a kill loses them.
     pub(crate) journal_dropped: u64,
+    /// Users and torrents whose figures honest clients don't tell, as of the last minute.
+    pub(crate) suspect_users: u64,
+    pub(crate) suspect_torrents: u64,
     #[serde(serialize_with = "by_name")]
     pub(crate) counters: Vec<Count>,
     /// Clients that are connected over WebSocket.
@@ -63,6 +66,8 @@ impl TrackerNow {
             batches_behind: status.batches_behind as u64,
             port_checks_dropped: status.port_checks_dropped,
             journal_dropped: status.journal_dropped,
+            suspect_users: status.suspect_users as u64,
+            suspect_torrents: status.suspect_torrents as u64,
             counters: open.service.counters().each().collect(),
             web_connected: open.service.web_connected() as u64,
             books: open.books.as_ref().map(super::Books::told),
@@ -109,6 +114,16 @@ impl TrackerNow {
                 "wick_tracker_batches_behind",
                 "Batches of credits that the database does not have yet.",
                 self.batches_behind,
+            ),
+            (
+                "wick_tracker_suspect_users",
+                "Users whose uploads look invented, as of the last minute.",
+                self.suspect_users,
+            ),
+            (
+                "wick_tracker_suspect_torrents",
+                "Torrents of which much more was sent than taken, as of the last minute.",
+                self.suspect_torrents,
             ),
         ] {
             page.gauge(name, help, &[], Some(number));

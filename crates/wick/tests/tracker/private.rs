@@ -85,9 +85,17 @@ fn who_grows_by_round_steps_is_pointed_at() {
     }
     let told = served.ask(&["tracker", "user", "1"]);
     assert!(told.contains("all that was sent is a multiple of 1048576 bytes"), "{told}");
+    let told = served.ask(&["tracker", "suspects"]);
+    let expected = "all that was sent in 8 announces is a multiple of 1048576 bytes";
+    assert!(told.contains("user 1") && told.contains(expected), "{told}");
+    // So little says nothing of a torrent.
+    assert!(!told.contains("torrent"), "{told}");
+    get(served.address, &sender(ONE, 20 << 30, "completed"));
+    let told = served.ask(&["tracker", "suspects"]);
+    assert!(told.contains("21474836480 bytes were sent and 0 taken"), "{told}");
     // All of it was sent to nobody.
     let told = served.ask(&["tracker", "torrent", &torrent()]);
-    assert!(told.contains("told       8388608 sent, 0 taken"), "{told}");
+    assert!(told.contains("told       21474836480 sent, 0 taken"), "{told}");
     served.stop();
 }
 
@@ -106,6 +114,9 @@ fn the_admin_listener_tells_figures_to_all_and_users_to_who_shows_the_token() {
         ("/metrics", "wick_tracker_http_announces_total 1\n"),
         ("/metrics", "wick_tracker_port_checks_dropped_total 0\n"),
         ("/metrics", "wick_tracker_journal_dropped_total 0\n"),
+        ("/metrics", "wick_tracker_suspect_users 0\n"),
+        ("/metrics", "wick_tracker_suspect_torrents 0\n"),
+        ("/api/tracker?suspects=1", "users and torrents are told where admin_token is set"),
         ("/api/now", "\"tracker\":{"),
     ] {
         // What others than the tracker tell is of a moment ago.
@@ -123,6 +134,8 @@ fn the_admin_listener_tells_figures_to_all_and_users_to_who_shows_the_token() {
     get(served.address, &sender(ONE, 0, "started"));
     let told = ask(admin, &format!("GET /api/tracker?user=1\nAuthorization: Bearer {TOKEN}"));
     assert!(told.contains("\"sessions\":[{") && !told.contains(ONE), "{told}");
+    let told = ask(admin, &format!("GET /api/tracker?suspects=1\nAuthorization: Bearer {TOKEN}"));
+    assert!(told.contains("\"users_all\":0"), "{told}");
     let told = ask(admin, "GET /api/tracker?user=1");
     assert!(told.starts_with("HTTP/1.1 401 "), "{told}");
     served.stop();

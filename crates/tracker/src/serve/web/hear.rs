@@ -198,7 +198,7 @@ impl Service {
                 self.find_torrents(&hashes, desk);
                 web::put_scrape(body, &desk.torrents, rules.scrape_interval);
             }
-            Err(why) => web::put_failure(body, true, hashes.first(), why),
+            Err((why, _)) => web::put_failure(body, true, hashes.first(), why),
         }
     }
 }

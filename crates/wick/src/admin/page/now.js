@@ -70,6 +70,7 @@ function tracker(last, before, seconds) {
     { id: "announces", name: "Announces a second", value: seconds > 0 ? amount(since / seconds) : "…", note: refused ? `refused: ${refused}` : `${count(told.announces)} since the start, none refused` },
     ...(told.counters.web_connections > 0 ? [{ id: "web", name: "Clients over WebSocket", value: count(told.web_connected), note: `${count(told.counters.web_offers)} offers and ${count(told.counters.web_answers)} answers handed on, ${count(told.counters.web_dropped)} dropped` }] : []),
     ...(told.books ? [{ id: "behind", name: "Batches behind", value: count(told.batches_behind), note: `${count(told.credits_pending)} credits wait; ${told.books.why || "the database takes them"}`, bad: told.batches_behind > 1 }] : []),
+    ...(told.suspect_users + told.suspect_torrents > 0 ? [{ id: "suspects", name: "Suspects of the tracker", value: count(told.suspect_users + told.suspect_torrents), note: `${count(told.suspect_users)} users, ${count(told.suspect_torrents)} torrents: wick tracker suspects` }] : []),
   ];
 }
 
