@@ -66,7 +66,7 @@ pub(crate) fn by(
 /// Where a client is that listens nowhere: by port 0, which nobody is told.
 fn only_seen(from: IpAddr, rules: &Rules) -> Result<Addresses, Refusal> {
     let from = from.to_canonical();
-    if rules.denied_addresses.iter().any(|range| range.contains(&from)) {
+    if rules.denied_addresses.iter().any(|network| network.holds(from)) {
         return Err(Refusal::Address);
     }
     Ok(match from {
