@@ -13,7 +13,9 @@ const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 220.0;
 /// Room for the numbers at the left and below.
 const LEFT: f64 = 70.0;
-const BELOW: f64 = 24.0;
+const BELOW: f64 = 28.0;
+/// Where the lowest line of text stands: its letters reach below it.
+const BASE: f64 = HEIGHT - 5.0;
 
 const STYLE: &str = "\
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
@@ -154,8 +156,8 @@ fn plot(out: &mut String, title: &str, lines: &[Line<'_>], width: f64) -> std::f
         )?;
     }
     let end = count as f64 * width;
-    writeln!(out, "<text x=\"{LEFT}\" y=\"{HEIGHT}\">0 s</text>")?;
-    writeln!(out, "<text x=\"{WIDTH}\" y=\"{HEIGHT}\" text-anchor=\"end\">{end} s</text>")?;
+    writeln!(out, "<text x=\"{LEFT}\" y=\"{BASE}\">0 s</text>")?;
+    writeln!(out, "<text x=\"{WIDTH}\" y=\"{BASE}\" text-anchor=\"end\">{end} s</text>")?;
     for (number, line) in lines.iter().enumerate() {
         write!(out, "<path class=\"{}\" d=\"", line.class)?;
         for (place, value) in line.values.iter().enumerate() {
@@ -164,8 +166,8 @@ fn plot(out: &mut String, title: &str, lines: &[Line<'_>], width: f64) -> std::f
         }
         writeln!(out, "\"/>")?;
         let at = LEFT + 80.0 + number as f64 * 110.0;
-        writeln!(out, "<path class=\"{}\" d=\"M{at} {}h18\"/>", line.class, HEIGHT - 5.0)?;
-        writeln!(out, "<text x=\"{}\" y=\"{HEIGHT}\">{}</text>", at + 24.0, line.name)?;
+        writeln!(out, "<path class=\"{}\" d=\"M{at} {}h18\"/>", line.class, BASE - 4.0)?;
+        writeln!(out, "<text x=\"{}\" y=\"{BASE}\">{}</text>", at + 24.0, line.name)?;
     }
     writeln!(out, "</svg>")
 }

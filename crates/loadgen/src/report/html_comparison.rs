@@ -12,7 +12,7 @@ use crate::statistics::Difference;
 const WIDTH: f64 = 760.0;
 /// Room for the names at the left, and for a number at each end.
 const LEFT: f64 = 70.0;
-const RIGHT: f64 = 30.0;
+const RIGHT: f64 = 50.0;
 const ROW: f64 = 34.0;
 
 /// All of it, as a page.
