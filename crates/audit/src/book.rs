@@ -5,7 +5,7 @@
 //! Invariants: 1. an address is asked for once a run. 2. two runs never write one book: the
 //! second is told so.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Statement, params};
@@ -15,6 +15,9 @@ use crate::page::{Facts, Link, LinkKind};
 
 /// What a change of the tables counts up; a book of another form begins anew.
 const FORM: i64 = 1;
+
+/// Places of one address on another site that are looked for.
+const FRAGMENTS_MAX: usize = 1_000;
 
 const TABLES: &str = "
 create table if not exists meta (name text primary key, value text not null) without rowid;
@@ -106,6 +109,8 @@ pub(crate) struct Known {
     pub status: u16,
     /// Where it is sent on to.
     pub location: String,
+    /// How long its answer took, in milliseconds.
+    pub took_ms: u64,
     /// What is kept of the page, as JSON.
     facts: String,
 }
@@ -119,7 +124,7 @@ impl Known {
 }
 
 const KNOWN: &str =
-    "id, url, kind, depth, source, state, why, tries, status, location, facts from address";
+    "id, url, kind, depth, source, state, why, tries, status, location, facts, took from address";
 
 fn known(row: &Row<'_>) -> rusqlite::Result<Known> {
     let (kind, state): (String, String) = (row.get(2)?, row.get(5)?);
@@ -136,6 +141,7 @@ fn known(row: &Row<'_>) -> rusqlite::Result<Known> {
         status: row.get(8)?,
         location: row.get(9)?,
         facts: row.get(10)?,
+        took_ms: u64::try_from(row.get::<_, i64>(11)?).unwrap_or_default(),
     })
 }
 
@@ -322,10 +328,35 @@ impl Book {
         update?.execute(params![state.as_str(), why, id]).map(|_| ())
     }
 
-    /// What is outside was asked for.
-    pub(crate) fn outside(&self, id: i64, status: u16, why: &str) -> rusqlite::Result<()> {
-        let sql = "update address set status = ?, why = ?, tries = tries + 1 where id = ?";
-        self.connection.prepare(sql)?.execute(params![status, why, id]).map(|_| ())
+    /// What is outside was asked for; facts, if its places were looked for.
+    pub(crate) fn outside(
+        &self,
+        id: i64,
+        status: u16,
+        why: &str,
+        facts: Option<&Facts>,
+    ) -> rusqlite::Result<()> {
+        let facts = facts.and_then(|facts| serde_json::to_string(facts).ok()).unwrap_or_default();
+        let sql =
+            "update address set status = ?, why = ?, facts = ?, tries = tries + 1 where id = ?";
+        self.connection.prepare(sql)?.execute(params![status, why, facts, id]).map(|_| ())
+    }
+
+    /// The places of addresses on other sites that links lead to.
+    pub(crate) fn fragments(&self) -> rusqlite::Result<HashMap<i64, BTreeSet<String>>> {
+        let mut all = self.connection.prepare(
+            "select distinct target, fragment from link join address on id = target \
+             where state = 'outside' and fragment != ''",
+        )?;
+        let mut rows = all.query([])?;
+        let mut fragments: HashMap<i64, BTreeSet<String>> = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let of_target = fragments.entry(row.get(0)?).or_default();
+            if of_target.len() < FRAGMENTS_MAX {
+                of_target.insert(row.get(1)?);
+            }
+        }
+        Ok(fragments)
     }
 
     /// All addresses.

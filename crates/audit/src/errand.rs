@@ -17,6 +17,9 @@ use crate::kind::Tests;
 use crate::page::{Facts, Link, Page};
 use crate::tests::caching;
 
+/// How a cache says that it has nothing.
+const NOTHING_STORED: u16 = 504;
+
 /// What an answer comes to, when its tests are done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Taken {
@@ -43,16 +46,45 @@ pub(crate) struct Taken {
 /// What came of an address.
 pub(crate) type Outcome = Result<Taken, FetchError>;
 
+/// How an address is asked for, and what its answer is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manner {
+    /// The tests.
+    pub tests: Tests,
+    /// Whether a cache on the way is asked first for what it has, so that who makes the pages is
+    /// asked for nothing that lies there.
+    pub store_first: bool,
+}
+
 /// Asks for an address, and tests the answer where it holds nobody up; `place` is given back
 /// once it is there.
-pub(crate) async fn run<P>(host: Arc<Host>, url: Url, tests: Tests, place: P) -> Outcome {
-    let answer = host.ask(Method::GET, &url, &[]).await;
+pub(crate) async fn run<P>(host: Arc<Host>, url: Url, manner: Manner, place: P) -> Outcome {
+    let answer = asked(&host, &url, &[], manner.store_first).await;
     drop(place);
     let answer = answer?;
     let bare = bare(&answer);
-    let made = tokio::task::spawn_blocking(move || examined(&url, &answer, tests));
+    let made = tokio::task::spawn_blocking(move || examined(&url, &answer, manner.tests));
     // A test that broke is no reason to lose the answer, but is told as what it is.
     Ok(made.await.unwrap_or(Taken { is_broken: true, ..bare }))
+}
+
+/// Asks for an address; where the store comes first, for what a cache has of it before that (RFC
+/// 9111 §5.2.1.7: who has nothing answers 504).
+pub(crate) async fn asked(
+    host: &Host,
+    url: &Url,
+    fields: &[(&'static str, String)],
+    store_first: bool,
+) -> Result<Answer, FetchError> {
+    if store_first {
+        let mut only = fields.to_vec();
+        only.push(("cache-control", "only-if-cached".to_owned()));
+        let answer = host.ask(Method::GET, url, &only).await?;
+        if answer.status != NOTHING_STORED {
+            return Ok(answer);
+        }
+    }
+    host.ask(Method::GET, url, fields).await
 }
 
 fn bare(answer: &Answer) -> Taken {

@@ -60,6 +60,19 @@ impl Answer {
         Some(moment.duration_since(now).unwrap_or_default())
     }
 
+    /// Whether a cache on the way says that it had it: by `Cache-Status` (RFC 9211 §2.1), or by an
+    /// `Age`, which who makes a page doesn't send (RFC 9111 §5.1).
+    pub(crate) fn is_from_cache(&self) -> bool {
+        let mut status = self.fields.all_named("cache-status");
+        let says_hit = status.any(|line| {
+            let line = String::from_utf8_lossy(line);
+            line.split([';', ',']).any(|part| part.trim() == "hit")
+        });
+        let age = self.fields.all_named("age").next();
+        let age = age.and_then(|age| String::from_utf8_lossy(age).trim().parse::<u64>().ok());
+        says_hit || age.is_some_and(|age| age > 0)
+    }
+
     pub(crate) fn says_noindex(&self) -> bool {
         let mut said = self.fields.all_named("x-robots-tag");
         said.any(|value| String::from_utf8_lossy(value).to_ascii_lowercase().contains("noindex"))

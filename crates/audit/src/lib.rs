@@ -8,11 +8,13 @@
 //! is written down before the next is.
 //! Start at [`run()`]; one site's visit is `visit.rs`, the tests are `tests/`.
 
+mod baseline;
 mod book;
 mod browser;
 mod errand;
 mod fetch;
 mod finding;
+mod gate;
 mod kind;
 mod live;
 mod outside;
@@ -29,6 +31,7 @@ mod tests;
 mod visit;
 mod workers;
 
+pub use baseline::{Baseline, BaselineError};
 pub use book::BookError;
 pub use browser::{BrowserError, BrowserPlan};
 pub use fetch::FetchError;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use url::Url;
 
-use crate::errand::{self, Outcome};
+use crate::errand::{self, Manner, Outcome};
 use crate::fetch::Host;
-use crate::kind::Tests;
+use crate::gate::Gates;
 use crate::workers::{Crew, Slot};
 
 /// Requests at once, to all sites. Who waits longest comes first, so no site waits for another's
@@ -24,6 +24,7 @@ pub struct Live {
     found: AtomicUsize,
     places: Arc<Semaphore>,
     browsers: Semaphore,
+    gates: Gates,
     crew: Option<Arc<Crew>>,
 }
 
@@ -36,6 +37,7 @@ impl Default for Live {
             found: AtomicUsize::new(0),
             places: Arc::new(Semaphore::new(PLACES)),
             browsers: Semaphore::new(1),
+            gates: Gates::new(),
             crew: None,
         }
     }
@@ -116,6 +118,11 @@ impl Live {
         Arc::clone(&self.places).acquire_owned().await.ok()
     }
 
+    /// At what pace each host is asked by all sites of the run.
+    pub(crate) fn gates(&self) -> &Gates {
+        &self.gates
+    }
+
     /// The turn of who needs a browser: it takes more memory than all the rest.
     pub(crate) async fn browser(&self) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
@@ -132,11 +139,11 @@ impl Hand {
         self,
         host: Arc<Host>,
         url: Url,
-        tests: Tests,
+        manner: Manner,
         place: Option<OwnedSemaphorePermit>,
     ) -> Outcome {
-        let Some(slot) = self.0 else { return errand::run(host, url, tests, place).await };
-        let outcome = slot.run(url.into(), host.addresses.clone(), tests).await;
+        let Some(slot) = self.0 else { return errand::run(host, url, manner, place).await };
+        let outcome = slot.run(url.into(), host.addresses.clone(), manner).await;
         drop(place);
         outcome
     }

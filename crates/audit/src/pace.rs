@@ -36,6 +36,8 @@ pub(crate) struct Pace {
     delay: Duration,
     next: Duration,
     failures: u32,
+    /// Whether it wants a rest that is too long for this run.
+    is_left: bool,
 }
 
 impl Pace {
@@ -53,6 +55,7 @@ impl Pace {
             delay,
             next: Duration::ZERO,
             failures: 0,
+            is_left: false,
         }
     }
 
@@ -83,6 +86,7 @@ impl Pace {
     /// An answer came.
     pub(crate) fn answered(&mut self, took: Duration) {
         self.failures = 0;
+        self.is_left = false;
         self.latency = if self.usual.is_none() { took } else { (self.latency * 3 + took) / 4 };
         let usual = *self.usual.get_or_insert(took);
         // What is quicker than usual counts at once, what is slower by and by.
@@ -107,7 +111,13 @@ impl Pace {
         let own = BACK_OFF_MIN * 2u32.saturating_pow(self.failures.min(16) - 1);
         let rest = wanted.unwrap_or_else(|| own.min(BACK_OFF_MAX));
         self.next = self.next.max(now + rest);
-        rest <= REST_MAX
+        self.is_left = rest > REST_MAX;
+        !self.is_left
+    }
+
+    /// Whether it wants to be left alone for longer than this run may wait.
+    pub(crate) fn wants_to_be_left(&self) -> bool {
+        self.is_left
     }
 
     /// Failures in a row.
@@ -158,6 +168,7 @@ mod tests {
         assert!(pace.rest(ms(3000), Some(ms(60_000))));
         assert_eq!(pace.next(), ms(63_000));
         assert!(!pace.rest(ms(3000), Some(ms(7_200_000))), "that long means never");
+        assert!(pace.wants_to_be_left());
     }
 
     #[test]

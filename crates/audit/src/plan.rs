@@ -1,9 +1,11 @@
 //! What is audited: sites, how much of them, and whether that may be.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use url::Url;
 
+use crate::baseline::{Baseline, BaselineError};
 use crate::book::BookError;
 use crate::browser::{BrowserError, BrowserPlan};
 use crate::fetch::FetchError;
@@ -30,7 +32,12 @@ pub struct Plan {
     pub browser: Option<BrowserPlan>,
     /// Which kinds of tests are run.
     pub tests: Tests,
-    /// Requests a second to one site.
+    /// Pages of each site that a running Wick keeps, by where the site begins; where it is asked
+    /// for them, its store comes before its origin.
+    pub stored: Option<BTreeMap<String, Vec<String>>>,
+    /// An earlier report, which this run is compared with instead of with the last one.
+    pub baseline: Option<Baseline>,
+    /// Requests a second to one origin.
     pub rate: Option<f64>,
     /// The folder of the books.
     pub state: PathBuf,
@@ -73,6 +80,9 @@ pub enum AuditError {
     /// Its book.
     #[error(transparent)]
     Book(#[from] BookError),
+    /// What it is to be compared with.
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
     /// SQLite.
     #[error("the book can't be read or written: {0}")]
     Sqlite(#[from] rusqlite::Error),

@@ -17,6 +17,7 @@ use wire::Name;
 
 use crate::book::{Known, State};
 use crate::fetch::{AGENT, Answer, target};
+use crate::page::Facts;
 use crate::plan::AuditError;
 use crate::tests::caching::{may_keep, verdict};
 use crate::tests::finding;
@@ -60,7 +61,12 @@ pub(crate) async fn run(visit: &mut Visit<'_>) -> Result<(), AuditError> {
 
 fn chosen(visit: &Visit<'_>) -> Result<Vec<Known>, AuditError> {
     let mut pages: Vec<Known> = visit.book.addresses()?.into_values().collect();
-    pages.retain(|page| page.state == State::Done && page.status == 200 && page.facts().is_html);
+    // What a cache gave is given to all strangers alike, as far as its owner's settings go; where
+    // the store comes first, nothing that lies there is asked for at the origin.
+    let is_told = |facts: &Facts| facts.is_html && !(visit.manner().store_first && facts.is_from_cache);
+    pages.retain(|page| {
+        page.state == State::Done && page.status == 200 && is_told(&page.facts())
+    });
     pages.sort_by_key(|page| page.id);
     let mut shapes: HashMap<String, usize> = HashMap::new();
     pages.retain(|page| {
@@ -120,7 +126,7 @@ async fn page(
     url: &Url,
     fields: &[(&'static str, String)],
 ) -> Option<Answer> {
-    let answer = visit.ask(url, fields).await.ok()?;
+    let answer = visit.ask(url, fields, false).await.ok()?;
     if matches!(answer.status, 429 | 503) {
         let wanted = answer.retry_after(std::time::SystemTime::now());
         visit.rest(wanted);

@@ -11,7 +11,7 @@ use crate::fetch::Client;
 use crate::finding::Finding;
 use crate::live::Live;
 use crate::plan::{AuditError, Plan};
-use crate::report::{Grouped, Report, SiteReport};
+use crate::report::{Cacheable, Grouped, Report, SiteReport};
 use crate::rules::rule;
 use crate::tests;
 use crate::visit::Visit;
@@ -49,30 +49,28 @@ async fn audit(
     seed: &Url,
 ) -> Result<SiteReport, AuditError> {
     let mut visit = Visit::begin(plan, live, client, seed).await?;
+    let baseline = plan.baseline.as_ref().map(|baseline| baseline.of(seed)).transpose()?;
     let is_whole = visit.go().await?;
     let mut findings = visit.book.findings()?;
+    let mut heaviest = None;
     // Half of a site says little about what leads where.
     if is_whole {
-        findings.extend(tests::site::examine(&visit.book)?);
+        let examined = tests::site::examine(&visit.book)?;
+        findings.extend(examined.findings);
+        heaviest = examined.heaviest;
     }
     findings.retain(|finding| is_of(plan, finding));
     findings.sort();
     findings.dedup();
-    let has_past = visit.book.kept_past()?;
-    let past = visit.book.past()?;
+    let last = visit.book.past()?;
     let mut report = SiteReport { site: seed.to_string(), is_whole, ..SiteReport::default() };
-    report.is_first = !has_past;
-    let marks: HashSet<u64> = findings.iter().map(Finding::mark).collect();
-    let unseen = unseen(&visit, &findings, &past)?;
-    if is_whole {
-        let gone = past.iter().filter(|(mark, _)| !marks.contains(mark) && !unseen.contains(mark));
-        report.fixed = gone.map(|(_, finding)| finding.clone()).collect();
-        report.fixed.sort();
-    }
-    report.findings = findings
-        .into_iter()
-        .map(|finding| Grouped { is_new: has_past && !past.contains_key(&finding.mark()), finding })
-        .collect();
+    report.heaviest = heaviest;
+    // What is written down for the next run is what this one found, whatever it is shown beside.
+    let left = left_for_the_next(&visit, &findings, &last)?;
+    let past = baseline.unwrap_or(&last);
+    report.baseline = plan.baseline.as_ref().map(|baseline| baseline.path().display().to_string());
+    report.is_first = baseline.is_none() && !visit.book.kept_past()?;
+    compare(&visit, &mut report, findings, past)?;
     count(&visit, &mut report)?;
     if is_whole && report.pages == 0 {
         return Err(empty(&visit, seed)?);
@@ -83,10 +81,41 @@ async fn audit(
     }
     if is_whole {
         let mut all: Vec<Finding> = report.findings.iter().map(|one| one.finding.clone()).collect();
-        all.extend(unseen.iter().filter_map(|mark| past.get(mark).cloned()));
+        all.extend(left);
         visit.book.end(&all)?;
     }
     Ok(report)
+}
+
+/// What the last run found, and this one didn't look for.
+fn left_for_the_next(
+    visit: &Visit<'_>,
+    findings: &[Finding],
+    last: &HashMap<u64, Finding>,
+) -> Result<Vec<Finding>, AuditError> {
+    let unseen = unseen(visit, findings, last)?;
+    Ok(unseen.iter().filter_map(|mark| last.get(mark).cloned()).collect())
+}
+
+/// What is new, and what is gone.
+fn compare(
+    visit: &Visit<'_>,
+    report: &mut SiteReport,
+    findings: Vec<Finding>,
+    past: &HashMap<u64, Finding>,
+) -> Result<(), AuditError> {
+    if report.is_whole {
+        let marks: HashSet<u64> = findings.iter().map(Finding::mark).collect();
+        let unseen = unseen(visit, &findings, past)?;
+        let gone = past.iter().filter(|(mark, _)| !marks.contains(mark) && !unseen.contains(mark));
+        report.fixed = gone.map(|(_, finding)| finding.clone()).collect();
+        report.fixed.sort();
+    }
+    let is_first = report.is_first;
+    let is_new = |finding: &Finding| !is_first && !past.contains_key(&finding.mark());
+    let grouped = |finding| Grouped { is_new: is_new(&finding), finding };
+    report.findings = findings.into_iter().map(grouped).collect();
+    Ok(())
 }
 
 /// Whether a finding is of a kind that was asked for.
@@ -129,7 +158,7 @@ fn empty(visit: &Visit<'_>, seed: &Url) -> Result<AuditError, AuditError> {
 
 /// Addresses, and the cache's verdicts by route.
 fn count(visit: &Visit<'_>, report: &mut SiteReport) -> Result<(), AuditError> {
-    let mut verdicts: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut verdicts: BTreeMap<(String, String), Vec<Option<u64>>> = BTreeMap::new();
     for known in visit.book.addresses()?.into_values() {
         match known.state {
             State::Done => report.answered += 1,
@@ -144,11 +173,24 @@ fn count(visit: &Visit<'_>, report: &mut SiteReport) -> Result<(), AuditError> {
         let facts = known.facts();
         if known.state == State::Done && facts.is_html {
             report.pages += 1;
+            report.from_cache += usize::from(facts.is_from_cache);
+            let took = (!facts.is_from_cache).then_some(known.took_ms);
             let route = crate::report::route(&known.url);
-            *verdicts.entry((route, facts.verdict)).or_default() += 1;
+            verdicts.entry((route, facts.verdict)).or_default().push(took);
         }
     }
-    report.cacheability =
-        verdicts.into_iter().map(|((route, verdict), pages)| (route, verdict, pages)).collect();
+    let cacheable = |((route, verdict), took): ((String, String), Vec<Option<u64>>)| {
+        let pages = took.len();
+        let is_kept = tests::caching::may_keep(&verdict);
+        let median_ms = median(took.into_iter().flatten().filter(|_| !is_kept).collect());
+        Cacheable { route, verdict, pages, median_ms }
+    };
+    report.cacheability = verdicts.into_iter().map(cacheable).collect();
     Ok(())
+}
+
+/// The middle one; of two in the middle the lesser.
+fn median(mut all: Vec<u64>) -> Option<u64> {
+    all.sort_unstable();
+    all.get(all.len().checked_sub(1)? / 2).copied()
 }

@@ -86,6 +86,7 @@ pub fn sum_of(fields: &Fields, body: &Bytes) -> i64 {
         Name::ContentType.as_str(),
         "x-content-type-options",
         "content-security-policy",
+        "referrer-policy",
         "x-frame-options",
         "strict-transport-security",
     ] {
@@ -457,7 +458,7 @@ mod tests {
 
     fn page(body: &str) -> (Fields, Bytes) {
         let fields = "content-type: text/html; charset=utf-8\nx-content-type-options: nosniff\n\
-                      content-security-policy: frame-ancestors 'self'\ncache-control: private";
+                      content-security-policy: default-src 'self'; frame-ancestors 'self'\ncache-control: private";
         let body = format!(
             "<!doctype html><html lang=en><head><title>A</title><meta name=description content=A>\
              </head><body><main><h1>A</h1>{body}</main>{}",

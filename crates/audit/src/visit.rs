@@ -5,19 +5,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use crawl::robots::Robots;
 use crawl::sitemap::Sitemap;
-use http::Method;
 use tokio::task::JoinSet;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::book::{self, Book, Found, Known, State};
 use crate::browser::{BrowserPlan, wanted_rest};
-use crate::errand::{Outcome, Taken};
+use crate::errand::{Manner, Outcome, Taken, asked};
 use crate::fetch::{Answer, Client, FetchError, Host, target};
+use crate::gate::{FAILURES_MAX, Gate, Turn};
 use crate::kind::Kind;
 use crate::live::{Hand, Live};
 use crate::pace::Pace;
@@ -27,10 +27,6 @@ use crate::scope::{NAME, Scope, origin};
 
 const MAPS_MAX: usize = 50;
 const TRIES_MAX: u32 = 3;
-/// A site that fails so often in a row is left alone.
-const FAILURES_MAX: u32 = 8;
-/// How soon a Ctrl-C is seen.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// A site being visited.
 pub(crate) struct Visit<'a> {
@@ -40,9 +36,9 @@ pub(crate) struct Visit<'a> {
     pub(crate) seed: Url,
     pub(crate) book: Book,
     pub(crate) scope: Scope,
-    pub(crate) pace: Pace,
+    /// At what pace the origin is asked that it begins at; others have their own.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) is_here: bool,
-    pub(crate) began: Instant,
     /// What a reader of the report should know.
     pub(crate) notes: Vec<String>,
     hosts: HashMap<String, Option<Arc<Host>>>,
@@ -53,7 +49,16 @@ pub(crate) struct Visit<'a> {
 /// An address that was asked for.
 struct Asked {
     known: Known,
+    gate: Arc<Gate>,
     what: Outcome,
+}
+
+/// An address that is to be asked for next.
+struct Next {
+    known: Known,
+    url: Url,
+    host: Arc<Host>,
+    gate: Arc<Gate>,
 }
 
 impl<'a> Visit<'a> {
@@ -80,9 +85,8 @@ impl<'a> Visit<'a> {
             seed: seed.clone(),
             book,
             scope,
-            pace: Pace::new(is_here, plan.rate),
+            gate: live.gates().of(&origin(seed), || Pace::new(is_here, plan.rate)),
             is_here,
-            began: Instant::now(),
             notes: Vec::new(),
             hosts: HashMap::from([(origin(seed), Some(Arc::new(host)))]),
             has_given_up: false,
@@ -93,8 +97,9 @@ impl<'a> Visit<'a> {
 
     fn take_up(&mut self) -> Result<(), AuditError> {
         let browser = self.plan.browser.as_ref().map_or_else(String::new, BrowserPlan::mark);
+        let stored = if self.plan.stored.is_some() { " stored" } else { "" };
         let plan = format!(
-            "{} {:?} {} {} {} {}{browser}{}",
+            "{} {:?} {} {} {} {}{browser}{}{stored}",
             self.seed,
             self.plan.also,
             self.plan.pages,
@@ -127,6 +132,7 @@ impl<'a> Visit<'a> {
         }
         if self.book.kept("mapped")?.is_none() {
             self.found(&self.seed.clone(), "seed", 0)?;
+            self.stored()?;
             self.maps().await?;
             if !self.is_over() {
                 self.book.keep("mapped", "1")?;
@@ -152,17 +158,23 @@ impl<'a> Visit<'a> {
 
     /// The site wants rest.
     pub(crate) fn rest(&mut self, wanted: Option<Duration>) {
-        self.pace.rest(self.began.elapsed(), wanted);
+        self.gate.fails(wanted);
     }
 
-    /// What a page loads in the browser came, or didn't.
-    pub(crate) fn heard(&mut self, answer: Result<&Answer, &FetchError>) {
+    /// What a page loads in the browser came from an origin, or didn't.
+    pub(crate) fn heard(&mut self, gate: &Gate, answer: Result<&Answer, &FetchError>) {
         let wanted = answer.map_or(Some(None), wanted_rest);
         match (wanted, answer) {
-            (None, Ok(answer)) => self.pace.answered(answer.took),
-            (wanted, _) => self.rest(wanted.flatten()),
+            (None, Ok(answer)) => gate.answered(answer.took),
+            (wanted, _) => drop(gate.fails(wanted.flatten())),
         }
-        self.give_up();
+        self.give_up(gate);
+    }
+
+    /// The gate of an own address, whose host was found.
+    pub(crate) fn gate_of(&self, url: &Url, host: &Host) -> Arc<Gate> {
+        let pace = || Pace::new(host.is_here(), self.plan.rate);
+        self.live.gates().of(&origin(url), pace)
     }
 
     /// Reads `robots.txt` of an origin, once.
@@ -175,14 +187,14 @@ impl<'a> Visit<'a> {
         let mut tries = 0;
         let robots = loop {
             tries += 1;
-            let answer = self.ask(&file, &[]).await;
+            let answer = self.fetch(&file).await;
             match answer {
                 Ok(answer) if answer.status == 200 => {
                     break Robots::of(&String::from_utf8_lossy(&answer.body), NAME);
                 }
                 Ok(answer) if answer.status == 429 || answer.status >= 500 => {
                     let wanted = answer.retry_after(SystemTime::now());
-                    let may = self.pace.rest(self.began.elapsed(), wanted);
+                    let may = self.gate_at(url).await.is_none_or(|gate| gate.fails(wanted));
                     if tries >= TRIES_MAX || !may || self.is_over() {
                         return Err(AuditError::Robots(origin, answer.status));
                     }
@@ -192,27 +204,63 @@ impl<'a> Visit<'a> {
                 Err(error) => return Err(AuditError::Unreachable(file.to_string(), error)),
             }
         };
-        self.pace.obey(robots.delay);
+        if let Some(gate) = self.gate_at(url).await {
+            gate.obey(robots.delay);
+        }
         self.scope.robots.insert(origin, robots);
         Ok(())
     }
 
-    /// Asks at the site's pace.
+    /// The gate of an own address, if it may be asked.
+    async fn gate_at(&mut self, url: &Url) -> Option<Arc<Gate>> {
+        let host = self.host(url).await?;
+        Some(self.gate_of(url, &host))
+    }
+
+    /// How addresses are asked for, and what they are held against.
+    pub(crate) fn manner(&self) -> Manner {
+        Manner { tests: self.plan.tests, store_first: self.plan.stored.is_some() }
+    }
+
+    /// Asks for a file that says what else there is.
+    async fn fetch(&mut self, url: &Url) -> Result<Answer, FetchError> {
+        let store_first = self.manner().store_first;
+        self.ask(url, &[], store_first).await
+    }
+
+    /// Asks at the pace of the address's origin.
     pub(crate) async fn ask(
         &mut self,
         url: &Url,
         fields: &[(&'static str, String)],
+        store_first: bool,
     ) -> Result<Answer, FetchError> {
         let missing = || FetchError::Connect("its host is not asked".to_owned());
         let host = self.host(url).await.ok_or_else(missing)?;
-        self.wait().await;
-        self.pace.begin(self.began.elapsed());
+        let gate = self.gate_of(url, &host);
+        let Some(_turn) = self.turn(&gate).await else { return Err(FetchError::Stopped) };
         let _permit = self.live.place().await;
-        let answer = self.unless_stopped(host.ask(Method::GET, url, fields)).await;
+        let answer = self.unless_stopped(asked(&host, url, fields, store_first)).await;
         if let Ok(answer) = &answer {
-            self.pace.answered(answer.took);
+            gate.answered(answer.took);
         }
         answer
+    }
+
+    /// The next turn at a gate; none if nobody waits for it any more, or nobody may.
+    async fn turn(&mut self, gate: &Arc<Gate>) -> Option<Turn> {
+        let live = self.live;
+        let begun = async {
+            let turn = gate.place().await?;
+            turn.begin().await;
+            Some(turn)
+        };
+        let turn = tokio::select! {
+            turn = begun => turn,
+            () = live.stopped() => None,
+        };
+        self.give_up(gate);
+        turn.filter(|_| !self.is_over())
     }
 
     /// What is asked for, unless somebody has had enough before it comes.
@@ -223,14 +271,6 @@ impl<'a> Visit<'a> {
         tokio::select! {
             answer = asking => answer,
             () = self.live.stopped() => Err(FetchError::Stopped),
-        }
-    }
-
-    /// Waits until the next request may go, or somebody has had enough.
-    pub(crate) async fn wait(&self) {
-        while !self.is_over() {
-            let Some(rest) = self.pace.next().checked_sub(self.began.elapsed()) else { return };
-            tokio::time::sleep(rest.min(LOOK)).await;
         }
     }
 
@@ -272,6 +312,22 @@ impl<'a> Visit<'a> {
         Ok(())
     }
 
+    /// Takes up what a running Wick keeps of the site.
+    fn stored(&mut self) -> Result<(), AuditError> {
+        let Some(all) = &self.plan.stored else { return Ok(()) };
+        let kept = all.get(self.seed.as_str()).map_or(&[][..], Vec::as_slice);
+        self.notes.push(match kept.len() {
+            0 => format!("The running Wick keeps no page of {}.", origin(&self.seed)),
+            count => format!("Pages of the running Wick's store with which it began: {count}."),
+        });
+        for address in kept {
+            if let Ok(page) = self.seed.join(address) {
+                self.found(&page, "stored", 1)?;
+            }
+        }
+        Ok(())
+    }
+
     async fn maps(&mut self) -> Result<(), AuditError> {
         let named = self.scope.robots.get(&origin(&self.seed));
         let mut maps: Vec<String> = named.map_or_else(Vec::new, |robots| robots.sitemaps.clone());
@@ -286,7 +342,7 @@ impl<'a> Visit<'a> {
             if !is_new || !self.scope.is_own(&url) || self.is_over() {
                 continue;
             }
-            match self.ask(&url, &[]).await {
+            match self.fetch(&url).await {
                 Ok(answer) if answer.status == 200 => {
                     let read = tokio::task::spawn_blocking(move || Sitemap::of(&answer.body));
                     let read = read.await.map_err(|error| AuditError::Broken(error.to_string()))?;
@@ -315,11 +371,11 @@ impl<'a> Visit<'a> {
         let mut flying: JoinSet<Asked> = JoinSet::new();
         let mut under_way: HashSet<i64> = HashSet::new();
         loop {
-            let next = self.next(&flying, &under_way)?;
+            let next = self.next(&under_way).await?;
             if next.is_none() && flying.is_empty() {
                 return Ok(());
             }
-            let rest = self.pace.next().saturating_sub(self.began.elapsed());
+            let gate = next.as_ref().map_or(&self.gate, |next| &next.gate).clone();
             tokio::select! {
                 biased;
                 // What is under way waits in the book for the next run.
@@ -327,76 +383,76 @@ impl<'a> Visit<'a> {
                 Some(asked) = flying.join_next() => {
                     let asked = asked.map_err(|error| AuditError::Broken(error.to_string()))?;
                     under_way.remove(&asked.known.id);
+                    let gate = Arc::clone(&asked.gate);
                     self.take(asked)?;
-                    self.give_up();
+                    self.give_up(&gate);
                 }
-                hand = rested(live, rest), if next.is_some() => {
-                    let Some(next) = next else { continue };
-                    let id = next.id;
-                    if self.send(&mut flying, next, hand).await? {
-                        under_way.insert(id);
-                    }
+                ready = ready(live, &gate), if next.is_some() => {
+                    self.give_up(&gate);
+                    let (Some(next), Some((turn, hand))) = (next, ready) else { continue };
+                    under_way.insert(next.known.id);
+                    self.send(&mut flying, next, turn, hand).await;
                 }
             }
         }
     }
 
-    /// The next address that may be under way beside these.
-    fn next(
-        &self,
-        flying: &JoinSet<Asked>,
-        under_way: &HashSet<i64>,
-    ) -> Result<Option<Known>, AuditError> {
-        if flying.len() >= self.pace.window() || self.is_over() {
-            return Ok(None);
+    /// The next address that may be asked for beside those that are under way.
+    async fn next(&mut self, under_way: &HashSet<i64>) -> Result<Option<Next>, AuditError> {
+        while !self.is_over() {
+            let waiting = self.book.waiting(under_way.len() + 1)?;
+            let Some(known) = waiting.into_iter().find(|one| !under_way.contains(&one.id)) else {
+                break;
+            };
+            let Ok(url) = Url::parse(&known.url) else {
+                self.book.failed(known.id, "it is no address", false)?;
+                continue;
+            };
+            if let Err(error) = self.robots(&url).await {
+                self.notes.push(error.to_string());
+                let none = Robots::of("user-agent: *\ndisallow: /\n", NAME);
+                self.scope.robots.insert(origin(&url), none);
+            }
+            let Some(host) = self.host(&url).await.filter(|_| self.scope.allows(&url)) else {
+                self.book.failed(known.id, "it may not be asked", false)?;
+                continue;
+            };
+            let gate = self.gate_of(&url, &host);
+            return Ok(Some(Next { known, url, host, gate }));
         }
-        let waiting = self.book.waiting(under_way.len() + 1)?;
-        Ok(waiting.into_iter().find(|one| !under_way.contains(&one.id)))
+        Ok(None)
     }
 
-    /// Leaves a site alone that doesn't get well.
-    fn give_up(&mut self) {
-        if self.pace.failures() >= FAILURES_MAX && !self.has_given_up {
-            let name = origin(&self.seed);
-            self.notes.push(format!(
+    /// Leaves a site alone that doesn't get well, or wants it.
+    fn give_up(&mut self, gate: &Gate) {
+        if !gate.is_lost() || self.has_given_up {
+            return;
+        }
+        let name = origin(&self.seed);
+        self.notes.push(match gate.failures() >= FAILURES_MAX {
+            true => format!(
                 "{name} failed {FAILURES_MAX} times in a row, and was left alone; the next run \
                  goes on."
-            ));
-            self.has_given_up = true;
-        }
+            ),
+            false => format!("{name} wants a long rest, and was left alone; the next run goes on."),
+        });
+        self.has_given_up = true;
     }
 
-    /// Sets off for an address; whether it is under way.
-    async fn send(
-        &mut self,
-        flying: &mut JoinSet<Asked>,
-        known: Known,
-        hand: Hand,
-    ) -> Result<bool, AuditError> {
-        let Ok(url) = Url::parse(&known.url) else {
-            self.book.failed(known.id, "it is no address", false)?;
-            return Ok(false);
-        };
-        if let Err(error) = self.robots(&url).await {
-            self.notes.push(error.to_string());
-            let none = Robots::of("user-agent: *\ndisallow: /\n", NAME);
-            self.scope.robots.insert(origin(&url), none);
-        }
-        let host = self.host(&url).await.filter(|_| self.scope.allows(&url));
-        let Some(host) = host else {
-            self.book.failed(known.id, "it may not be asked", false)?;
-            return Ok(false);
-        };
-        self.pace.begin(self.began.elapsed());
-        let (place, tests) = (self.live.place().await, self.plan.tests);
-        flying.spawn(async move { Asked { known, what: hand.run(host, url, tests, place).await } });
-        Ok(true)
+    /// Sets off for an address.
+    async fn send(&self, flying: &mut JoinSet<Asked>, next: Next, turn: Turn, hand: Hand) {
+        let Next { known, url, host, gate } = next;
+        let (place, manner) = (self.live.place().await, self.manner());
+        flying.spawn(async move {
+            let what = hand.run(host, url, manner, place).await;
+            drop(turn);
+            Asked { known, gate, what }
+        });
     }
 
     /// Writes down what came of an address.
     fn take(&mut self, asked: Asked) -> Result<(), AuditError> {
-        let Asked { known, what } = asked;
-        let now = self.began.elapsed();
+        let Asked { known, gate, what } = asked;
         let again = known.tries + 1 < TRIES_MAX && !self.is_over();
         let taken = match what {
             Ok(taken) => taken,
@@ -405,19 +461,20 @@ impl<'a> Visit<'a> {
                 return Ok(());
             }
             Err(error) => {
-                let again = self.pace.rest(now, None) && again;
+                let again = gate.fails(None) && again;
                 self.book.failed(known.id, &error.to_string(), again)?;
                 return Ok(());
             }
         };
         if matches!(taken.status, 429 | 503) {
-            let may = self.pace.rest(now, taken.retry_after);
-            if may && again {
+            let may = gate.fails(taken.retry_after);
+            // Where the site is left alone, it is for the next run to ask again.
+            if may && again || gate.is_lost() {
                 self.book.failed(known.id, &format!("answers {}", taken.status), true)?;
                 return Ok(());
             }
         } else {
-            self.pace.answered(taken.took);
+            gate.answered(taken.took);
         }
         self.live.done(1);
         if taken.is_broken {
@@ -477,12 +534,13 @@ fn is_redirect(status: u16) -> bool {
     matches!(status, 301..=303 | 307 | 308)
 }
 
-/// Waits until a site may be asked, and somebody asks for work.
-async fn rested(live: &Live, rest: Duration) -> Hand {
-    if !rest.is_zero() {
-        tokio::time::sleep(rest).await;
-    }
-    live.hand().await
+/// Waits until an origin may be asked, and somebody asks for work; the request has then begun.
+/// None where the origin is to be left alone.
+async fn ready(live: &Live, gate: &Arc<Gate>) -> Option<(Turn, Hand)> {
+    let turn = gate.place().await?;
+    let hand = live.hand().await;
+    turn.begin().await;
+    Some((turn, hand))
 }
 
 /// Whether a host may be asked: this machine's, and whom their owners named.

@@ -166,10 +166,11 @@ fn answer(
             page.note_asked(now.ticks_ms);
             views::note(asked, &page);
             disk::note_hit(server, site, &Key { hash, text: key_text }, &page, now);
-            if rules.refresh_early && page.is_due(ttl_ms) {
+            let may_ask = !policy::is_only_if_cached(&head.fields);
+            if may_ask && rules.refresh_early && page.is_due(ttl_ms) {
                 fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
             }
-            if page.sharing.as_ref().is_some_and(|sharing| sharing.tells_time) {
+            if may_ask && page.sharing.as_ref().is_some_and(|sharing| sharing.tells_time) {
                 fetch::begin_early_behind(server, site, head, key_text, peers);
             }
             let shown = Shown::found(Verdict::Hit, ttl_ms);
@@ -177,7 +178,10 @@ fn answer(
         }
         Found::StaleButServable { page, ttl_ms, reason } => {
             views::note(asked, &page);
-            fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
+            // Who wants nothing that would have to be asked for is no reason to ask, either.
+            if !policy::is_only_if_cached(&head.fields) {
+                fetch::refresh_behind(server, site, head, key_text, hash, &page, peers);
+            }
             let shown = Shown::found(Verdict::Stale(reason), ttl_ms);
             at_hand(page, asked, shown)
         }
@@ -342,7 +346,10 @@ pub(crate) fn look(
     let is_swept = standing == Standing::Swept || is_doubtful;
     if is_for_strangers {
         let is_current = !is_doubtful && page.is_current(site, key.hash, reader.content);
-        return judge_shared(page.clone(), judgement, is_current);
+        return match judge_shared(page.clone(), judgement, is_current) {
+            Found::Ask(_) if policy::is_only_if_cached(&head.fields) => Found::MustNotAsk,
+            found => found,
+        };
     }
     match judgement {
         Judgement::Fresh { .. } | Judgement::StaleButServable { .. }
@@ -363,7 +370,8 @@ pub(crate) fn look(
     }
 }
 
-/// A page for strangers is Wick's own: what a client wishes of caches doesn't concern it.
+/// A page for strangers is Wick's own: what a client wishes of caches doesn't concern it, but that
+/// nobody be asked.
 fn judge_shared(page: Arc<Page>, judgement: Judgement, is_current: bool) -> Found {
     match judgement {
         _ if !is_current => Found::Ask(Task::Remake(page)),

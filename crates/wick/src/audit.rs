@@ -1,12 +1,12 @@
 //! `wick audit`: what was typed becomes a plan, is watched while it runs, and is reported.
 //!
-//! The audit itself is the `audit` crate's. Exit status: 0 nothing that `--fail-on` names, 1
+//! The audit itself is the `audit` crate's. Exit status: 0 nothing that `--fail-on` names or a budget forbids, 1
 //! there is, 2 a site could not be audited (to its end), 130 stopped by Ctrl-C. Invariant: standard output
 //! has the report alone.
 
 mod worker;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -16,7 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::audit::{BrowserError, BrowserPlan, Crew, Kind, Live, Plan, Report, Severity, Tests, report};
+use ::audit::report::Budget;
+use ::audit::{
+    Baseline, BaselineError, BrowserPlan, Crew, Kind, Live, Plan, Report, Severity, Tests, report,
+};
 use base::complaint::complain;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
@@ -25,6 +28,7 @@ use url::Url;
 
 use crate::auditing::{self, StatusTyped};
 use crate::bench::{listen, read_duration};
+use crate::control::ControlError;
 use crate::live_line::LiveLine;
 use crate::plan::default_state;
 use crate::run::single_threaded;
@@ -88,13 +92,26 @@ pub(crate) struct Audit {
     /// Run these tests alone; several with commas between them [default: all].
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
     pub(crate) only: Vec<Kind>,
+    /// Also visit the pages that the running Wick keeps of the site, and ask its store before its
+    /// origin: what lies there costs the origin nothing.
+    #[arg(long)]
+    pub(crate) stored: bool,
     /// The most requests a second to one site [default: as many as it bears without getting
     /// slower].
     #[arg(long, value_name = "N", value_parser = read_rate)]
     pub(crate) rate: Option<f64>,
-    /// What makes the exit status 1.
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "error")]
-    pub(crate) fail_on: FailOn,
+    /// What makes the exit status 1 [default: error, and nothing where a budget is given].
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) fail_on: Option<FailOn>,
+    /// The most that there may be of errors, warnings, notices, new (errors and warnings),
+    /// page-bytes (of the heaviest page) or a rule's findings; more makes the exit status 1. May
+    /// be given several times.
+    #[arg(long, value_name = "NAME=N", value_parser = Budget::read)]
+    pub(crate) budget: Vec<Budget>,
+    /// A report written by --format json, such as the last deploy's: what is new and fixed is told
+    /// by it, and not by the last run.
+    #[arg(long, value_name = "FILE", conflicts_with = "watch")]
+    pub(crate) baseline: Option<PathBuf>,
     /// How the report is written to standard output.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
@@ -189,12 +206,15 @@ fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
         }
     };
     let crew = door.as_ref().map(::audit::Door::crew);
-    let (mut report, mut is_stopped) = runtime.block_on(visit(&plan, crew, &interrupted))?;
+    let (report, mut is_stopped) = runtime.block_on(visit(&plan, crew, &interrupted))?;
+    let mut report = report.within(&typed.budget);
     show(typed, &report)?;
     if let Some(pause) = typed.watch {
         plan.anew = false;
         while runtime.block_on(rested(pause, &interrupted)) {
+            plan.stored = stored(typed, &plan.sites)?;
             (report, is_stopped) = runtime.block_on(visit(&plan, crew, &interrupted))?;
+            report = report.within(&typed.budget);
             std::io::stdout().write_all(report::news(&report).as_bytes())?;
             keep(typed, &report)?;
         }
@@ -202,12 +222,37 @@ fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(door) = door {
         runtime.block_on(door.close());
     }
-    Ok(ExitCode::from(status(&report, typed.fail_on, is_stopped)))
+    Ok(ExitCode::from(status(&report, fail_on(typed), is_stopped)))
 }
 
-fn plan(typed: &Audit) -> Result<Plan, BrowserError> {
+/// What makes it fail: where somebody says how much of something there may be, not what they
+/// didn't speak of.
+fn fail_on(typed: &Audit) -> Option<FailOn> {
+    typed.fail_on.or_else(|| typed.budget.is_empty().then_some(FailOn::Error))
+}
+
+/// What the running Wick keeps of the sites, if that is wanted.
+fn stored(
+    typed: &Audit,
+    sites: &[Url],
+) -> Result<Option<BTreeMap<String, Vec<String>>>, ControlError> {
+    let state = typed.state.clone().unwrap_or_else(default_state);
+    typed.stored.then(|| auditing::of_running(&state, sites, typed.pages)).transpose()
+}
+
+/// The report that the run is compared with; it has to tell of each site.
+fn baseline(typed: &Audit, sites: &[Url]) -> Result<Option<Baseline>, BaselineError> {
+    let Some(path) = &typed.baseline else { return Ok(None) };
+    let baseline = Baseline::read(path)?;
+    sites.iter().try_for_each(|site| baseline.of(site).map(|_| ()))?;
+    Ok(Some(baseline))
+}
+
+fn plan(typed: &Audit) -> Result<Plan, Box<dyn Error>> {
     let mut known = HashSet::new();
-    let sites = typed.urls.iter().filter(|url| known.insert(url.as_str())).cloned().collect();
+    let sites: Vec<Url> =
+        typed.urls.iter().filter(|url| known.insert(url.as_str())).cloned().collect();
+    let (stored, baseline) = (stored(typed, &sites)?, baseline(typed, &sites)?);
     let browser = typed.browser.as_ref().map(|program| {
         let (program, axe) = (program.as_deref(), typed.axe.as_deref());
         BrowserPlan::find(program, axe, typed.browser_pages, !typed.no_sandbox)
@@ -222,6 +267,8 @@ fn plan(typed: &Audit) -> Result<Plan, BrowserError> {
         probes: typed.probes,
         browser: browser.transpose()?,
         tests: if typed.only.is_empty() { Tests::ALL } else { Tests::only(&typed.only) },
+        stored,
+        baseline,
         rate: typed.rate,
         state: typed.state.clone().unwrap_or_else(default_state).join("audit"),
         anew: typed.anew,
@@ -302,7 +349,7 @@ async fn watch(live: &Live, interrupted: &Arc<AtomicBool>) -> std::convert::Infa
     }
 }
 
-fn status(report: &Report, fail_on: FailOn, is_stopped: bool) -> u8 {
+fn status(report: &Report, fail_on: Option<FailOn>, is_stopped: bool) -> u8 {
     if report.sites.iter().any(|site| site.error.is_some()) {
         return FAILED;
     }
@@ -314,12 +361,13 @@ fn status(report: &Report, fail_on: FailOn, is_stopped: bool) -> u8 {
         return FAILED;
     }
     let counts = |one: &report::Grouped| match fail_on {
-        FailOn::Error => one.finding.severity == Severity::Error,
-        FailOn::Warning => one.finding.severity <= Severity::Warning,
-        FailOn::New => one.is_new && one.finding.severity <= Severity::Warning,
+        None => false,
+        Some(FailOn::Error) => one.finding.severity == Severity::Error,
+        Some(FailOn::Warning) => one.finding.severity <= Severity::Warning,
+        Some(FailOn::New) => one.is_new && one.finding.severity <= Severity::Warning,
     };
     let mut findings = report.sites.iter().flat_map(|site| &site.findings);
-    if findings.any(counts) { FOUND } else { 0 }
+    if findings.any(counts) || !report.is_within() { FOUND } else { 0 }
 }
 
 fn read_url(text: &str) -> Result<Url, String> {
@@ -375,14 +423,24 @@ mod tests {
             (Some(warning), true, FailOn::New, FOUND),
             (Some(notice), true, FailOn::New, 0),
         ] {
-            let told = status(&report(severity, is_new), fail_on, false);
+            let told = status(&report(severity, is_new), Some(fail_on), false);
             assert_eq!(told, expected, "{severity:?} {is_new} {fail_on:?}");
         }
-        let mut half = report(None, false);
+        for (severity, text, expected) in [
+            (Some(error), "errors=1", 0),
+            (Some(error), "errors=0", FOUND),
+            (Some(warning), "errors=0", 0),
+            (None, "page-bytes=0", 0),
+        ] {
+            let budget = Budget::read(text).expect("it can be read");
+            let told = status(&report(severity, false).within(&[budget]), None, false);
+            assert_eq!(told, expected, "{severity:?} {text}");
+        }
+        let (mut half, fail_on) = (report(None, false), Some(FailOn::Error));
         half.sites[0].is_whole = false;
-        assert_eq!(status(&half, FailOn::Error, false), FAILED);
-        assert_eq!(status(&half, FailOn::Error, true), STOPPED);
+        assert_eq!(status(&half, fail_on, false), FAILED);
+        assert_eq!(status(&half, fail_on, true), STOPPED);
         half.sites[0].error = Some("it is away".to_owned());
-        assert_eq!(status(&half, FailOn::Error, true), FAILED);
+        assert_eq!(status(&half, fail_on, true), FAILED);
     }
 }

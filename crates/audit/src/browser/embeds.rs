@@ -15,7 +15,9 @@ use http::Method;
 use tokio::sync::OnceCell;
 use url::Url;
 
+use crate::errand::asked;
 use crate::fetch::{Answer, Client, FetchError, Host};
+use crate::gate::Gate;
 use crate::outside::is_public;
 use crate::page::plain;
 use crate::scope::{origin, unfit};
@@ -41,7 +43,8 @@ pub(super) struct Wanted {
 /// What came of it.
 pub(super) struct Fetched {
     pub wanted: Wanted,
-    pub is_own: bool,
+    /// That of the origin, if it is the site's own.
+    pub gate: Option<Arc<Gate>>,
     pub answer: Result<Arc<Answer>, FetchError>,
 }
 
@@ -99,7 +102,7 @@ impl Embeds {
         Ok(Box::pin(async move {
             let answer = other(&client, &host, is_here, &wanted).await.map(Arc::new);
             drop(place);
-            Fetched { wanted, is_own: false, answer }
+            Fetched { wanted, gate: None, answer }
         }))
     }
 }
@@ -110,12 +113,18 @@ async fn own(visit: &mut Visit<'_>, wanted: Wanted) -> Result<Fetching, Wanted> 
         return Err(wanted);
     }
     let Some(host) = visit.host(&wanted.url).await else { return Err(wanted) };
-    visit.pace.begin(visit.began.elapsed());
+    let (gate, store_first) = (visit.gate_of(&wanted.url, &host), visit.manner().store_first);
     let place = visit.live.place().await;
     Ok(Box::pin(async move {
-        let answer = host.ask(Method::GET, &wanted.url, &wanted.fields).await.map(Arc::new);
+        let answer = match gate.place().await {
+            Some(turn) => {
+                turn.begin().await;
+                asked(&host, &wanted.url, &wanted.fields, store_first).await.map(Arc::new)
+            }
+            None => Err(FetchError::Stopped),
+        };
         drop(place);
-        Fetched { wanted, is_own: true, answer }
+        Fetched { wanted, gate: Some(gate), answer }
     }))
 }
 

@@ -12,6 +12,7 @@
 mod asked;
 mod axe;
 mod embeds;
+mod folder;
 mod page;
 mod process;
 

@@ -211,7 +211,7 @@ impl Showing<'_, '_> {
             if end.is_some_and(|end| end <= now) {
                 return Ok(());
             }
-            let has_place = self.flying.len() < self.visit.pace.window();
+            let has_place = self.flying.len() < self.visit.gate.window();
             let next = (!self.waiting.is_empty() && has_place).then(|| now + self.rest());
             if next.is_some_and(|next| next - now > REST_MAX) {
                 return Err(Trouble::Page("the site wants to be left alone".to_owned()));
@@ -240,8 +240,7 @@ impl Showing<'_, '_> {
     /// How long the site is to be left alone.
     fn rest(&self) -> Duration {
         let is_own = self.waiting.front().is_some_and(|one| self.visit.scope.is_own(&one.url));
-        let rest = self.visit.pace.next().saturating_sub(self.visit.began.elapsed());
-        if is_own { rest } else { Duration::ZERO }
+        if is_own { self.visit.gate.rest() } else { Duration::ZERO }
     }
 
     async fn hear(&mut self, message: &Value) -> Result<(), Trouble> {
@@ -352,8 +351,8 @@ impl Showing<'_, '_> {
     /// Something came.
     async fn serve(&mut self, fetched: Fetched) -> Result<(), Trouble> {
         self.last = Instant::now();
-        if fetched.is_own {
-            self.visit.heard(fetched.answer.as_deref());
+        if let Some(gate) = &fetched.gate {
+            self.visit.heard(gate, fetched.answer.as_deref());
         }
         self.embeds.keep(&fetched);
         let is_page = fetched.wanted.is_page;

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::asked::BrowserPlan;
+use super::folder::profile;
 
 /// How long its first answer may take: the program is large.
 const START_PATIENCE: Duration = Duration::from_secs(60);
@@ -91,7 +92,7 @@ impl Chromium {
     /// Starts it and waits until it answers.
     pub(super) async fn start(plan: &BrowserPlan) -> Result<Self, Trouble> {
         let unmade = |error: std::io::Error| Trouble::Browser(error.to_string());
-        let profile = tempfile::Builder::new().prefix("wick-audit-").tempdir().map_err(unmade)?;
+        let profile = profile().map_err(unmade)?;
         let mut command = Command::new("/bin/sh");
         command.args(["-c", SHELL, "sh"]).arg(profile.path()).arg(&plan.program).args(OPTIONS);
         if !plan.has_sandbox {

@@ -49,6 +49,9 @@ pub(crate) struct Facts {
     pub verdict: String,
     /// Bytes of the body as it was sent.
     pub sent_bytes: u64,
+    /// Whether a cache on the way had it.
+    #[serde(default)]
+    pub is_from_cache: bool,
 }
 
 impl<'a> Page<'a> {
@@ -72,12 +75,12 @@ impl<'a> Page<'a> {
     #[must_use]
     pub(crate) fn facts(&self, verdict: String) -> Facts {
         let sent_bytes = self.answer.sent_bytes;
-        let Some(tree) = &self.tree else {
-            return Facts { verdict, sent_bytes, ..Facts::default() };
-        };
+        let is_from_cache = self.answer.is_from_cache();
+        let bare = Facts { verdict, sent_bytes, is_from_cache, ..Facts::default() };
+        let Some(tree) = &self.tree else { return bare };
         let base = self.base();
         let resolved = |href: &str| base.join(href.trim()).ok().map(|url| plain(&url));
-        let mut facts = Facts { is_html: true, verdict, sent_bytes, ..Facts::default() };
+        let mut facts = Facts { is_html: true, ..bare };
         facts.title = title(tree);
         for link in tree.elements().filter(|element| element.name() == "link") {
             let relation = link.attribute("rel").unwrap_or("").to_ascii_lowercase();

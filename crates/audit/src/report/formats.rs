@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::Report;
+use super::{Held, Report};
 use crate::finding::{Finding, Severity};
 use crate::rules::{RULES, rule, title};
 
@@ -21,17 +21,15 @@ pub fn json(report: &Report) -> String {
         .map(|site| {
             let mut value = json!(site);
             value["groups"] = json!(site.groups());
-            value["cacheability"] = site
-                .cacheability
-                .iter()
-                .map(|(route, verdict, pages)| {
-                    json!({ "route": route, "verdict": verdict, "pages": pages })
-                })
-                .collect();
             value
         })
         .collect();
-    let whole = json!({ "form": report.form, "totals": report.totals, "sites": sites });
+    let whole = json!({
+        "form": report.form,
+        "totals": report.totals,
+        "budgets": report.budgets,
+        "sites": sites,
+    });
     format!("{whole:#}\n")
 }
 
@@ -66,8 +64,37 @@ pub fn junit(report: &Report) -> String {
         }
         out.push_str("</testsuite>\n");
     }
+    budgets(&mut out, &report.budgets);
     out.push_str("</testsuites>\n");
     out
+}
+
+/// A test for each budget.
+fn budgets(out: &mut String, all: &[Held]) {
+    if all.is_empty() {
+        return;
+    }
+    let failures = all.iter().filter(|held| !held.is_kept).count();
+    // A string takes whatever is written to it.
+    let _ = writeln!(
+        out,
+        "<testsuite name=\"budgets\" tests=\"{}\" failures=\"{failures}\" errors=\"0\">",
+        all.len()
+    );
+    for held in all {
+        let _ = write!(out, "<testcase classname=\"budgets\" name=\"{}\">", escaped(&held.name));
+        if !held.is_kept {
+            let _ = write!(out, "<failure message=\"{}\"/>", escaped(&over(held)));
+        }
+        out.push_str("</testcase>\n");
+    }
+    out.push_str("</testsuite>\n");
+}
+
+/// What is too much, and where.
+fn over(held: &Held) -> String {
+    let place = held.url.as_ref().map_or_else(String::new, |url| format!(" ({url})"));
+    format!("{} of at most {} {}{place}", held.found, held.most, held.name)
 }
 
 /// What is merely noticed fails no test.
@@ -171,6 +198,9 @@ pub fn github(report: &Report) -> String {
             let message = format!("{} could not be audited: {error}", site.site);
             let _ = writeln!(out, "::error title=audit::{}", command(&message));
         }
+    }
+    for held in report.budgets.iter().filter(|held| !held.is_kept) {
+        let _ = writeln!(out, "::error title=budget::{}", command(&over(held)));
     }
     out
 }

@@ -50,7 +50,7 @@ pub fn html(report: &Report) -> String {
                 .collect();
             json!({
                 "site": site.site, "error": site.error, "whole": site.is_whole,
-                "first": site.is_first, "answered": site.answered, "pages": site.pages,
+                "first": site.is_first, "baseline": site.baseline, "answered": site.answered, "pages": site.pages,
                 "failed": site.failed, "waiting": site.waiting, "outside": site.outside,
                 "tried": site.outside_tried,
                 "skipped": site.skipped, "cacheability": site.cacheability,
@@ -58,7 +58,9 @@ pub fn html(report: &Report) -> String {
             })
         })
         .collect();
-    let data = json!({ "totals": report.totals, "rules": rules, "sites": sites });
+    let data = json!({
+        "totals": report.totals, "budgets": report.budgets, "rules": rules, "sites": sites,
+    });
     // Within JSON a `<` stands in strings only, where it may as well be spelled so.
     PAGE.replacen("DATA", &data.to_string().replace('<', "\\u003c"), 1)
 }

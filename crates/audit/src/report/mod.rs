@@ -1,5 +1,6 @@
 //! What an audit found: totals, groups, and what is new or mended since the last one.
 
+mod budget;
 mod formats;
 mod html;
 mod text;
@@ -13,6 +14,7 @@ use url::Url;
 use crate::fetch::target;
 use crate::finding::{Finding, Severity};
 
+pub use budget::{Budget, Held, held};
 pub use formats::{github, json, junit, sarif};
 pub use html::html;
 pub use text::{news, text};
@@ -41,6 +43,8 @@ pub struct SiteReport {
     pub is_whole: bool,
     /// Whether there is no earlier run to compare with.
     pub is_first: bool,
+    /// The report that it is compared with instead of the last run.
+    pub baseline: Option<String>,
     /// Addresses that were answered.
     pub answered: usize,
     /// Pages of HTML among them.
@@ -55,14 +59,49 @@ pub struct SiteReport {
     pub outside_tried: usize,
     /// Addresses that weren't asked for, by the reason.
     pub skipped: BTreeMap<String, usize>,
-    /// Pages by route and verdict: `store`, or the reason why a cache may not keep them.
-    pub cacheability: Vec<(String, String, usize)>,
+    /// Pages that came from a cache on the way.
+    pub from_cache: usize,
+    /// Pages by route and verdict.
+    pub cacheability: Vec<Cacheable>,
+    /// The page that is sent with most bytes.
+    pub heaviest: Option<Heaviest>,
     /// What a reader should know.
     pub notes: Vec<String>,
     /// What was found, the worst first.
     pub findings: Vec<Grouped>,
     /// What the last whole run found, and this one doesn't.
     pub fixed: Vec<Finding>,
+}
+
+/// What caches may do with the pages of one route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cacheable {
+    /// The route.
+    pub route: String,
+    /// `store`, or the reason why a cache may not keep them.
+    pub verdict: String,
+    /// How many pages.
+    pub pages: usize,
+    /// What each costs whoever waits for it, in milliseconds: the median of those that no cache
+    /// answered, where they may not be kept.
+    pub median_ms: Option<u64>,
+}
+
+impl Cacheable {
+    /// What all of them cost together.
+    #[must_use]
+    pub fn price_ms(&self) -> u64 {
+        self.median_ms.unwrap_or(0).saturating_mul(self.pages as u64)
+    }
+}
+
+/// A page, and the bytes that it is sent with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Heaviest {
+    /// Its address.
+    pub url: String,
+    /// All that it loads from the site included.
+    pub bytes: u64,
 }
 
 /// Findings of one rule on pages of one route.
@@ -106,9 +145,23 @@ pub struct Report {
     pub totals: Totals,
     /// Each site.
     pub sites: Vec<SiteReport>,
+    /// What there may be of it, and is.
+    pub budgets: Vec<Held>,
 }
 
 impl Report {
+    /// The same report, held against budgets.
+    #[must_use]
+    pub fn within(self, budgets: &[Budget]) -> Self {
+        Self { budgets: held(&self, budgets), ..self }
+    }
+
+    /// Whether there is no more of anything than there may be.
+    #[must_use]
+    pub fn is_within(&self) -> bool {
+        self.budgets.iter().all(|held| held.is_kept)
+    }
+
     /// Adds up.
     #[must_use]
     pub fn of(sites: Vec<SiteReport>) -> Self {
@@ -124,7 +177,7 @@ impl Report {
                 }
             }
         }
-        Self { form: FORM, totals, sites }
+        Self { form: FORM, totals, sites, budgets: Vec::new() }
     }
 
     /// All findings.

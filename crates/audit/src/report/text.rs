@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use url::Url;
 
-use super::{Grouped, Report, SiteReport, route};
+use super::{Cacheable, Grouped, Held, Report, SiteReport, route};
 use crate::fetch::target;
 use crate::finding::{Finding, Severity};
 use crate::rules::{HTML, rule, title};
@@ -50,6 +50,12 @@ pub fn text(report: &Report) -> String {
         let _ = write!(out, "; {} new, {} fixed", totals.new, totals.fixed);
     }
     out.push_str(".\n");
+    for held in &report.budgets {
+        let what = if held.is_kept { "within" } else { "OVER" };
+        let place = held.url.as_ref().map_or_else(String::new, |url| format!(" ({url})"));
+        let Held { name, most, found, .. } = held;
+        let _ = writeln!(out, "Budget: {found} of at most {most} {name}, {what}{place}.");
+    }
     out
 }
 
@@ -120,7 +126,8 @@ fn one(site: &SiteReport, out: &mut String) -> std::fmt::Result {
         entry.write(site, own.as_ref(), out)?;
     }
     if !site.fixed.is_empty() {
-        writeln!(out, "\n  Fixed since the last run: {}", site.fixed.len())?;
+        let past = site.baseline.as_deref().unwrap_or("the last run");
+        writeln!(out, "\n  Fixed since {past}: {}", site.fixed.len())?;
         for finding in site.fixed.iter().take(FIXED_MAX) {
             let place = short(&finding.url, own.as_ref());
             writeln!(out, "    [{}] {place}  {}", finding.rule, finding.message)?;
@@ -132,16 +139,26 @@ fn one(site: &SiteReport, out: &mut String) -> std::fmt::Result {
 
 /// What caches may keep.
 fn kept(site: &SiteReport, out: &mut String) -> std::fmt::Result {
-    let kept: usize =
-        site.cacheability.iter().filter(|one| may_keep(&one.1)).map(|one| one.2).sum();
+    let may = |one: &&Cacheable| may_keep(&one.verdict);
+    let kept: usize = site.cacheability.iter().filter(may).map(|one| one.pages).sum();
     // Of what a server keeps itself it isn't asked.
+    if site.from_cache > 0 {
+        let from = counted(site.from_cache, "page");
+        writeln!(out, "\n  {from} came from a cache on the way, and cost the origin nothing.")?;
+    }
     if !site.cacheability.is_empty() {
         writeln!(out, "\n  Caches may keep {kept} of {}.", counted(site.pages, "page"))?;
     }
-    let mut not: Vec<_> = site.cacheability.iter().filter(|one| !may_keep(&one.1)).collect();
-    not.sort_by_key(|one| std::cmp::Reverse(one.2));
-    for (route, verdict, pages) in not.iter().take(KEPT_MAX) {
-        writeln!(out, "    not {pages} of {route}: {verdict}")?;
+    let mut not: Vec<_> = site.cacheability.iter().filter(|one| !may(one)).collect();
+    // What costs most first.
+    not.sort_by_key(|one| std::cmp::Reverse((one.price_ms(), one.pages)));
+    for Cacheable { route, verdict, pages, median_ms } in not.iter().take(KEPT_MAX) {
+        write!(out, "    not {pages} of {route}: {verdict}")?;
+        match median_ms {
+            Some(ms) if *pages > 1 => writeln!(out, ", {ms} ms each")?,
+            Some(ms) => writeln!(out, ", {ms} ms")?,
+            None => writeln!(out)?,
+        }
     }
     if not.len() > KEPT_MAX {
         writeln!(out, "    and {} more kinds of pages", not.len() - KEPT_MAX)?;

@@ -1,7 +1,9 @@
 //! What a page says of itself, as far as one page shows it.
 
-use super::Notes;
+use std::collections::BTreeSet;
+
 use super::code::kind_of;
+use super::{Notes, language, structured};
 use crate::page::title;
 
 pub(crate) fn run(notes: &mut Notes<'_>) {
@@ -27,9 +29,44 @@ pub(crate) fn run(notes: &mut Notes<'_>) {
             continue;
         }
         // White space within JSON's strings is no concern of ours.
-        if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&script.text()) {
-            let message = format!("the data is no JSON: {}", kind_of(&error));
-            notes.note("json-ld", script.line(), message);
+        match serde_json::from_str::<serde_json::Value>(&script.text()) {
+            Ok(data) => {
+                for lack in structured::lacks(&data) {
+                    notes.note("json-ld-field", script.line(), lack);
+                }
+            }
+            Err(error) => {
+                let message = format!("the data is no JSON: {}", kind_of(&error));
+                notes.note("json-ld", script.line(), message);
+            }
         }
+    }
+    languages(notes);
+}
+
+/// The versions in other languages that a page names.
+fn languages(notes: &mut Notes<'_>) {
+    let Some(tree) = &notes.page().tree else { return };
+    let mut named = BTreeSet::new();
+    let mut has_default = false;
+    for link in tree.elements().filter(|element| element.name() == "link") {
+        let relation = link.attribute("rel").unwrap_or("").to_ascii_lowercase();
+        let is_version = relation.split_whitespace().any(|one| one == "alternate");
+        // A feed in another language is no version of the page.
+        let is_page = link.said("type").is_none_or(|kind| kind.contains("html"));
+        let Some(written) = link.said("hreflang").filter(|_| is_version && is_page) else {
+            continue;
+        };
+        if written.eq_ignore_ascii_case("x-default") {
+            has_default = true;
+        } else if let Some(why) = language::fault(written) {
+            notes.note("hreflang-code", link.line(), format!("hreflang={written}: {why}"));
+        } else {
+            named.insert(written.to_ascii_lowercase());
+        }
+    }
+    if named.len() > 1 && !has_default {
+        let count = named.len();
+        notes.note("hreflang-default", 0, format!("{count} languages are named, and no x-default"));
     }
 }

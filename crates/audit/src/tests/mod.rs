@@ -10,8 +10,10 @@ pub(crate) mod caching;
 pub(crate) mod code;
 pub(crate) mod html;
 pub(crate) mod http;
+mod language;
 pub(crate) mod metadata;
 pub(crate) mod site;
+mod structured;
 pub(crate) mod weight;
 
 use crate::finding::{Finding, Place, Severity};
@@ -151,6 +153,56 @@ mod cases {
         let cookie = "set-cookie: id=secret; path=/; httponly";
         check(cookie, "", "cookie-flags", &["the cookie id lacks Secure and SameSite"]);
         check("set-cookie: id=1; Secure; SameSite=Lax", "", "cookie-flags", &[]);
+    }
+
+    #[test]
+    fn a_policy_of_scripts_is_looked_for_and_a_nonce_makes_it_safe() {
+        let none = ["neither script-src nor default-src is sent"];
+        let csp = |policy: &str| format!("content-security-policy: {policy}");
+        for (fields, body, rule, expected) in [
+            (String::new(), "", "header-csp", &none[..]),
+            (csp("frame-ancestors 'self'; img-src *"), "", "header-csp", &none),
+            (csp("Default-Src 'self'"), "", "header-csp", &[]),
+            (
+                String::new(),
+                "<meta http-equiv=Content-Security-Policy content=\"script-src 'self'\">",
+                "header-csp",
+                &[],
+            ),
+            (csp("script-src 'self'; default-src 'unsafe-inline'"), "", "csp-unsafe", &[]),
+            (csp("script-src 'unsafe-inline' 'nonce-abc'"), "", "csp-unsafe", &[]),
+            (csp("script-src 'unsafe-inline', script-src 'self'"), "", "csp-unsafe", &[]),
+            (
+                csp("default-src * 'unsafe-inline'"),
+                "",
+                "csp-unsafe",
+                &["scripts may come from * 'unsafe-inline'"],
+            ),
+        ] {
+            check(&fields, body, rule, expected);
+        }
+    }
+
+    #[test]
+    fn a_referrer_that_tells_all_and_a_session_that_scripts_read_are_told() {
+        let told = ["Referrer-Policy: unsafe-url"];
+        check("referrer-policy: no-referrer, unsafe-url", "", "header-referrer", &told);
+        check("referrer-policy: unsafe-url, same-origin", "", "header-referrer", &[]);
+        check("", "<meta name=referrer content=unsafe-url>", "header-referrer", &told);
+        for (name, is_session) in [
+            ("PHPSESSID", true),
+            ("connect.sid", true),
+            ("laravel_session", true),
+            ("wordpress_logged_in_7", true),
+            ("session_csrf", false),
+            ("theme", false),
+            ("inside_view", false),
+        ] {
+            let fields = format!("set-cookie: {name}=1; Secure; SameSite=Lax");
+            let told = format!("the cookie {name} lacks HttpOnly");
+            check(&fields, "", "cookie-flags", if is_session { &[&told] } else { &[] });
+            check(&format!("{fields}; HttpOnly"), "", "cookie-flags", &[]);
+        }
     }
 
     #[test]

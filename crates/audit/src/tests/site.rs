@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::book::{Book, Known, State};
 use crate::finding::Finding;
+use crate::outside::{BY_AUTHORS, is_everywhere};
 use crate::page::{Facts, LinkKind};
+use crate::report::Heaviest;
 use crate::tests::finding;
 
 /// A page that loads more than this is heavy.
 const PAGE_BYTES_MAX: u64 = 3 << 20;
 /// Steps that are followed of a chain.
 const STEPS_MAX: usize = 20;
-/// Fragments that mean something though nothing has that id.
-const TOP: &str = "top";
 
 /// All that is known of a site.
 struct Site {
@@ -23,6 +23,14 @@ struct Site {
     by_url: HashMap<String, i64>,
     facts: HashMap<i64, Facts>,
     findings: Vec<Finding>,
+    heaviest: Option<Heaviest>,
+}
+
+/// What the tests of a site come to.
+#[derive(Debug, Default)]
+pub(crate) struct Examined {
+    pub findings: Vec<Finding>,
+    pub heaviest: Option<Heaviest>,
 }
 
 /// Where an address leads in the end.
@@ -35,18 +43,18 @@ enum End {
 ///
 /// # Errors
 /// The book can't be read.
-pub(crate) fn examine(book: &Book) -> rusqlite::Result<Vec<Finding>> {
+pub(crate) fn examine(book: &Book) -> rusqlite::Result<Examined> {
     let all = book.addresses()?;
     let by_url = all.values().map(|known| (known.url.clone(), known.id)).collect();
     let facts = all.values().map(|known| (known.id, known.facts())).collect();
-    let mut site = Site { all, by_url, facts, findings: Vec::new() };
+    let mut site = Site { all, by_url, facts, findings: Vec::new(), heaviest: None };
     site.links(book)?;
     site.addresses();
     site.titles();
     site.languages();
     site.findings.sort();
     site.findings.dedup();
-    Ok(site.findings)
+    Ok(Examined { findings: site.findings, heaviest: site.heaviest })
 }
 
 /// Whether a status says that there is nothing for anybody.
@@ -83,7 +91,9 @@ impl Site {
     }
 
     fn links(&mut self, book: &Book) -> rusqlite::Result<()> {
-        let mut weights: BTreeMap<i64, u64> = BTreeMap::new();
+        let pages = self.facts.iter().filter(|(_, facts)| facts.is_html);
+        let mut weights: BTreeMap<i64, u64> =
+            pages.map(|(id, facts)| (*id, facts.sent_bytes)).collect();
         let mut found = Vec::new();
         book.links(|page, target, fragment, kind, line| {
             let (Some(from), Some(to)) = (self.all.get(&page), self.all.get(&target)) else {
@@ -100,13 +110,12 @@ impl Site {
         for (rule, url, line, message) in found {
             self.note(rule, &url, line, message);
         }
-        for (page, parts) in weights {
-            let own = self.facts.get(&page).map_or(0, |facts| facts.sent_bytes);
-            if own + parts > PAGE_BYTES_MAX {
-                let message =
-                    format!("more than {} MiB with all that it loads", (own + parts) >> 20);
-                self.note("weight-page", &self.url(page), 0, message);
-            }
+        let heaviest = weights.iter().max_by_key(|(page, bytes)| (**bytes, -**page));
+        self.heaviest =
+            heaviest.map(|(page, bytes)| Heaviest { url: self.url(*page), bytes: *bytes });
+        for (page, bytes) in weights.into_iter().filter(|(_, bytes)| *bytes > PAGE_BYTES_MAX) {
+            let message = format!("more than {} MiB with all that it loads", bytes >> 20);
+            self.note("weight-page", &self.url(page), 0, message);
         }
         Ok(())
     }
@@ -114,7 +123,7 @@ impl Site {
     /// What is wrong with a link.
     fn judge(&self, to: &Known, fragment: &str) -> Option<(&'static str, String)> {
         if to.state == State::Outside {
-            return outside(to);
+            return outside(to).or_else(|| self.place_outside(to, fragment));
         }
         let End::At(end, steps) = self.end(to.id) else {
             return Some(("redirect-loop", format!("{} is sent on in a circle", to.url)));
@@ -131,17 +140,27 @@ impl Site {
             return Some(("link-broken", format!("{}{by_way} answers {}", to.url, last.status)));
         }
         let facts = self.facts.get(&end)?;
-        let is_there = || {
-            fragment.eq_ignore_ascii_case(TOP)
-                || fragment.starts_with(['!', '/', ':'])
-                || facts.anchors.iter().any(|anchor| anchor == fragment)
-        };
+        let is_there =
+            || is_everywhere(fragment) || facts.anchors.iter().any(|anchor| anchor == fragment);
         if facts.is_html && !fragment.is_empty() && !is_there() {
             return Some(("link-fragment", format!("{} has no {fragment:?}", last.url)));
         }
         let is_moved = matches!(to.status, 301 | 308);
         (is_moved && steps > 0)
             .then(|| ("link-redirected", format!("{} is now {}", to.url, to.location)))
+    }
+
+    /// What is wrong with the place on another site that a link leads to, as far as the page that
+    /// was fetched has been read.
+    fn place_outside(&self, to: &Known, fragment: &str) -> Option<(&'static str, String)> {
+        let facts = self.facts.get(&to.id).filter(|facts| facts.is_html)?;
+        let is_there = |anchor: &String| {
+            anchor == fragment || anchor.strip_prefix(BY_AUTHORS) == Some(fragment)
+        };
+        let is_missing = !fragment.is_empty()
+            && !is_everywhere(fragment)
+            && !facts.anchors.iter().any(is_there);
+        is_missing.then(|| ("link-external-fragment", format!("{} has no {fragment:?}", to.url)))
     }
 
     fn addresses(&mut self) {
@@ -213,9 +232,8 @@ impl Site {
         let mut found = Vec::new();
         for known in self.all.values() {
             for (language, to) in &self.facts[&known.id].languages {
-                let Some(other) = self.by_url.get(to).and_then(|id| self.facts.get(id)) else {
-                    continue;
-                };
+                let other = self.by_url.get(to).filter(|id| self.all[*id].state == State::Done);
+                let Some(other) = other.and_then(|id| self.facts.get(id)) else { continue };
                 let is_mutual = other.languages.iter().any(|(_, back)| *back == known.url);
                 if other.is_html && *to != known.url && !is_mutual {
                     found.push((known.url.clone(), format!("{to} ({language}) doesn't name it")));

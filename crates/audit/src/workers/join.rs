@@ -212,6 +212,6 @@ impl Worker {
                 host
             }
         };
-        errand::run(host, url, handed.tests, ()).await
+        errand::run(host, url, handed.manner, ()).await
     }
 }

@@ -23,9 +23,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
-use crate::errand::Outcome;
+use crate::errand::{Manner, Outcome};
 use crate::fetch::FetchError;
-use crate::kind::Tests;
 
 pub use door::{Door, DoorError};
 pub use join::{JoinError, Worker};
@@ -36,7 +35,7 @@ pub use token::{TokenError, WorkersToken};
 const LEASE: Duration = Duration::from_secs(120);
 /// What both sides have to have in common: the version, and what counts up when the messages
 /// change.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 /// The fields by which a worker tells who it is.
 const VERSION_FIELD: &str = "wick-audit-version";
 const MACHINE_FIELD: &str = "wick-audit-machine";
@@ -51,8 +50,8 @@ struct Handed {
     url: String,
     /// Where: its name was looked up once, by the coordinator.
     addresses: Vec<SocketAddr>,
-    /// What to hold it against.
-    tests: Tests,
+    /// How, and what to hold it against.
+    manner: Manner,
 }
 
 /// A worker's request for work that waits.
@@ -201,12 +200,12 @@ impl Slot {
         self,
         url: String,
         addresses: Vec<SocketAddr>,
-        tests: Tests,
+        manner: Manner,
     ) -> Outcome {
         let (tell, told) = oneshot::channel();
         let lease = Lease { number: rand::random(), crew: &self.crew };
         locked(&self.crew.leases).insert(lease.number, tell);
-        let handed = Handed { lease: lease.number, url, addresses, tests };
+        let handed = Handed { lease: lease.number, url, addresses, manner };
         if self.poll.give.send(handed).is_err() {
             return Err(FetchError::Lost);
         }
@@ -239,6 +238,9 @@ fn machine() -> String {
 mod tests {
     use super::*;
     use crate::errand::Taken;
+    use crate::kind::Tests;
+
+    const MANNER: Manner = Manner { tests: Tests::ALL, store_first: false };
 
     fn outcome(status: u16) -> Outcome {
         Ok(Taken { status, ..Taken::default() })
@@ -248,11 +250,11 @@ mod tests {
     async fn who_is_slower_than_the_lease_is_not_counted_and_the_page_is_given_anew() {
         let crew = Arc::new(Crew::default());
         let slow = crew.ask(true);
-        let lost = crew.slot().await.run("http://a.test/".to_owned(), Vec::new(), Tests::ALL);
+        let lost = crew.slot().await.run("http://a.test/".to_owned(), Vec::new(), MANNER);
         let (lost, handed) = tokio::join!(lost, slow);
         assert_eq!(lost, Err(FetchError::Lost));
         let (slot, again) = (crew.slot(), crew.ask(true));
-        let run = slot.await.run("http://a.test/".to_owned(), Vec::new(), Tests::ALL);
+        let run = slot.await.run("http://a.test/".to_owned(), Vec::new(), MANNER);
         let answered = async {
             let again = again.await.unwrap();
             let late = crew.done(handed.unwrap().lease, outcome(500));
@@ -272,7 +274,7 @@ mod tests {
         let here = crew.ask(true);
         crew.stay_here();
         assert!(elsewhere.await.is_err() && crew.refuses(false) && !crew.refuses(true));
-        let run = crew.slot().await.run("http://a.test/".to_owned(), Vec::new(), Tests::ALL);
+        let run = crew.slot().await.run("http://a.test/".to_owned(), Vec::new(), MANNER);
         let answered = async { crew.done(here.await.unwrap().lease, outcome(200)) };
         let (counted, is_told) = tokio::join!(run, answered);
         assert!(is_told && counted.is_ok());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use crate::server::{Served, Site, audited, page, plan, reply};
+use crate::server::{Reply, Served, Site, audited, plan, reply};
 use audit::{BrowserPlan, Live, Plan, Report};
 
 const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/axe.min.js");
@@ -20,6 +20,17 @@ fn browser() -> Option<BrowserPlan> {
 
 fn with(served: &Served, state: &Path, browser: &BrowserPlan) -> Plan {
     Plan { browser: Some(browser.clone()), probes: 0, ..plan(served, state) }
+}
+
+/// A page whose policy lets its own scripts and styles do what they want.
+fn page(title: &str, content: &str) -> Reply {
+    let mut page = crate::server::page(title, content);
+    for (name, value) in &mut page.fields {
+        if name == "content-security-policy" {
+            *value = "frame-ancestors 'self'".to_owned();
+        }
+    }
+    page
 }
 
 /// A page with what nobody can read, by a style sheet of its own, and by a script.
@@ -41,10 +52,9 @@ fn faint() -> Site {
         addEventListener('load', () => { location.href = '/elsewhere'; });\n\
         navigator.sendBeacon('/counted');\n</script>";
     let html = page("Faint", made);
-    let body = String::from_utf8(html.body).expect("text");
+    let body = String::from_utf8(html.body.clone()).expect("text");
     let body = body.replace("</head>", "<link rel=\"stylesheet\" href=\"/faint.css\">\n</head>");
-    let fields = crate::server::FIELDS;
-    site.pages.insert("/faint".to_owned(), reply(200, fields, &body));
+    site.pages.insert("/faint".to_owned(), Reply { body: body.into(), ..html });
     let late = "<p style=\"color: #ddd\">Came later</p>";
     site.pages.insert("/asked".to_owned(), reply(200, "content-type: text/plain", late));
     site

@@ -119,6 +119,24 @@ const FAULTS: &[(&str, Fault)] = &[
     ("hreflang-mutual", |site| {
         with_body(site, "</head>", "<link rel=alternate hreflang=de href=/two></head>");
     }),
+    ("header-csp", |site| with_fields(site, "default-src 'self'; ", "")),
+    ("csp-unsafe", |site| with_fields(site, "default-src 'self'", "script-src 'unsafe-inline'")),
+    ("header-referrer", |site| {
+        with_fields(site, "cache-control", "referrer-policy: unsafe-url\ncache-control");
+    }),
+    ("hreflang-code", |site| {
+        with_body(site, "</head>", "<link rel=alternate hreflang=jp href=/one></head>");
+    }),
+    ("hreflang-default", |site| {
+        let both = ["en", "de"].map(|language| {
+            format!("<link rel=alternate hreflang={language} href=/one>")
+        });
+        with_body(site, "</head>", &format!("{}</head>", both.concat()));
+    }),
+    ("json-ld-field", |site| {
+        let data = "{\"@context\":\"https://schema.org\",\"@type\":\"Recipe\",\"name\":\"A\"}";
+        with_more(site, &format!("<script type='application/ld+json'>{data}</script>"));
+    }),
     ("json-ld", |site| with_more(site, "<script type='application/ld+json'>{\"a\":}</script>")),
     ("css-syntax", |site| {
         put(site, "/s.css", reply(200, CSS, "a { color red }"));
@@ -211,9 +229,10 @@ fn what_keeps_a_page_from_caches_is_told_by_the_law_and_what_that_wastes() {
 #[test]
 fn every_rule_has_a_fault_that_shows_it() {
     // These need TLS, another host, a browser, an error that is no answer, or much room: unit tests have them.
-    const ELSEWHERE: [&str; 9] = [
+    const ELSEWHERE: [&str; 10] = [
         "link-failed",
         "link-external",
+        "link-external-fragment",
         "mixed-content",
         "form-insecure",
         "header-hsts",
@@ -349,6 +368,114 @@ fn links_to_other_sites_are_tried_once_and_only_when_wanted() {
 }
 
 #[test]
+fn places_on_other_sites_are_looked_for_where_a_link_leads_to_one() {
+    let mut other = Site::default();
+    let body = "<p id=a>A<p id=user-content-b>B";
+    other.pages.insert("/page".to_owned(), page("Page", body));
+    other.pages.insert("/text".to_owned(), reply(200, "content-type: text/plain", "text"));
+    let other = Served::begin(other);
+    let mut site = clean();
+    let more = ["page#a", "page#b", "page#none", "page#top", "text#L10", "page#:~:text=x"]
+        .map(|name| format!("<a href=\"{}{name}\">{name}</a>", other.url()))
+        .concat();
+    put(&mut site, "/", page("Home", &format!("{more}<a href=/one>One</a>")));
+    let (served, state) = (Served::begin(site), folder());
+    let report = audit(&served, state.path(), |plan| plan.external = 9);
+    let [found] = &report.sites[0].findings[..] else { panic!("{:#?}", report.sites[0].findings) };
+    let expected = format!("{}page has no \"none\"", other.url());
+    assert_eq!((&*found.finding.rule, &found.finding.message), ("link-external-fragment", &expected));
+    assert_eq!(other.asked(), ["/page", "/text"], "each once, whatever places are looked for");
+}
+
+#[test]
+fn what_a_cache_has_is_asked_of_it_first_and_the_origin_for_the_rest_alone() {
+    let mut site = clean();
+    let is_kept = |asked: &Asked| asked.head.contains("cache-control: only-if-cached");
+    let make = move |asked: &Asked, _: usize| {
+        let kept = page("One", "<p id=part>x");
+        match is_kept(asked) {
+            true => reply(504, "cache-status: a; fwd=uri-miss", ""),
+            false => kept,
+        }
+    };
+    site.makers.insert("/one".to_owned(), Box::new(make));
+    let mut lone = page("Lone", "<p>x");
+    lone.fields.push(("cache-status".to_owned(), "a; hit".to_owned()));
+    put(&mut site, "/lone", lone);
+    let (served, state) = (Served::begin(site), folder());
+    let report = audit(&served, state.path(), |plan| {
+        let kept = vec!["/lone".to_owned(), "/logout?a".to_owned(), "//[".to_owned()];
+        plan.stored = Some([(served.url(), kept)].into());
+        plan.probes = 0;
+    });
+    let site = &report.sites[0];
+    assert!(site.findings.is_empty(), "{:#?}", site.findings);
+    assert_eq!((site.pages, site.from_cache), (7, 1), "{site:#?}");
+    assert_eq!((count(&served, "/one"), count(&served, "/lone")), (2, 1));
+    assert_eq!(count(&served, "/logout?a"), 0);
+    assert!(audit::report::text(&report).contains("1 page came from a cache on the way"));
+}
+
+#[test]
+fn what_is_not_kept_has_a_price_by_route() {
+    let mut site = clean();
+    for at in 0..3 {
+        let one = page(&format!("Thread {at}"), "<p>x");
+        let fields = FIELDS.replace("max-age=60", "private");
+        let make = move |_: &Asked, _: usize| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            Reply { body: one.body.clone(), ..reply(200, &fields, "") }
+        };
+        site.makers.insert(format!("/thread/{at}"), Box::new(make));
+    }
+    let links: String = (0..3).map(|at| format!("<a href=/thread/{at}>{at}</a>")).collect();
+    put(&mut site, "/", page("Home", &format!("{links}<a href=/one>One</a>")));
+    let (served, state) = (Served::begin(site), folder());
+    let report = audit(&served, state.path(), |plan| plan.probes = 0);
+    let kept = &report.sites[0].cacheability;
+    let dear = kept.iter().find(|one| one.verdict == "private").expect("it is told");
+    assert_eq!(dear.pages, 3);
+    let median = dear.median_ms.expect("it was measured");
+    assert!(median >= 20, "{median}");
+    assert!(kept.iter().all(|one| one.verdict == "private" || one.median_ms.is_none()), "{kept:?}");
+    let text = audit::report::text(&report);
+    assert!(text.contains(&format!("not 3 of {}: private, {median} ms each", dear.route)), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&audit::report::json(&report)).expect("it is JSON");
+    let told = json["sites"][0]["cacheability"].as_array().expect("it is told");
+    assert!(told.iter().any(|one| one["median_ms"] == median), "{told:?}");
+}
+
+#[test]
+fn a_run_is_compared_with_an_earlier_report_where_one_is_named() {
+    let mut site = clean();
+    let make = |_: &Asked, times: usize| {
+        page("One", ["<p id=part><input name=a>", "<p id=part><button></button>"][times.min(2) - 1])
+    };
+    site.makers.insert("/one".to_owned(), Box::new(make));
+    let (served, state) = (Served::begin(site), folder());
+    let first = audit(&served, state.path(), |plan| plan.probes = 0);
+    let file = state.path().join("deploy.json");
+    std::fs::write(&file, audit::report::json(&first)).expect("the folder takes files");
+    audit(&served, state.path(), |plan| plan.probes = 0);
+    let same = audit(&served, state.path(), |plan| plan.probes = 0);
+    assert_eq!((same.totals.new, same.totals.fixed), (0, 0), "it is as in the last run");
+    // Another machine knows no last run.
+    let other = folder();
+    let told = audit(&served, other.path(), |plan| {
+        plan.probes = 0;
+        plan.baseline = Some(audit::Baseline::read(&file).expect("it is a report"));
+    });
+    let fixed: Vec<_> = told.sites[0].fixed.iter().map(|one| one.rule.as_str()).collect();
+    assert_eq!((rules(&told), fixed), (vec!["button-text"], vec!["label-missing"]));
+    assert_eq!((told.totals.new, told.sites[0].is_first), (1, false));
+    let text = audit::report::text(&told);
+    assert!(text.contains("deploy.json: 1\n") && text.contains("; 1 new, 1 fixed."), "{text}");
+    let next = audit(&served, other.path(), |plan| plan.probes = 0);
+    assert_eq!((next.totals.new, next.totals.fixed), (0, 0), "the book is of the last run");
+}
+
+#[test]
 fn other_hosts_are_asked_side_by_side_and_each_by_one_request_at_a_time() {
     let held = || {
         let mut site = Site { holds_after: Some(0), ..Site::default() };
@@ -415,6 +542,48 @@ fn several_sites_are_visited_at_once_and_pages_of_each_are_bounded() {
     for site in &report.sites {
         assert_eq!((site.pages, site.skipped["--pages"]), (10, 21), "{site:#?}");
     }
+}
+
+#[test]
+fn who_wants_a_long_rest_is_not_waited_for() {
+    let mut site = clean();
+    put(&mut site, "/one", reply(503, "retry-after: 7200", ""));
+    let (served, state) = (Served::begin(site), folder());
+    let report = audit(&served, state.path(), |plan| plan.probes = 0);
+    let site = &report.sites[0];
+    assert!(!site.is_whole && site.waiting > 0, "{site:#?}");
+    let told = |note: &String| note.contains("wants a long rest, and was left alone");
+    assert!(site.notes.iter().any(told), "{:?}", site.notes);
+}
+
+#[test]
+fn budgets_are_told_in_each_format() {
+    use audit::report::Budget;
+    let mut site = clean();
+    with_more(&mut site, "<input name=a>");
+    let (served, state) = (Served::begin(site), folder());
+    let report = audit(&served, state.path(), |plan| plan.probes = 0);
+    let budgets = ["label-missing=0", "errors=1", "page-bytes=10"];
+    let report = report.within(&budgets.map(|text| Budget::read(text).expect("it can be read")));
+    assert!(!report.is_within());
+    let heaviest = report.sites[0].heaviest.as_ref().expect("there are pages");
+    let page_bytes = heaviest.bytes;
+    let text = audit::report::text(&report);
+    for line in [
+        "Budget: 1 of at most 0 label-missing, OVER.\n".to_owned(),
+        "Budget: 1 of at most 1 errors, within.\n".to_owned(),
+        format!("Budget: {page_bytes} of at most 10 page-bytes, OVER ({}).\n", heaviest.url),
+    ] {
+        assert!(text.contains(&line), "{line}{text}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&audit::report::json(&report)).expect("it is JSON");
+    assert_eq!(json["budgets"][0]["is_kept"], false, "{json}");
+    assert_eq!(json["budgets"][2]["found"], page_bytes);
+    let junit = audit::report::junit(&report);
+    assert!(junit.contains("<testsuite name=\"budgets\" tests=\"3\" failures=\"2\""), "{junit}");
+    assert!(audit::report::github(&report).contains("::error title=budget::1 of at most 0 label"));
+    assert!(audit::report::html(&report).contains("\"is_kept\":false"));
 }
 
 #[test]

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use audit::{Live, Plan, Report, Tests, run};
 use url::Url;
+
+/// Requests to all sites so far.
+static MOMENTS: AtomicUsize = AtomicUsize::new(0);
 
 /// How often who waits looks.
 const LOOK: Duration = Duration::from_millis(200);
@@ -48,6 +52,8 @@ pub(crate) fn plan(served: &Served, state: &Path) -> Plan {
         depth: 10,
         external: 0,
         probes: 10,
+        stored: None,
+        baseline: None,
         browser: None,
         tests: Tests::ALL,
         rate: None,
@@ -71,6 +77,8 @@ pub(crate) struct Served {
 struct State {
     site: Site,
     asked: Mutex<Vec<String>>,
+    /// Which of all requests to all sites each was.
+    moments: Mutex<Vec<usize>>,
     changed: Condvar,
     is_released: Mutex<bool>,
     released: Condvar,
@@ -83,6 +91,7 @@ impl Served {
         let state = Arc::new(State {
             site,
             asked: Mutex::default(),
+            moments: Mutex::default(),
             changed: Condvar::new(),
             is_released: Mutex::new(false),
             released: Condvar::new(),
@@ -110,6 +119,11 @@ impl Served {
     /// Everything that was asked for, in order.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.state.asked.lock().expect("no server panicked").clone()
+    }
+
+    /// Which of all requests to all sites each of them was.
+    pub(crate) fn moments(&self) -> Vec<usize> {
+        self.state.moments.lock().expect("no server panicked").clone()
     }
 
     /// Waits until so much was asked for, and looks now and then whether it still may be.
@@ -164,6 +178,8 @@ impl State {
         let (times, count) = {
             let mut all = self.asked.lock().expect("no server panicked");
             all.push(asked.target.clone());
+            let moment = MOMENTS.fetch_add(1, Ordering::Relaxed);
+            self.moments.lock().expect("no server panicked").push(moment);
             self.changed.notify_all();
             (all.iter().filter(|one| **one == asked.target).count(), all.len())
         };
@@ -193,7 +209,7 @@ pub(crate) fn reply(status: u16, fields: &str, body: &str) -> Reply {
 pub(crate) const FIELDS: &str = "content-type: text/html; charset=utf-8
 cache-control: max-age=60
 x-content-type-options: nosniff
-content-security-policy: frame-ancestors 'self'";
+content-security-policy: default-src 'self'; frame-ancestors 'self'";
 
 /// A page that nothing is to be said of, with this title and content.
 pub(crate) fn page(title: &str, content: &str) -> Reply {

@@ -207,7 +207,7 @@ fn who_has_another_token_or_version_or_comes_late_is_turned_away_with_a_reason()
 
     let token = std::fs::read_to_string(&stage.token).expect("a file");
     let shown = format!("authorization: Bearer {}\r\n", token.trim());
-    let own = concat!("wick-audit-version: ", env!("CARGO_PKG_VERSION"), "/2\r\n");
+    let own = concat!("wick-audit-version: ", env!("CARGO_PKG_VERSION"), "/3\r\n");
     for (path, fields, status, word) in [
         ("/take", String::new(), "401", "token"),
         ("/done/1", own.to_owned(), "401", "token"),

@@ -9,6 +9,7 @@
 //! itself would serve that page to a stranger without asking.
 //! Start at [`Companion`]; pages are read in [`reading`].
 
+mod listing;
 mod reading;
 mod vouch;
 
@@ -29,6 +30,7 @@ use crate::page::Page;
 use crate::reply::{Reply, Told};
 use crate::site::Site;
 
+pub use listing::Listed;
 pub use reading::{Given, PublicPage, Unread};
 pub use vouch::Vouch;
 

@@ -13,6 +13,7 @@
 mod asking;
 mod beside;
 mod budget;
+mod stored;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,6 +32,7 @@ use server::{Notice, Noticed, PageHandle, Server};
 use url::Url;
 
 pub(crate) use asking::{AuditNow, StatusTyped, show, told};
+pub(crate) use stored::{StoredQuestion, of_running, tell as tell_stored};
 use beside::Beside;
 use budget::Budget;
 

@@ -13,6 +13,7 @@
 //! {"search": {"status": {}}}  {"search": {"find": {"query": "words", "site": ""}}}
 //! {"history": {"from": 1789000000, "to": 1789003600, "step": 60}}
 //! {"statements": {"site": "forum"}}
+//! {"stored": {"scheme": "http", "host": "example.org", "after": null}}
 //! ```
 
 use base::Phase;
@@ -26,6 +27,7 @@ use server::Statements;
 use super::overview::overview;
 use super::profile::SlowFinding;
 use super::{Observing, unix};
+use crate::auditing::{self, StoredQuestion};
 use crate::cluster::{self, ClusterQuestion};
 use crate::search::{self, SearchQuestion};
 use crate::sphinx::{self, SphinxQuestion};
@@ -56,6 +58,8 @@ pub(crate) enum Question {
     Statements {
         site: String,
     },
+    /// The public pages that are kept of a host.
+    Stored(StoredQuestion),
 }
 
 /// Statements that passed a site's tap.
@@ -210,6 +214,10 @@ pub(crate) fn tell(
             serde_json::to_value(points.iter().map(told_point).collect::<Vec<_>>())
         }
         Question::Statements { site } => serde_json::to_value(statements(observing, &site)?),
+        Question::Stored(question) => {
+            let (server, _) = observing.attached().ok_or("nothing is served yet")?;
+            serde_json::to_value(auditing::tell_stored(&server, &question))
+        }
     };
     told.map_err(|error| error.to_string())
 }
@@ -352,6 +360,7 @@ mod tests {
             json!({"log": {"rout": "/"}}),
             json!({"history": {"from": 0}}),
             json!({"statements": {"site": ""}}),
+            json!({"stored": {"scheme": "http", "host": "a", "after": null}}),
             json!({"history": {"from": u64::MAX, "to": 0, "step": "x"}}),
             json!("log"),
             json!(null),

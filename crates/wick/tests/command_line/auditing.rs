@@ -92,6 +92,96 @@ fn what_is_stored_for_everybody_is_judged_and_what_is_mended_is_known_to_be() {
     assert_eq!(told(&state).1, ["image-alt /one"]);
 }
 
+/// What a JSON report says of its one site.
+fn report_of(options: &[&str]) -> Value {
+    let ended = Wick::run(options).end();
+    let told: Value = serde_json::from_str(&ended.output).unwrap_or(Value::Null);
+    assert!(told["sites"][0]["error"].is_null(), "{}{}", ended.output, ended.errors);
+    told["sites"][0].clone()
+}
+
+#[test]
+fn what_a_running_wick_keeps_is_audited_without_asking_its_origin() {
+    let pages = Pages::default();
+    set(&pages, "/", Page::Public("Home <a href=/one>One</a> <a href=/new>New</a>".into()));
+    set(&pages, "/one", Page::Public("One <img src=/a.png>".into()));
+    set(&pages, "/lone", Page::Public("Lone: nobody links to it".into()));
+    set(&pages, "/new", Page::Public("New: nobody was there yet".into()));
+    let key = "/letter/0123456789abcdef0123456789abcdef";
+    set(&pages, key, Page::Public("A letter with a key".into()));
+    let origin: Origin = site(&pages);
+    let state = open_folder();
+    let kept = state.path().display().to_string();
+    let (wick, address) = Wick::serve(&[&origin.url(), "--state", &kept]);
+    for path in ["/", "/one", "/lone", key] {
+        visit(address, path, "");
+    }
+    let asked = |path: &str| {
+        let begins = format!("GET {path} ");
+        origin.heads().iter().filter(|head| head.starts_with(&begins)).count()
+    };
+    let before = ["/", "/one", "/lone", key, "/new"].map(asked);
+    let url = format!("http://{address}/");
+    let own = open_folder();
+    let folder = own.path().display().to_string();
+    // Its own book beside the state of who is asked would do as well.
+    let options = ["audit", &url, "--stored", "--state", &kept, "--format", "json"];
+    let site = report_of(&options);
+    let after = ["/", "/one", "/lone", key, "/new"].map(asked);
+    assert_eq!(after[..4], before[..4], "nothing that is kept is asked for: {:?}", origin.heads());
+    assert_eq!((before[4], after[4] > 0), (0, true), "the rest is");
+    assert_eq!((&site["pages"], &site["from_cache"]), (&4.into(), &3.into()), "{site}");
+    let told = site["notes"].to_string();
+    assert!(told.contains("store with which it began: 3."), "{told}");
+    let crawled = report_of(&["audit", &url, "--state", &folder, "--format", "json"]);
+    assert_eq!(crawled["pages"], 3, "nobody links to the lone one: {crawled}");
+    wick.stop();
+    let ended = Wick::run(&options).end();
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.errors);
+    assert!(ended.errors.contains("no Wick is running with the state folder"), "{}", ended.errors);
+}
+
+#[test]
+fn budgets_and_an_earlier_report_decide_what_a_build_fails_by() {
+    let pages = Pages::default();
+    set(&pages, "/", Page::Public("Home <img src=/a.png>".into()));
+    let origin: Origin = site(&pages);
+    let state = open_folder();
+    let kept = state.path().display().to_string();
+    let url = format!("{}/", origin.url());
+    let run = |more: &[&str]| {
+        let mut all = vec!["audit", &url, "--state", &kept, "--probes", "0"];
+        all.extend(more);
+        Wick::run(&all).end()
+    };
+    let status = |more: &[&str]| {
+        let ended = run(more);
+        ended.status.code().unwrap_or_else(|| panic!("{}", ended.told()))
+    };
+    assert_eq!(status(&[]), 1, "a picture that nobody described is an error");
+    assert_eq!(status(&["--budget", "errors=99"]), 0, "so many may be");
+    assert_eq!(status(&["--budget", "errors=99", "--budget", "image-alt=0"]), 1);
+    assert_eq!(status(&["--budget", "errors=99", "--fail-on", "error"]), 1, "both are said");
+    let wrong = run(&["--budget", "image-alts=0"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(wrong.errors.contains("the nearest is \"image-alt\""), "{}", wrong.errors);
+
+    let deploy = state.path().join("deploy.json");
+    let told = run(&["--format", "json"]).output;
+    fs::write(&deploy, &told).expect("the folder takes files");
+    let deploy = deploy.display().to_string();
+    let since = ["--baseline", &deploy, "--fail-on", "new"];
+    assert_eq!(status(&since), 0);
+    set(&pages, "/", Page::Public("Home <img src=/a.png><img src=/b.png>".into()));
+    assert_eq!(status(&[]), 1);
+    assert_eq!(status(&["--fail-on", "new"]), 0, "the last run had it");
+    assert_eq!(status(&since), 1, "the deploy didn't");
+    let elsewhere = ["audit", "http://127.0.0.1:1/", "--state", &kept, "--baseline", &deploy];
+    let ended = Wick::run(&elsewhere).end();
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(ended.errors.contains("has no report of http://127.0.0.1:1/"), "{}", ended.errors);
+}
+
 #[test]
 fn a_worker_that_joins_does_an_audits_work_and_ends_with_it() {
     let pages = Pages::default();

@@ -1,5 +1,5 @@
-//! The admin page, the findings of stored pages on it, and a site's search, in a real browser;
-//! the first over a Wick that has something to show.
+//! The admin page, the findings of stored pages on it, a site's search, and the report of a large
+//! audit, in a real browser; the first over a Wick that has something to show.
 //!
 //! Three hundred requests are made first, and counted by what their `Cache-Status` says; then
 //! every view is opened, used, and held against that count. Nothing may be complained about by
@@ -24,6 +24,7 @@ mod look;
 #[path = "../cluster/nats.rs"]
 #[allow(dead_code, reason = "the tests of nodes ask more of it")]
 mod nats;
+mod report;
 mod search;
 
 use std::sync::Arc;
