@@ -106,8 +106,7 @@ impl Baseline {
             None => {
                 let mut known: Vec<&str> = self.sites.keys().map(String::as_str).collect();
                 known.sort_unstable();
-                let known =
-                    if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 let (path, site) = (self.path.clone(), site.to_string());
                 Err(BaselineError::Missing { path, site, known })
             }

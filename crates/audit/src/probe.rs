@@ -63,10 +63,9 @@ fn chosen(visit: &Visit<'_>) -> Result<Vec<Known>, AuditError> {
     let mut pages: Vec<Known> = visit.book.addresses()?.into_values().collect();
     // What a cache gave is given to all strangers alike, as far as its owner's settings go; where
     // the store comes first, nothing that lies there is asked for at the origin.
-    let is_told = |facts: &Facts| facts.is_html && !(visit.manner().store_first && facts.is_from_cache);
-    pages.retain(|page| {
-        page.state == State::Done && page.status == 200 && is_told(&page.facts())
-    });
+    let is_told =
+        |facts: &Facts| facts.is_html && !(visit.manner().store_first && facts.is_from_cache);
+    pages.retain(|page| page.state == State::Done && page.status == 200 && is_told(&page.facts()));
     pages.sort_by_key(|page| page.id);
     let mut shapes: HashMap<String, usize> = HashMap::new();
     pages.retain(|page| {

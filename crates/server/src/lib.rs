@@ -72,8 +72,8 @@ pub use access::{AccessLine, AccessSink};
 pub use app::{AppKey, Help};
 pub use aside::Aside;
 pub use companion::{
-    Companion, CompanionAnswer, CompanionAsked, CompanionFuture, Given, Listed, Notice,
-    Noticed, PageHandle, PageMark, PublicPage, Unread, Vouch,
+    Companion, CompanionAnswer, CompanionAsked, CompanionFuture, Given, Listed, Notice, Noticed,
+    PageHandle, PageMark, PublicPage, Unread, Vouch,
 };
 pub use config::{Complaints, Limits, ServerConfig, SiteConfig};
 pub use control::{Done, Order, Orders, SOCKETS_MAX, Wanted};

@@ -108,7 +108,8 @@ fn referrer(notes: &mut Notes<'_>) {
     let written = said_by_meta(notes, "name", "referrer").map(str::to_ascii_lowercase);
     let all: Vec<String> = sent.chain(written).collect();
     // The last that a browser knows counts.
-    let last = all.iter().flat_map(|line| line.split(',')).map(str::trim).rfind(|it| !it.is_empty());
+    let last =
+        all.iter().flat_map(|line| line.split(',')).map(str::trim).rfind(|it| !it.is_empty());
     if let Some(policy) = last.filter(|policy| TELLS_ALL.contains(policy)) {
         notes.note("header-referrer", 0, format!("Referrer-Policy: {policy}"));
     }

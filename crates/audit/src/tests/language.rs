@@ -75,7 +75,9 @@ mod cases {
 
     #[test]
     fn languages_that_there_are_are_told_from_others() {
-        for right in ["en", "EN-gb", "zh-Hant", "zh-hans-cn", "es-419", "gsw-CH", "sr-Latn", "de-1996"] {
+        for right in
+            ["en", "EN-gb", "zh-Hant", "zh-hans-cn", "es-419", "gsw-CH", "sr-Latn", "de-1996"]
+        {
             assert_eq!(fault(right), None, "{right}");
         }
         for (wrong, expected) in [

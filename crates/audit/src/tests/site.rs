@@ -157,9 +157,8 @@ impl Site {
         let is_there = |anchor: &String| {
             anchor == fragment || anchor.strip_prefix(BY_AUTHORS) == Some(fragment)
         };
-        let is_missing = !fragment.is_empty()
-            && !is_everywhere(fragment)
-            && !facts.anchors.iter().any(is_there);
+        let is_missing =
+            !fragment.is_empty() && !is_everywhere(fragment) && !facts.anchors.iter().any(is_there);
         is_missing.then(|| ("link-external-fragment", format!("{} has no {fragment:?}", to.url)))
     }
 

@@ -206,37 +206,60 @@ mod cases {
     fn what_each_type_needs_is_looked_for() {
         for (thing, expected) in [
             (r#""@type": "Article", "headline": "A""#, &[][..]),
-            (r#""@type": "NewsArticle", "headline": " ", "author": "B""#,
-                &["NewsArticle lacks headline or name"]),
-            (r#""@type": ["Product", "Thing"], "name": "A", "offers": {"@type": "Offer", "price": 0}"#,
-                &[]),
-            (r#""@type": "http://schema.org/Product", "name": "A", "offers": [{"@type": "Offer", "url": "/"}]"#,
-                &["Offer lacks price or priceSpecification"]),
-            (r#""@type": "Product", "image": "a""#,
-                &["Product lacks name", "Product lacks offers or review or aggregateRating"]),
+            (
+                r#""@type": "NewsArticle", "headline": " ", "author": "B""#,
+                &["NewsArticle lacks headline or name"],
+            ),
+            (
+                r#""@type": ["Product", "Thing"], "name": "A", "offers": {"@type": "Offer", "price": 0}"#,
+                &[],
+            ),
+            (
+                r#""@type": "http://schema.org/Product", "name": "A", "offers": [{"@type": "Offer", "url": "/"}]"#,
+                &["Offer lacks price or priceSpecification"],
+            ),
+            (
+                r#""@type": "Product", "image": "a""#,
+                &["Product lacks name", "Product lacks offers or review or aggregateRating"],
+            ),
             (r#""@type": "Event", "name": "A", "startDate": "2026-01-01", "location": {}"#, &[]),
-            (r#""@type": "Event", "name": "A", "location": null"#,
-                &["Event lacks location", "Event lacks startDate"]),
+            (
+                r#""@type": "Event", "name": "A", "location": null"#,
+                &["Event lacks location", "Event lacks startDate"],
+            ),
             (r#""@type": "Recipe", "name": "A", "image": []"#, &["Recipe lacks image"]),
             (r#""@type": "Organization", "url": "/""#, &["Organization lacks name"]),
             (r##""@type": "Organization", "@id": "#own""##, &[]),
             (r#""@type": "WebSite", "name": "A", "url": "/""#, &[]),
-            (r#""@type": "VideoObject", "name": "A", "thumbnailUrl": ["a"]"#,
-                &["VideoObject lacks uploadDate"]),
-            (r#""@type": "BreadcrumbList", "itemListElement": [
+            (
+                r#""@type": "VideoObject", "name": "A", "thumbnailUrl": ["a"]"#,
+                &["VideoObject lacks uploadDate"],
+            ),
+            (
+                r#""@type": "BreadcrumbList", "itemListElement": [
                 {"@type": "ListItem", "position": 1, "name": "A", "item": "/"},
                 {"@type": "ListItem", "position": 2, "item": {"@id": "/b", "name": "B"}},
-                {"@type": "ListItem", "position": 3, "name": "C"}]"#, &[]),
-            (r#""@type": "BreadcrumbList", "itemListElement": [{"name": "A"}, {"position": 2}]"#,
-                &["step 1 of BreadcrumbList lacks position and item",
-                  "step 2 of BreadcrumbList lacks name"]),
-            (r#""@type": "FAQPage", "mainEntity": [
+                {"@type": "ListItem", "position": 3, "name": "C"}]"#,
+                &[],
+            ),
+            (
+                r#""@type": "BreadcrumbList", "itemListElement": [{"name": "A"}, {"position": 2}]"#,
+                &[
+                    "step 1 of BreadcrumbList lacks position and item",
+                    "step 2 of BreadcrumbList lacks name",
+                ],
+            ),
+            (
+                r#""@type": "FAQPage", "mainEntity": [
                 {"name": "A?", "acceptedAnswer": {"text": "B"}}, {"acceptedAnswer": {}}]"#,
-                &["question 2 of FAQPage lacks name and acceptedAnswer with text"]),
+                &["question 2 of FAQPage lacks name and acceptedAnswer with text"],
+            ),
             (r#""@type": "AggregateRating", "ratingValue": 4, "reviewCount": 2"#, &[]),
             (r#""@type": "Thing", "url": "/""#, &[]),
-            (r#""@graph": [{"@type": "WebSite", "name": "A"}, {"@type": "Article", "name": "B"}]"#,
-                &["WebSite lacks url"]),
+            (
+                r#""@graph": [{"@type": "WebSite", "name": "A"}, {"@type": "Article", "name": "B"}]"#,
+                &["WebSite lacks url"],
+            ),
         ] {
             check(thing, expected);
         }
@@ -244,11 +267,14 @@ mod cases {
 
     #[test]
     fn other_words_are_nobodys_business_and_many_things_are_bounded() {
-        let other: Value = serde_json::from_str(r#"{"@context": "https://a.test", "@type": "Product"}"#).unwrap();
+        let other: Value =
+            serde_json::from_str(r#"{"@context": "https://a.test", "@type": "Product"}"#).unwrap();
         assert_eq!(lacks(&other), [""; 0]);
-        let bare: Value = serde_json::from_str(r#"[{"@type": "Product", "x": 1}, 7, null]"#).unwrap();
+        let bare: Value =
+            serde_json::from_str(r#"[{"@type": "Product", "x": 1}, 7, null]"#).unwrap();
         assert_eq!(lacks(&bare), [""; 0]);
-        let one = r#"{"@context": {"@vocab": "https://schema.org/"}, "@type": "Recipe", "name": "N"}"#;
+        let one =
+            r#"{"@context": {"@vocab": "https://schema.org/"}, "@type": "Recipe", "name": "N"}"#;
         let many = format!("[{}]", vec![one; 1_000].join(","));
         let many: Value = serde_json::from_str(&many).unwrap();
         assert_eq!(lacks(&many), ["Recipe lacks image"], "each is told once");

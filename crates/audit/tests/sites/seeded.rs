@@ -128,9 +128,8 @@ const FAULTS: &[(&str, Fault)] = &[
         with_body(site, "</head>", "<link rel=alternate hreflang=jp href=/one></head>");
     }),
     ("hreflang-default", |site| {
-        let both = ["en", "de"].map(|language| {
-            format!("<link rel=alternate hreflang={language} href=/one>")
-        });
+        let both = ["en", "de"]
+            .map(|language| format!("<link rel=alternate hreflang={language} href=/one>"));
         with_body(site, "</head>", &format!("{}</head>", both.concat()));
     }),
     ("json-ld-field", |site| {
@@ -383,7 +382,10 @@ fn places_on_other_sites_are_looked_for_where_a_link_leads_to_one() {
     let report = audit(&served, state.path(), |plan| plan.external = 9);
     let [found] = &report.sites[0].findings[..] else { panic!("{:#?}", report.sites[0].findings) };
     let expected = format!("{}page has no \"none\"", other.url());
-    assert_eq!((&*found.finding.rule, &found.finding.message), ("link-external-fragment", &expected));
+    assert_eq!(
+        (&*found.finding.rule, &found.finding.message),
+        ("link-external-fragment", &expected)
+    );
     assert_eq!(other.asked(), ["/page", "/text"], "each once, whatever places are looked for");
 }
 
@@ -439,7 +441,10 @@ fn what_is_not_kept_has_a_price_by_route() {
     assert!(median >= 20, "{median}");
     assert!(kept.iter().all(|one| one.verdict == "private" || one.median_ms.is_none()), "{kept:?}");
     let text = audit::report::text(&report);
-    assert!(text.contains(&format!("not 3 of {}: private, {median} ms each", dear.route)), "{text}");
+    assert!(
+        text.contains(&format!("not 3 of {}: private, {median} ms each", dear.route)),
+        "{text}"
+    );
     let json: serde_json::Value =
         serde_json::from_str(&audit::report::json(&report)).expect("it is JSON");
     let told = json["sites"][0]["cacheability"].as_array().expect("it is told");

@@ -79,8 +79,9 @@ mod tests {
 
     #[test]
     fn parts_together_are_all_of_it_and_each_once() {
-        let all: Vec<(u64, String)> =
-            (0..12_345_u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15), at.to_string())).collect();
+        let all: Vec<(u64, String)> = (0..12_345_u64)
+            .map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15), at.to_string()))
+            .collect();
         let (mut told, mut after, mut rounds) = (Vec::new(), None, 0);
         loop {
             let mut least = Least::default();

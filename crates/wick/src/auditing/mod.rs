@@ -32,9 +32,9 @@ use server::{Notice, Noticed, PageHandle, Server};
 use url::Url;
 
 pub(crate) use asking::{AuditNow, StatusTyped, show, told};
-pub(crate) use stored::{StoredQuestion, of_running, tell as tell_stored};
 use beside::Beside;
 use budget::Budget;
+pub(crate) use stored::{StoredQuestion, of_running, tell as tell_stored};
 
 use crate::observing::{Observing, unix};
 use crate::plan::SitePlan;

@@ -203,6 +203,6 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn pictures() -> PathBuf {
+pub(crate) fn pictures() -> PathBuf {
     root().join("docs/dashboard")
 }

@@ -9,7 +9,7 @@ use ::audit::report::{Budget, Cacheable, Grouped, Report, SiteReport, html};
 use ::audit::{Finding, Place, Severity};
 
 use crate::browser::{self, Browser, Outcome};
-use crate::look::Looker;
+use crate::look::{Looker, pictures};
 use crate::wick::open_folder;
 
 const FINDINGS: usize = 100_000;
@@ -108,8 +108,9 @@ fn look(browser: &Arc<Browser>, url: &str) -> Outcome<()> {
         "what a site says is text, and no markup",
     )?;
     looker.looks_well("report")?;
-    if let Some(folder) = std::env::var_os("WRITE_REPORT_PICTURE") {
-        looker.tab.screenshot(std::path::Path::new(&folder).join("report.png"))?;
+    if std::env::var_os("WRITE_SCREENSHOTS").is_some() {
+        looker.scheme("light")?;
+        looker.tab.screenshot(pictures().join("report.png"))?;
     }
     let began = Instant::now();
     looker.tab.fill("#words", LONE)?;
