@@ -36,7 +36,7 @@ fn report() -> Report {
             place: Place { line: at as u64 % 900 + 1, column: 1 },
             message: format!("the picture of lamp {at} <b>&amp; its wick</b> has no text"),
         };
-        Grouped { finding, is_new: at % 1_000 == 0 }
+        Grouped { finding, is_new: at.is_multiple_of(1_000) }
     };
     let mut findings: Vec<Grouped> = (0..FINDINGS).map(finding).collect();
     findings.sort_by(|one, other| one.finding.cmp(&other.finding));
@@ -94,6 +94,10 @@ fn look(browser: &Arc<Browser>, url: &str) -> Outcome<()> {
     let rule = "#sites > section > details";
     looker.tab.click(&format!("{rule} > summary"))?;
     looker.tab.wait_for(&format!("{rule}[open] details"))?;
+    if std::env::var_os("WRITE_SCREENSHOTS").is_some() {
+        looker.scheme("light")?;
+        looker.tab.screenshot(pictures().join("report.png"))?;
+    }
     looker.tab.click(&format!("{rule}[open] details > summary"))?;
     looker.tab.wait_until(
         "document.querySelector('#sites details details[open] li').textContent.includes('/thread/')",
@@ -107,11 +111,6 @@ fn look(browser: &Arc<Browser>, url: &str) -> Outcome<()> {
         "!document.querySelector('#sites b')",
         "what a site says is text, and no markup",
     )?;
-    looker.looks_well("report")?;
-    if std::env::var_os("WRITE_SCREENSHOTS").is_some() {
-        looker.scheme("light")?;
-        looker.tab.screenshot(pictures().join("report.png"))?;
-    }
     let began = Instant::now();
     looker.tab.fill("#words", LONE)?;
     looker.tab.wait_until(
@@ -120,6 +119,11 @@ fn look(browser: &Arc<Browser>, url: &str) -> Outcome<()> {
         "the one finding that has these words",
     )?;
     eprintln!("searched in {} ms", began.elapsed().as_millis());
+    looker.tab.click(&format!("{rule} > summary"))?;
+    looker.tab.wait_for(&format!("{rule}[open] details"))?;
+    looker.tab.click(&format!("{rule}[open] details > summary"))?;
+    looker.tab.wait_for("#sites details details[open] li")?;
+    looker.looks_well("report")?;
     looker.tab.fill("#words", "")?;
     looker.tab.click("#new")?;
     looker.tab.wait_until(
