@@ -42,4 +42,7 @@ pub use plan::{AuditError, Plan};
 pub use report::Report;
 pub use run::run;
 pub use standing::{Counts, RouteCount, RuleCount, Standing, judged, standing_report, sum_of};
-pub use workers::{Crew, Door, DoorError, JoinError, TokenError, Worker, WorkersToken};
+pub use workers::{
+    Crew, Desk, Door, DoorError, Errand, Hands, JoinError, TokenError, Welcome, Worker,
+    WorkersToken,
+};

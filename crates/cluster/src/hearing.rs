@@ -63,6 +63,8 @@ pub struct Hearing {
     returned_ticks_ms: u64,
     /// Its number.
     returned_number: u64,
+    /// How long it took, if that wasn't asked for yet.
+    returned_after_ms: Option<u64>,
     others: BTreeMap<Run, Other>,
     pub(crate) leases: Leases,
     calms: Calms,
@@ -94,6 +96,7 @@ impl Hearing {
             own: VecDeque::new(),
             returned_ticks_ms: 0,
             returned_number: 0,
+            returned_after_ms: None,
             others: BTreeMap::new(),
             leases: Leases::new((node.to_owned(), instance), lag_ms),
             calms: Calms::default(),
@@ -109,6 +112,11 @@ impl Hearing {
     /// This node is about to say this for the first time.
     pub fn note_sent(&mut self, number: u64, ticks_ms: u64) {
         push(&mut self.sent, (number, ticks_ms));
+    }
+
+    /// How many milliseconds the last own message took to come back; told once.
+    pub(crate) fn take_returned_after_ms(&mut self) -> Option<u64> {
+        self.returned_after_ms.take()
     }
 
     /// Another node is said to be there, though it hasn't been heard.
@@ -176,6 +184,7 @@ impl Hearing {
         {
             self.sent.pop_front();
             if number == said.number {
+                self.returned_after_ms = Some(now_ms.saturating_sub(ticks_ms));
                 self.note_own(sequence, ticks_ms);
             }
         }

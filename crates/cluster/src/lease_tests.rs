@@ -299,20 +299,23 @@ mod simulated {
         }
     }
 
-    fn play(seed: u64, is_fenced: bool) -> Outcome {
+    /// As often as among three, however many there are, something happens to one of them: else
+    /// somebody would be away at any moment, and nobody in touch.
+    fn play(seed: u64, nodes: usize, steps: u64, is_fenced: bool) -> Outcome {
+        let rarer = (nodes as u64 / 3).max(1);
         let mut dice = Dice(seed);
         let (mut stream, mut changes): (Vec<Said>, Vec<u64>) = (Vec::new(), Vec::new());
-        let mut nodes: Vec<Node> = (0..3).map(|at| node(at, &mut dice)).collect();
+        let mut nodes: Vec<Node> = (0..nodes).map(|at| node(at, &mut dice)).collect();
         let (mut outcome, mut worst) = (Outcome::default(), Worst::default());
-        for now in (0..8000).map(|step| step * STEP) {
+        for now in (0..steps).map(|step| step * STEP) {
             if dice.below(200) == 0 || worst.change_at.take_if(|at| *at <= now).is_some() {
                 changes.push(now);
             }
             for node in &mut nodes {
-                if dice.below(1200) == 0 {
+                if dice.below(1200 * rarer) == 0 {
                     node.paused_until = now + dice.below(4000);
                 }
-                if dice.below(2000) == 0 {
+                if dice.below(2000 * rarer) == 0 {
                     node.cut_until = now + dice.below(3000);
                 }
                 if now < node.paused_until {
@@ -326,7 +329,7 @@ mod simulated {
                     if let Some((said, _)) = node.flying.take_if(|(_, due)| *due <= now) {
                         stream.push(said);
                     }
-                    outcome.takeovers += hear(node, now, &stream, &mut dice, is_fenced);
+                    outcome.takeovers += hear(node, now, &stream, &mut dice, is_fenced, rarer);
                 }
                 obey(node, now, &mut dice);
             }
@@ -427,9 +430,16 @@ mod simulated {
     }
 
     /// What comes out of the stream; how often this node became the reader.
-    fn hear(node: &mut Node, now: u64, stream: &[Said], dice: &mut Dice, is_fenced: bool) -> usize {
+    fn hear(
+        node: &mut Node,
+        now: u64,
+        stream: &[Said],
+        dice: &mut Dice,
+        is_fenced: bool,
+        many: u64,
+    ) -> usize {
         let (heard, mut takeovers) = (node.hearing.sequence().unwrap_or(0), 0);
-        for sequence in heard + 1..=(heard + dice.below(5)) {
+        for sequence in heard + 1..=(heard + dice.below(4 + many)) {
             let Some(said) = stream.get(sequence as usize - 1) else { break };
             let mut said = said.clone();
             if !is_fenced {
@@ -470,15 +480,22 @@ mod simulated {
     #[test]
     fn nobody_is_shown_what_is_older_than_a_lag_limit() {
         for seed in 0..25 {
-            let Outcome { stale, hits, takeovers, changes } = play(seed, true);
+            let Outcome { stale, hits, takeovers, changes } = play(seed, 3, 8000, true);
             assert_eq!(stale, 0, "seed {seed}");
             assert!(changes > 10 && takeovers > 1 && hits > 100, "{changes} {takeovers} {hits}");
         }
     }
 
     #[test]
+    fn a_hundred_nodes_are_no_different() {
+        let Outcome { stale, hits, takeovers, changes } = play(1, 100, 1200, true);
+        assert_eq!(stale, 0);
+        assert!(changes > 2 && takeovers > 0 && hits > 100, "{changes} {takeovers} {hits}");
+    }
+
+    #[test]
     fn without_fencing_some_are() {
-        let is_harmed = (0..60).any(|seed| play(seed, false).stale > 0);
+        let is_harmed = (0..60).any(|seed| play(seed, 3, 8000, false).stale > 0);
         assert!(is_harmed, "a reader that was paused does no harm: what is fencing for?");
     }
 }

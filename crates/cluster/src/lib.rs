@@ -21,6 +21,7 @@
 //! what is behind it for nothing, so that what it tells isn't their doing, `calm` knows.
 //! What one node may need of another that is gone is laid down with NATS, sealed
 //! ([`Node::lay_down`]).
+//! Beside all that, and without a node, stands a queue of work ([`Giver`], [`Taker`]).
 //! Start at [`Node::run`]; what is decided stands in [`hearing`], without I/O.
 
 mod aside;
@@ -29,10 +30,12 @@ mod deposits;
 mod figures;
 pub mod hearing;
 mod kept;
+mod lags;
 mod lease;
 mod link;
 mod node;
 mod outbox;
+mod queue;
 mod roll;
 mod said;
 mod seal;
@@ -45,6 +48,7 @@ pub use figures::Look;
 pub use kept::KeepError;
 pub use lease::Word;
 pub use node::{Asked, Ears, Node, Run, Sink};
+pub use queue::{Arrival, Corner, Giver, Question, QueueError, Taken, Taker};
 pub use roll::{Place, Roll};
 pub use said::{Lead, Said};
 pub use seal::Seal;

@@ -24,6 +24,7 @@ use crate::figures;
 use crate::hearing::Arrival;
 use crate::node::{Ears, Node};
 use crate::said::Said;
+use crate::settings::Settings;
 
 /// How long messages stay in the stream: a node that was away longer takes it that anything may
 /// have changed.
@@ -34,8 +35,6 @@ const KEPT_BYTES: i64 = 256 << 20;
 const ANSWER: Duration = Duration::from_secs(2);
 /// The rest after a failure.
 const AGAIN_AFTER: Duration = Duration::from_millis(250);
-/// Copies of the stream where there are servers for them.
-const REPLICAS: usize = 3;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -83,7 +82,7 @@ async fn once(
     let client = match kept {
         Some(client) => client.clone(),
         None => {
-            let client = kept.insert(connect(node).await?).clone();
+            let client = kept.insert(connect(&node.settings).await?).clone();
             *node.client.lock() = Some(client.clone());
             client
         }
@@ -112,8 +111,7 @@ pub(crate) async fn within<T>(
     }
 }
 
-async fn connect(node: &Node) -> Result<Client, Failure> {
-    let settings = &node.settings;
+pub(crate) async fn connect(settings: &Settings) -> Result<Client, Failure> {
     let mut options = ConnectOptions::new()
         .name(format!("wick {}", settings.node))
         .connection_timeout(ANSWER)
@@ -165,7 +163,7 @@ fn is_alone(error: &CreateStreamError) -> bool {
 }
 
 pub(crate) fn replicas(node: &Node) -> usize {
-    if node.settings.servers.len() >= REPLICAS { REPLICAS } else { 1 }
+    node.settings.copies()
 }
 
 /// A bucket that keeps the last value of each key; made by the node that comes first.

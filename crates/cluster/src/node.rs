@@ -16,6 +16,7 @@ use crate::calm::{Asks, Calm, Traffic};
 use crate::deposits::Deposits;
 use crate::figures::{Figures, Look};
 use crate::hearing::{Arrival, Hearing};
+use crate::lags::Lags;
 use crate::lease::Word;
 use crate::link;
 use crate::outbox::Outbox;
@@ -59,6 +60,7 @@ pub struct Node {
     told: Counter,
     heard: Counter,
     missed: Counter,
+    lags: Lags,
     error: Mutex<Option<String>>,
     /// Whether its name must be written anew.
     pub(crate) name_goes: AtomicBool,
@@ -136,6 +138,7 @@ impl Node {
             told: Counter::default(),
             heard: Counter::default(),
             missed: Counter::default(),
+            lags: Lags::default(),
             error: Mutex::new(None),
             name_goes: AtomicBool::new(false),
             sinks: Mutex::default(),
@@ -322,6 +325,7 @@ impl Node {
             told: self.told.read(),
             heard: self.heard.read(),
             missed: self.missed.read(),
+            heard_back: self.lags.read(),
             listen: self.settings.listen,
             is_draining: self.is_draining(),
             waiting: inner.outbox.len(),
@@ -448,6 +452,9 @@ impl Node {
             let mut inner = self.inner.lock();
             let ticks_ms = self.clock.now().ticks_ms;
             let heard = inner.hearing.take(arrival, ticks_ms);
+            if let Some(milliseconds) = inner.hearing.take_returned_after_ms() {
+                self.lags.note(milliseconds);
+            }
             let sequence = inner.hearing.sequence().unwrap_or(0);
             (heard, Place { stream: inner.stream, sequence })
         };

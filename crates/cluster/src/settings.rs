@@ -14,6 +14,9 @@ const LAG_MIN: Duration = Duration::from_millis(200);
 /// The most: beyond it nobody would believe a page.
 const LAG_MAX: Duration = Duration::from_secs(60);
 
+/// Copies of a stream where there are servers for them.
+const COPIES: usize = 3;
+
 /// What a node runs on.
 #[derive(Clone, PartialEq)]
 pub struct Settings {
@@ -105,6 +108,11 @@ impl Settings {
             .map(|server| format!("{}://{}:{}", server.scheme(), server.host(), server.port()))
             .collect();
         shown.join(", ")
+    }
+
+    /// How many copies NATS keeps of what it is given.
+    pub(crate) fn copies(&self) -> usize {
+        if self.servers.len() >= COPIES { COPIES } else { 1 }
     }
 
     /// The stream's name.

@@ -28,6 +28,9 @@ pub struct Status {
     pub heard: u64,
     /// How often something may have been missed.
     pub missed: u64,
+    /// How often its own words took how long until it heard them back, by doublings of a
+    /// millisecond: less than 1, less than 2, less than 4, and so on.
+    pub heard_back: Vec<u64>,
     /// At which address other nodes may ask it for pages, if at any.
     pub listen: Option<SocketAddr>,
     /// Whether its owner is about to take it off.

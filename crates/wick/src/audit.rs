@@ -4,6 +4,7 @@
 //! there is, 2 a site could not be audited (to its end), 130 stopped by Ctrl-C. Invariant: standard output
 //! has the report alone.
 
+mod queue;
 mod worker;
 
 use std::collections::{BTreeMap, HashSet};
@@ -18,14 +19,17 @@ use std::time::Duration;
 
 use ::audit::report::Budget;
 use ::audit::{
-    Baseline, BaselineError, BrowserPlan, Crew, Kind, Live, Plan, Report, Severity, Tests, report,
+    Baseline, BaselineError, BrowserPlan, Crew, Door, Kind, Live, Plan, Report, Severity, Tests,
+    WorkersToken, report,
 };
 use base::complaint::complain;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use tokio::runtime::Runtime;
 use tokio::time::{Instant, interval};
 use url::Url;
 
+use self::queue::Queue;
 use crate::auditing::{self, StatusTyped};
 use crate::bench::{listen, read_duration};
 use crate::control::ControlError;
@@ -132,10 +136,14 @@ pub(crate) struct Audit {
     /// Have the pages fetched and tested by workers, which join here; on this machine alone
     /// unless an address is given.
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = worker::read_address)]
+    #[arg(group = "ways")]
     pub(crate) workers: Option<SocketAddr>,
+    /// Where else workers come.
+    #[command(flatten)]
+    pub(crate) queue: queue::QueueTyped,
     /// A file with the token that workers show, made if it isn't there; WICK_AUDIT_TOKEN goes
     /// before it [default: workers.token in the folder "audit"].
-    #[arg(long, value_name = "FILE", requires = "workers")]
+    #[arg(long, value_name = "FILE", requires = "ways")]
     pub(crate) token_file: Option<PathBuf>,
 }
 
@@ -198,14 +206,8 @@ fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
     let mut plan = plan(typed)?;
     let interrupted = listen()?;
     let runtime = single_threaded()?;
-    let door = match typed.workers {
-        None => None,
-        Some(address) => {
-            let token = worker::token_file(typed.token_file.as_deref(), typed.state.as_deref());
-            Some(worker::open(&runtime, address, &token)?)
-        }
-    };
-    let crew = door.as_ref().map(::audit::Door::crew);
+    let way = Way::open(&runtime, typed, &interrupted)?;
+    let crew = way.crew();
     let (report, mut is_stopped) = runtime.block_on(visit(&plan, crew, &interrupted))?;
     let mut report = report.within(&typed.budget);
     show(typed, &report)?;
@@ -219,10 +221,48 @@ fn act(typed: &Audit) -> Result<ExitCode, Box<dyn Error>> {
             keep(typed, &report)?;
         }
     }
-    if let Some(door) = door {
-        runtime.block_on(door.close());
-    }
+    runtime.block_on(way.close())?;
     Ok(ExitCode::from(status(&report, fail_on(typed), is_stopped)))
+}
+
+/// By what way workers come.
+enum Way {
+    None,
+    Door(Door),
+    Queue(Queue),
+}
+
+impl Way {
+    fn open(
+        runtime: &Runtime,
+        typed: &Audit,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<Self, Box<dyn Error>> {
+        let token = worker::token_file(typed.token_file.as_deref(), typed.state.as_deref());
+        if let Some(address) = typed.workers {
+            return Ok(Self::Door(worker::open(runtime, address, &token)?));
+        }
+        let Some(servers) = &typed.queue.nats else { return Ok(Self::None) };
+        let token = WorkersToken::read_or_make(&token)?;
+        Ok(Self::Queue(Queue::open(runtime, &typed.queue, servers, &token, interrupted)?))
+    }
+
+    fn crew(&self) -> Option<&Arc<Crew>> {
+        match self {
+            Self::None => None,
+            Self::Door(door) => Some(door.crew()),
+            Self::Queue(queue) => Some(queue.crew()),
+        }
+    }
+
+    async fn close(self) -> Result<(), Box<dyn Error>> {
+        match self {
+            Self::None => {}
+            Self::Door(door) => door.close().await,
+            Self::Queue(queue) => queue.close().await?,
+        }
+        Ok(())
+    }
 }
 
 /// What makes it fail: where somebody says how much of something there may be, not what they

@@ -26,13 +26,12 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::hands::BODY_BYTES_MAX;
 use super::{Crew, MACHINE_FIELD, VERSION, VERSION_FIELD, WORKER_FIELD, WorkersToken, locked};
 use crate::errand::Outcome;
 
 /// Connections at once; a worker has some.
 const CONNECTIONS_MAX: usize = 256;
-/// What came of a page: its links, places and findings.
-const BODY_BYTES_MAX: usize = 64 << 20;
 const HEAD_BYTES_MAX: usize = 16 << 10;
 const FIELDS_MAX: usize = 32;
 /// How long somebody waits for work before being told that there is none yet.
@@ -182,11 +181,7 @@ impl Inside {
             return Some(said(StatusCode::METHOD_NOT_ALLOWED, "it is asked by POST"));
         }
         if field(VERSION_FIELD) != VERSION.as_bytes() {
-            let told = format!(
-                "the coordinator is wick {VERSION}, and this worker is not: run the same version \
-                 on both machines"
-            );
-            return Some(said(StatusCode::UPGRADE_REQUIRED, &told));
+            return Some(said(StatusCode::UPGRADE_REQUIRED, &super::another_version()));
         }
         None
     }
@@ -214,11 +209,7 @@ impl Inside {
             () = self.crew.closed() => said(StatusCode::GONE, "the audit is over"),
             waited = timeout(POLL, wait) => match waited {
                 Err(_) => said(StatusCode::NO_CONTENT, ""),
-                Ok(None) => said(
-                    StatusCode::FORBIDDEN,
-                    "a site of this audit is on the coordinator's own machine, and from another \
-                     its address leads elsewhere: audit it by the address that others know it by",
-                ),
+                Ok(None) => said(StatusCode::FORBIDDEN, super::ELSEWHERE),
                 Ok(Some(handed)) => {
                     locked(&line.leases).insert(handed.lease);
                     match serde_json::to_vec(&handed) {

@@ -1,12 +1,10 @@
 //! A worker: takes pages from a coordinator, fetches and tests them, and brings what came of it.
 //!
-//! It has some connections, each of which has one page at a time. What it is told to ask it asks
-//! at the addresses that the coordinator found.
+//! It has some connections, each of which has one page at a time. What it does with that is
+//! `hands.rs`.
 
-use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,18 +14,15 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::SendRequest;
 use url::Url;
 
-use super::{Handed, MACHINE_FIELD, VERSION, VERSION_FIELD, WORKER_FIELD, WorkersToken, locked};
-use crate::errand::{self, Outcome};
-use crate::fetch::{Client, FetchError, Host};
+use super::{
+    HANDS, Handed, Hands, MACHINE_FIELD, VERSION, VERSION_FIELD, WORKER_FIELD, WorkersToken, locked,
+};
+use crate::fetch::{FetchError, Host};
 use crate::scope::origin;
 
-/// Pages at once.
-const HANDS: usize = 16;
 /// How long a coordinator that is gone is asked for.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
-/// Hosts that are known; with more, all are forgotten.
-const HOSTS_MAX: usize = 256;
 /// What a coordinator says.
 const SAID_BYTES_MAX: usize = 64 << 10;
 
@@ -47,17 +42,11 @@ pub enum JoinError {
     Tls(#[from] rustls::Error),
 }
 
-/// An origin, and where it is.
-type HostKey = (String, Vec<SocketAddr>);
-
 /// A worker.
 pub struct Worker {
     coordinator: Url,
     token: WorkersToken,
-    client: Client,
-    name: String,
-    machine: String,
-    hosts: Mutex<HashMap<HostKey, Arc<Host>>>,
+    hands: Hands,
     heard: Mutex<Option<Instant>>,
     is_over: AtomicBool,
     done: AtomicUsize,
@@ -78,10 +67,7 @@ impl Worker {
         Ok(Self {
             coordinator,
             token,
-            client: Client::new()?,
-            name: format!("{:016x}", rand::random::<u64>()),
-            machine: super::machine(),
-            hosts: Mutex::default(),
+            hands: Hands::new()?,
             heard: Mutex::default(),
             is_over: AtomicBool::new(false),
             done: AtomicUsize::new(0),
@@ -99,7 +85,7 @@ impl Worker {
     /// # Errors
     /// The coordinator isn't there, has been gone for a minute, or refuses.
     pub async fn work(&self) -> Result<(), JoinError> {
-        let coordinator = self.client.host(&self.coordinator).await;
+        let coordinator = self.hands.coordinator(&self.coordinator).await;
         let coordinator = coordinator.map_err(|error| self.unreachable(error))?;
         let hands = (0..HANDS).map(|_| self.hand(&coordinator));
         let ended = join_all(hands).await;
@@ -153,7 +139,7 @@ impl Worker {
             let Ok(handed) = serde_json::from_slice::<Handed>(&said.body) else {
                 return Ok(Err(self.refused(&said)));
             };
-            let outcome = self.run(&handed).await;
+            let outcome = self.hands.run(&handed).await;
             let broken = |error: serde_json::Error| FetchError::Broken(error.to_string());
             let body = serde_json::to_vec(&outcome).map_err(broken)?;
             let said = self.ask(&mut line, &format!("/done/{}", handed.lease), body).await?;
@@ -184,8 +170,8 @@ impl Worker {
             .header("host", self.coordinator.authority())
             .header("authorization", self.token.shown())
             .header(VERSION_FIELD, VERSION)
-            .header(MACHINE_FIELD, &self.machine)
-            .header(WORKER_FIELD, &self.name)
+            .header(MACHINE_FIELD, &self.hands.machine)
+            .header(WORKER_FIELD, &self.hands.name)
             .body(Full::from(body))
             .map_err(|error| Some(FetchError::Broken(error.to_string())))?;
         line.ready().await.map_err(broken)?;
@@ -193,25 +179,5 @@ impl Worker {
         let body = Limited::new(body, SAID_BYTES_MAX).collect().await;
         let body = body.map_err(|error| Some(FetchError::Broken(error.to_string())))?;
         Ok(Said { status: head.status, body: body.to_bytes() })
-    }
-
-    async fn run(&self, handed: &Handed) -> Outcome {
-        let broken = |_| FetchError::Broken("the coordinator names no address".to_owned());
-        let url = Url::parse(&handed.url).map_err(broken)?;
-        let key = (origin(&url), handed.addresses.clone());
-        let known = locked(&self.hosts).get(&key).cloned();
-        let host = match known {
-            Some(host) => host,
-            None => {
-                let host = Arc::new(self.client.host_at(&url, handed.addresses.clone())?);
-                let mut hosts = locked(&self.hosts);
-                if hosts.len() >= HOSTS_MAX {
-                    hosts.clear();
-                }
-                hosts.insert(key, Arc::clone(&host));
-                host
-            }
-        };
-        errand::run(host, url, handed.manner, ()).await
     }
 }

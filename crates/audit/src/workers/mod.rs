@@ -5,11 +5,15 @@
 //! over all workers together.
 //! Invariants: 1. what was handed over is counted once: whoever comes after the end of its lease
 //! is turned away, and the page is given anew. 2. a lease ends with the connection over which it
-//! was taken, or after [`LEASE`]. 3. nobody is given work without the token, nor in another
+//! was taken, or after [`LEASE`]; that of a queue when the queue has lost it. 3. nobody is given work without the token, nor in another
 //! version. 4. a site on the coordinator's own machine is asked from there alone.
+//! Workers come by HTTP ([`Door`], [`Worker`]) or by a queue ([`Desk`], [`Hands`]), which is
+//! somebody else's.
 //! Start at [`Crew`]; its listener is `door.rs`, who joins is `join.rs`.
 
+mod desk;
 mod door;
+mod hands;
 mod join;
 mod token;
 
@@ -26,13 +30,19 @@ use tokio::time::timeout;
 use crate::errand::{Manner, Outcome};
 use crate::fetch::FetchError;
 
+pub use desk::{Desk, Errand};
 pub use door::{Door, DoorError};
+pub use hands::{Hands, Welcome};
 pub use join::{JoinError, Worker};
 pub use token::{TokenError, WorkersToken};
 
 /// A page takes at most 30 s to come and some to be tested; whoever has it for longer is gone,
 /// or so slow that another does it sooner.
 const LEASE: Duration = Duration::from_secs(120);
+/// What waits in a queue for workers is nobody's yet; who lost it is known by the [`Desk`].
+const PATIENT: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Pages that a worker has at once.
+const HANDS: usize = 16;
 /// What both sides have to have in common: the version, and what counts up when the messages
 /// change.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
@@ -40,6 +50,18 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 const VERSION_FIELD: &str = "wick-audit-version";
 const MACHINE_FIELD: &str = "wick-audit-machine";
 const WORKER_FIELD: &str = "wick-audit-worker";
+
+/// What a worker elsewhere is told that has nothing to do.
+const ELSEWHERE: &str = "a site of this audit is on the coordinator's own machine, and from another \
+                         its address leads elsewhere: audit it by the address that others know it by";
+
+/// What a worker of another version is told.
+fn another_version() -> String {
+    format!(
+        "the coordinator is wick {VERSION}, and this worker is not: run the same version on both \
+         machines"
+    )
+}
 
 /// What is handed to a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +80,8 @@ struct Handed {
 struct Poll {
     give: oneshot::Sender<Handed>,
     is_here: bool,
+    /// How long what comes of it is waited for.
+    lease: Duration,
 }
 
 /// The workers of an audit, as the coordinator sees them.
@@ -127,10 +151,19 @@ impl Crew {
 
     /// A worker waits for work.
     fn ask(&self, is_here: bool) -> oneshot::Receiver<Handed> {
+        self.poll(is_here, LEASE)
+    }
+
+    /// A worker waits for work by way of a queue of this machine's, which knows whom to give what.
+    fn ask_for_long(&self) -> oneshot::Receiver<Handed> {
+        self.poll(true, PATIENT)
+    }
+
+    fn poll(&self, is_here: bool, lease: Duration) -> oneshot::Receiver<Handed> {
         let (give, given) = oneshot::channel();
         let mut polls = locked(&self.polls);
         polls.retain(|poll| !poll.give.is_closed());
-        polls.push_back(Poll { give, is_here });
+        polls.push_back(Poll { give, is_here, lease });
         drop(polls);
         self.freed.notify_one();
         given
@@ -174,15 +207,19 @@ impl Crew {
     }
 
     /// There is no more to do.
-    fn close(&self) {
+    pub fn close(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         self.over.notify_waiters();
     }
 
+    fn is_closed(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
     /// Waits for the end.
-    async fn closed(&self) {
+    pub async fn closed(&self) {
         let over = self.over.notified();
-        if !self.is_over.load(Ordering::SeqCst) {
+        if !self.is_closed() {
             over.await;
         }
     }
@@ -203,13 +240,14 @@ impl Slot {
         manner: Manner,
     ) -> Outcome {
         let (tell, told) = oneshot::channel();
+        let patience = self.poll.lease;
         let lease = Lease { number: rand::random(), crew: &self.crew };
         locked(&self.crew.leases).insert(lease.number, tell);
         let handed = Handed { lease: lease.number, url, addresses, manner };
         if self.poll.give.send(handed).is_err() {
             return Err(FetchError::Lost);
         }
-        let told = timeout(LEASE, told).await;
+        let told = timeout(patience, told).await;
         told.ok().and_then(Result::ok).unwrap_or(Err(FetchError::Lost))
     }
 }

@@ -94,6 +94,12 @@ impl WorkersToken {
         Ok(Self { token: token.ok_or_else(|| TokenError::Short(from()))?, text })
     }
 
+    /// What a queue is sealed with; it is to be shown to nobody.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        &self.text
+    }
+
     /// Whether an `Authorization` shows it.
     pub(super) fn is_shown_by(&self, authorization: &[u8]) -> bool {
         let shown = authorization.strip_prefix(b"Bearer ");

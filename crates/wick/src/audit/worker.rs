@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 use tokio::time::interval;
 use url::Url;
 
+use super::queue::{QueueTyped, QueueWorker};
 use super::{FAILED, LOOK, STOPPED, read_url};
 use crate::bench::listen;
 use crate::live_line::LiveLine;
@@ -29,8 +30,12 @@ const TOKEN_FILE: &str = "workers.token";
 #[derive(Debug, Args)]
 pub(crate) struct WorkerTyped {
     /// The coordinator: where `wick audit --workers` listens.
-    #[arg(long, value_name = "URL", value_parser = read_url)]
-    join: Url,
+    #[arg(long, value_name = "URL", value_parser = read_url, required_unless_present = "nats")]
+    #[arg(group = "ways")]
+    join: Option<Url>,
+    /// Where the queue is, if there is one.
+    #[command(flatten)]
+    queue: QueueTyped,
     /// A file with the coordinator's token; WICK_AUDIT_TOKEN goes before it [default: the file
     /// that a coordinator on this machine makes in its state folder].
     #[arg(long, value_name = "FILE")]
@@ -47,14 +52,23 @@ pub(super) fn token_file(typed: Option<&Path>, state: Option<&Path>) -> PathBuf 
 pub(super) fn run(typed: &WorkerTyped) -> Result<ExitCode, Box<dyn Error>> {
     let token = WorkersToken::read(&token_file(typed.token_file.as_deref(), None))?;
     let interrupted = listen()?;
-    let worker = Worker::new(typed.join.clone(), token)?;
-    let ended = single_threaded()?.block_on(async {
-        tokio::select! {
-            ended = worker.work() => Some(ended),
-            () = watch(&worker, &interrupted) => None,
+    let runtime = single_threaded()?;
+    let (ended, pages) = match (&typed.join, &typed.queue.nats) {
+        (Some(coordinator), _) => {
+            let worker = Worker::new(coordinator.clone(), token)?;
+            let work = async { worker.work().await.map_err(Box::from) };
+            let ended = runtime.block_on(unless(work, || worker.done(), &interrupted));
+            (ended, worker.done())
         }
-    });
-    let pages = worker.done();
+        (None, servers) => {
+            let servers = servers.as_deref().unwrap_or_default();
+            let worker = QueueWorker::reach(&typed.queue, servers, &token);
+            let worker = Arc::new(runtime.block_on(worker)?);
+            let work = worker.work();
+            let ended = runtime.block_on(unless(work, || worker.done(), &interrupted));
+            (ended, worker.done())
+        }
+    };
     match ended {
         Some(Ok(())) => {
             complain(format_args!(
@@ -70,13 +84,25 @@ pub(super) fn run(typed: &WorkerTyped) -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
+/// How the work ends; none if somebody has had enough before.
+async fn unless(
+    work: impl Future<Output = Result<(), Box<dyn Error>>>,
+    done: impl Fn() -> usize,
+    interrupted: &Arc<AtomicBool>,
+) -> Option<Result<(), Box<dyn Error>>> {
+    tokio::select! {
+        ended = work => Some(ended),
+        () = watch(done, interrupted) => None,
+    }
+}
+
 /// Shows on a terminal how much was done, until somebody has had enough.
-async fn watch(worker: &Worker, interrupted: &Arc<AtomicBool>) {
+async fn watch(done: impl Fn() -> usize, interrupted: &Arc<AtomicBool>) {
     let (mut line, mut looks) = (LiveLine::default(), interval(LOOK));
     while !interrupted.load(Ordering::Relaxed) {
         looks.tick().await;
         if line.is_time() {
-            line.write(&format!("{} addresses", worker.done()));
+            line.write(&format!("{} addresses", done()));
         }
     }
 }

@@ -185,7 +185,7 @@ fn status(mut status: Status, Shown { pages, rates, nodes }: &Shown) -> Told {
     lines.push(("handed on".to_owned(), handed_on(status.deposits)));
     if rates.nodes > 1 {
         let text = format!(
-            "of {} nodes together: {} requests of those who ask much told to the others, {} told by              them",
+            "of {} nodes together: {} requests of those who ask much told to the others, {} told by them",
             rates.nodes, rates.told, rates.heard
         );
         lines.push(("rates".to_owned(), text));

@@ -22,6 +22,9 @@ mod history;
 mod importing;
 mod large;
 mod log;
+#[path = "../cluster/nats.rs"]
+#[allow(dead_code, reason = "the tests of clusters ask more of it")]
+mod nats;
 mod origin;
 mod overruling;
 mod own_user;
@@ -32,6 +35,7 @@ mod postgres_server;
 mod profile;
 mod purge;
 mod querying;
+mod queue;
 mod reloading;
 mod search;
 mod search_leaks;
