@@ -9,6 +9,7 @@ use observe::alerts::Kind;
 use observe::metrics::{self, Family, Page};
 use policy::Verdict;
 
+use super::cluster_metrics;
 use super::now::{Cache, Now, PhpNow, SiteNow};
 use super::subjects::DatabaseState;
 
@@ -68,6 +69,9 @@ pub(crate) fn page(now: &Now) -> Page {
     for audit in &now.audits {
         let labels = [("site", audit.site.as_str())];
         counts(&mut page, "wick_audit", &labels, &audit.counters);
+    }
+    if let Some(node) = &now.own_node {
+        cluster_metrics::put(&mut page, node);
     }
     for kind in Kind::ALL {
         let raised = now.alerts.iter().filter(|alert| alert.kind == kind).count() as u64;

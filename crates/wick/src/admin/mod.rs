@@ -8,6 +8,7 @@
 mod acts;
 mod alarm;
 mod asked;
+mod cluster_metrics;
 mod guard;
 mod metrics;
 mod modules;

@@ -63,6 +63,9 @@ pub(crate) struct Now {
     pub(crate) machine: Machine,
     /// All nodes of the cluster together; none where this is the only one.
     pub(crate) cluster: Option<Sum>,
+    /// How this node stands among them.
+    #[serde(skip)]
+    pub(crate) own_node: Option<::cluster::Status>,
     /// What may be on or off, and how that is.
     pub(crate) modules: Vec<Module>,
     /// What is bad now.

@@ -149,6 +149,7 @@ impl Watch {
             searches: observing.searches().iter().map(|it| it.now()).collect(),
             machine: self.meter.look(),
             cluster: observing.cluster.get().map(|joint| joint.sum()),
+            own_node: observing.cluster.get().map(|joint| joint.standing()),
             modules: Vec::new(),
             alerts: Vec::new(),
         };

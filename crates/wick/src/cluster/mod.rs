@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use base::complaint::complain;
 use base::{Clock, Shutdown};
-use cluster::{Ears, Node, Run, Seal};
+use cluster::{Ears, Node, Run, Seal, Status};
 use server::{Deposits, Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
@@ -72,6 +72,11 @@ impl Joint {
     /// Whether nothing new is to come to this node.
     pub(crate) fn is_draining(&self) -> bool {
         self.node.is_draining()
+    }
+
+    /// How this node stands among them.
+    pub(crate) fn standing(&self) -> Status {
+        self.node.status()
     }
 
     /// All nodes together.
