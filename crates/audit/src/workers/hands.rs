@@ -168,7 +168,7 @@ mod tests {
             lease: 1,
             url: "http://a.test/".to_owned(),
             addresses: Vec::new(),
-            tests: Tests::ALL,
+            manner: Manner { tests: Tests::ALL, store_first: false },
         };
         let work = serde_json::to_vec(&handed).unwrap();
         let packed = hands.work(&work, TIMES_MAX + 1).await;

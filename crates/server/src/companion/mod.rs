@@ -106,6 +106,8 @@ pub enum Noticed {
     File,
     /// What was known of it may not be so any more.
     Doubted,
+    /// A companion of the same kind on another node has it, of which nothing else is known.
+    Found,
     /// Somebody was given it as a page of their own, such as its author after a writing.
     Seen,
     /// A stranger asked for a page, and whether it is everybody's is being found out. Nothing is

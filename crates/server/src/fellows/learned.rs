@@ -1,5 +1,6 @@
 //! What nodes learn from each other: which cookies are the app's, what was refused, what their
-//! owner ruled, and which sessions were bound late.
+//! owner ruled, which sessions were bound late, and which pages a search has found
+//! ([`super::found`]).
 //!
 //! Only what makes a node more careful is told: bearers of such a cookie are no strangers, such a
 //! page is nobody else's ([`super::refusals`]), such a ruling shares less. That a cookie means
@@ -52,9 +53,17 @@ pub(super) struct LearnedTold {
     /// was begun later does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sessions: Vec<String>,
+    /// Addresses of pages that a search has found. Who doesn't know this field finds them by
+    /// itself, or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    found: Vec<String>,
 }
 
 impl LearnedTold {
+    pub(super) fn found(found: Vec<String>) -> Self {
+        Self { found, ..Self::default() }
+    }
+
     pub(super) fn of_session(sealed: String) -> Self {
         Self { sessions: vec![sealed], ..Self::default() }
     }
@@ -92,7 +101,7 @@ impl Server {
         self.tell_learned_of(site, LearnedTold { app_cookies, asks, ..none() });
     }
 
-    fn tell_learned_of(&self, site: &Site, mut told: LearnedTold) {
+    pub(super) fn tell_learned_of(&self, site: &Site, mut told: LearnedTold) {
         told.app_cookies.retain(|name| name.len() <= NAME_BYTES_MAX);
         told.app_cookies.truncate(NAMES_MAX);
         self.tell_fellows(site, || vec![Told::Learned(told)]);
@@ -122,6 +131,7 @@ impl Server {
         for sealed in told.sessions.iter().take(SESSIONS_MAX) {
             self.hear_session(site, sealed);
         }
+        self.hear_found(site, &told.found);
         if let Some(strangers) = &site.strangers {
             for name in told.app_cookies.iter().take(NAMES_MAX) {
                 strangers.hear_app_cookie(name);

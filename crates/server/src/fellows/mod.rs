@@ -9,6 +9,7 @@
 //! Start at [`Server::hear`].
 
 mod deposits;
+mod found;
 mod learned;
 mod news;
 mod rates;
@@ -233,11 +234,20 @@ mod tests {
     }
 
     pub(super) fn node(sites: &[(&str, &[&str])]) -> (Arc<Server>, Arc<Told>) {
+        node_beside(sites, None)
+    }
+
+    /// One whose sites all have this companion.
+    pub(super) fn node_beside(
+        sites: &[(&str, &[&str])],
+        companion: Option<Arc<dyn crate::companion::Companion>>,
+    ) -> (Arc<Server>, Arc<Told>) {
         let site = |(name, hosts): &(&str, &[&str])| {
             let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
             site.name = (*name).to_owned();
             site.hosts = hosts.iter().map(|&host| host.to_owned()).collect();
             site.strangers = Some(crate::StrangerRules::default());
+            site.companion.clone_from(&companion);
             site
         };
         let (told, heard_until) = (Arc::<Told>::default(), Arc::<AtomicU64>::default());

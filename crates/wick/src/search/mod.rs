@@ -16,6 +16,7 @@ mod asking;
 mod crawl;
 mod feeds;
 mod finding;
+mod found;
 mod learned;
 mod popularity;
 mod queries;
@@ -44,6 +45,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 
 pub(crate) use asking::{SearchNow, SearchQuestion, ask, tell};
+use found::Found;
 use queries::Queries;
 use queries::QueriesTold;
 use rows::PublicRows;
@@ -165,6 +167,8 @@ pub(crate) struct SiteSearch {
     doubts: mpsc::Sender<Doubt>,
     /// Where pages lead to that the index doesn't have.
     links: mpsc::Sender<Links>,
+    /// What is told to other nodes' searches, and heard of them.
+    found: Found,
     /// Files that were read lately, and when.
     files: Mutex<HashMap<u64, Instant>>,
     /// By which scheme and host visitors come.
@@ -280,6 +284,11 @@ impl Companion for SiteSearch {
                 self.put(&self.links, Links { host: place.host, targets });
             }
             Noticed::Wanted => {}
+            Noticed::Found if bears_secret(target) => {}
+            Noticed::Found => {
+                self.found.note_heard(id);
+                self.put(&self.doubts, Doubt { place, tries: 1 });
+            }
             Noticed::Seen => {
                 if self.standings.note_look(self.server().as_deref(), id) {
                     self.woken.notify_one();
@@ -403,6 +412,7 @@ impl Running {
             events,
             doubts,
             links,
+            found: Found::default(),
             files: Mutex::default(),
             base: Mutex::default(),
             searches: Semaphore::new(SEARCHES_MAX),

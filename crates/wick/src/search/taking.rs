@@ -56,7 +56,7 @@ pub(super) async fn take_stored(search: Weak<SiteSearch>, mut events: mpsc::Rece
             Event::Stored(place, handle, number) => {
                 // One that is gone again has been told of since.
                 if let Some(page) = server.public_page(&handle) {
-                    search.take(place, page, number).await;
+                    search.take_visited(&server, place, page, number).await;
                 }
             }
             Event::File(place) => {

@@ -7,10 +7,14 @@ mod daemon;
 #[path = "../../../changes/tests/mariadb/server.rs"]
 #[allow(dead_code, reason = "the tests of feeds need more of it")]
 mod database;
+mod finding;
 mod moving;
 #[allow(dead_code, reason = "the tests of certificates ask more of it")]
 mod nats;
 mod noise;
+#[path = "../command_line/origin.rs"]
+#[allow(dead_code, reason = "it is shared with the tests of the command line")]
+mod origin;
 mod php;
 #[path = "../../../changes/tests/postgres/server.rs"]
 #[allow(dead_code, reason = "shared with the tests of the feed")]
