@@ -16,6 +16,7 @@ from rig import machine, report, scope, servers
 PAGE_BYTES = 1000
 NODES = 3
 P99_MS_MAX = 50
+SECRET = "a-secret-of-the-three-nodes"
 
 
 def measure(options):
@@ -27,10 +28,8 @@ def measure(options):
         return found
     lines, worst = [], 0
     with scope.Scope() as here:
-        addresses = _nats(here, options)
         origin = servers.origin(here, options.visitor_cores, is_tagged=True)
-        nodes = [_node(here, options, origin, addresses, at) for at in range(NODES)]
-        _until_in_touch(here, options, nodes)
+        nodes = begin(here, options, origin)
         for what in ("tag", "address"):
             answered, everywhere = _purges(nodes, what, purges)
             worst = max(worst, _percentile(everywhere, 99))
@@ -42,6 +41,14 @@ def measure(options):
     found.tables.append(report.Table("Three nodes, three NATS servers, one machine", heads, lines))
     found.judge("ms until a purge is everywhere, p99", worst, P99_MS_MAX, "{:.1f}", False)
     return found
+
+
+def begin(here, options, origin, has_shield=False):
+    """Three nodes that are in touch; with `has_shield` they ask each other for pages."""
+    addresses = _nats(here, options)
+    nodes = [_node(here, options, origin, addresses, at, has_shield) for at in range(NODES)]
+    _until_in_touch(here, options, nodes)
+    return nodes
 
 
 def _nats(here, options):
@@ -60,11 +67,15 @@ def _nats(here, options):
     return ", ".join(f'"nats://127.0.0.1:{port}"' for port, _ in ports)
 
 
-def _node(here, options, origin, addresses, at):
+def _node(here, options, origin, addresses, at, has_shield):
     cluster = ["[cluster]", f"nats = [{addresses}]", f'node = "n{at}"']
+    if has_shield:
+        cluster += [f'listen = "127.0.0.1:{scope.free_port()}"', f'secret = "{SECRET}"']
     site = f"http://{origin.address}"
     cores = options.server_cores
-    return servers.wick(here, cores, options.wick, site, "64M", more=cluster)
+    # The last one may be of another version.
+    wick = options.other if options.other and at == NODES - 1 else options.wick
+    return servers.wick(here, cores, wick, site, "64M", more=cluster)
 
 
 def _until_in_touch(here, options, nodes):
@@ -73,10 +84,16 @@ def _until_in_touch(here, options, nodes):
     for node in nodes:
         state = here.folder / f"wick-state-{node.port}"
         command = [options.wick, "cluster", "status", "--json", "--state", state]
-        while not json.loads(subprocess.check_output(command))["is_in_touch"]:
+        while not _is_among_all(json.loads(subprocess.check_output(command))):
             if time.perf_counter() - begun > 60:
                 raise scope.Void(f"{node.name} is never in touch")
             time.sleep(0.1)
+
+
+def _is_among_all(told):
+    """Whether a node is in touch, and knows that the others are there."""
+    others = [one for one in told["members"] if not one["is_missing"]]
+    return told["is_in_touch"] and len(others) == NODES - 1
 
 
 def _purges(nodes, what, count):
@@ -107,6 +124,15 @@ def _purges(nodes, what, count):
 
 def _is_there(link, page):
     return _ask(link, "GET", page, {"Cache-Control": "only-if-cached"}) == 200
+
+
+def ask_once(node, path):
+    """The status of an answer, by a connection of its own."""
+    link = http.client.HTTPConnection("127.0.0.1", node.port, timeout=60)
+    try:
+        return _ask(link, "GET", path, {})
+    finally:
+        link.close()
 
 
 def _ask(link, method, path, fields):

@@ -24,12 +24,14 @@ class Options:
     shared_cores: set
     only: tuple = ()
     comparisons: int = 0
+    other: Path | None = None
 
 
-def main(title, measurements):
+def main(title, measurements, has_other=False):
     """Runs `measurements` (name, function) one after the other, prints their report,
-    and ends with 0 if every target was met, 1 if not, 130 if interrupted."""
-    sys.exit(_main(title, measurements, page=None))
+    and ends with 0 if every target was met, 1 if not, 130 if interrupted. With `has_other`
+    one of several Wicks may be another binary."""
+    sys.exit(_main(title, measurements, page=None, has_other=has_other))
 
 
 def main_all(title, measurements):
@@ -53,9 +55,9 @@ def main_alarms(title, measurements, alarms, page, section):
     sys.exit(_main(title, measurements, page, alarms=alarms, section=section))
 
 
-def _main(title, measurements, page, parts=(), alarms=(), section=None):
+def _main(title, measurements, page, parts=(), alarms=(), section=None, has_other=False):
     try:
-        options = _options(title, parts, bool(alarms))
+        options = _options(title, parts, bool(alarms), has_other)
         if options.comparisons:
             measurements, section = alarms, f"{section} alarms"
         found = _measure(measurements, options)
@@ -89,7 +91,7 @@ def _measure(measurements, options):
     return found
 
 
-def _options(title, parts, has_alarms):
+def _options(title, parts, has_alarms, has_other):
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--quick", action="store_true", help="shows that it works; measures nothing")
     parser.add_argument("--rounds", type=int, help="rounds of each server (default 5, quick 1)")
@@ -101,6 +103,8 @@ def _options(title, parts, has_alarms):
         parser.add_argument("--only", nargs="+", choices=parts, default=(), help="these alone")
     if has_alarms:
         parser.add_argument("--aa", type=int, default=0, metavar="N", help="N comparisons of --vs")
+    if has_other:
+        parser.add_argument("--other", type=Path, help="the binary of one node of several")
     given = parser.parse_args()
     server, visitors, shared = machine.cores()
     return Options(
@@ -115,6 +119,7 @@ def _options(title, parts, has_alarms):
         shared_cores=shared,
         only=tuple(getattr(given, "only", ())),
         comparisons=getattr(given, "aa", 0),
+        other=getattr(given, "other", None),
     )
 
 

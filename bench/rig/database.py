@@ -14,12 +14,15 @@ class Database:
     def __init__(self, here, name, settings, tmpdir=None, cores=None):
         self.folder = here.folder / name
         self.folder.mkdir()
-        shutil.chown(self.folder, "mysql", "mysql")
+        if machine.is_root():
+            shutil.chown(self.folder, "mysql", "mysql")
         self.socket = self.folder / "s"
         data = self.folder / "data"
         install = [machine.program("mariadb-install-db"), "--no-defaults", f"--datadir={data}"]
-        scope.run([*install, "--user=mysql", "--auth-root-authentication-method=normal"])
-        command = [machine.program("mariadbd"), "--no-defaults", f"--datadir={data}", "--user=mysql"]
+        # Who isn't root is who they are.
+        user = ["--user=mysql"] if machine.is_root() else []
+        scope.run([*install, *user, "--auth-root-authentication-method=normal"])
+        command = [machine.program("mariadbd"), "--no-defaults", f"--datadir={data}", *user]
         command += [f"--socket={self.socket}", "--skip-networking", f"--tmpdir={tmpdir or self.folder}"]
         self.process = here.start(name, [*command, *settings], cores)
         scope.wait_until(self.answers, self.process, "an answer")

@@ -38,6 +38,11 @@ def program(name):
     return found
 
 
+def is_root():
+    """Whether users can be changed."""
+    return os.geteuid() == 0
+
+
 def cores():
     """(for a server, for its visitors, for a second serving thread)."""
     mine = sorted(os.sched_getaffinity(0))

@@ -44,6 +44,10 @@ def main(title, is_inside):
     parser.add_argument(
         "--unheard", action="store_true", help="nodes don't hear each other: this has to be found out"
     )
+    parser.add_argument(
+        "--loopback", action="store_true",
+        help="on loopback addresses, without root or namespaces: what goes wrong with processes alone",
+    )
     parser.add_argument("--wick", type=Path, help="the binary (default: built from this checkout)")
     parser.add_argument("--write", action="store_true", help=f"writes the table into {PAGE.name}")
     options = parser.parse_args()
@@ -80,11 +84,17 @@ class Round:
 
 
 def _measure(options, is_inside):
-    if not is_inside or not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+    if options.loopback:
+        if options.write:
+            raise scope.Void("the page is of all faults: leave out --loopback or --write")
+        if not set(options.only or ()) <= {one.__name__ for one in faults.OF_PROCESSES}:
+            raise scope.Void("links can't be cut on loopback: leave out --loopback")
+    elif not is_inside or not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         raise scope.Void(
             "namespaces of networks and /dev/net/tun are needed: run it as root on Linux, in a "
             "container with CAP_SYS_ADMIN, CAP_NET_ADMIN and that device. Without these "
-            "`cargo test -p wick --test cluster` plays such faults on loopback addresses"
+            "--loopback tries what goes wrong with processes, and `cargo test -p wick --test cluster` "
+            "plays the rest there"
         )
     options.built_here = options.wick is None
     options.wick = (options.wick or command.built_wick()).absolute()
@@ -98,7 +108,7 @@ def _measure(options, is_inside):
 
 def _stretch(here, kind, options):
     """Half of the time: the same faults for one way in which edits come to be known."""
-    stage = Stage(here, options.wick, options.seed, kind)
+    stage = Stage(here, options.wick, options.seed, kind, options.loopback)
     if stage.faketime is None:
         raise scope.Void("libfaketime is missing (package libfaketime)")
     stage.until_in_touch()
@@ -116,11 +126,12 @@ def _play(stage, visitors, options):
     """Each fault alone, then two at once, until the time is over."""
     dice = random.Random(options.seed)
     rounds = [_calm(visitors)]
-    named = [one for one in faults.FAULTS if not options.only or one.__name__ in options.only]
+    known = faults.FAULTS if stage.network.can_part else faults.OF_PROCESSES
+    named = [one for one in known if not options.only or one.__name__ in options.only]
     alone = dice.sample(named, len(named))
     end = time.monotonic() + options.seconds / 2
     while time.monotonic() < end:
-        chosen = [alone.pop()] if alone else dice.sample(named, 1) if options.only else faults.pair(dice)
+        chosen = [alone.pop()] if alone else dice.sample(named, 1) if options.only else faults.pair(dice, known)
         rounds.append(_round(stage, chosen, dice))
         report.progress(f"{rounds[-1].what}: in touch again after {rounds[-1].recovered:.1f} s")
         if visitors.errors:

@@ -11,12 +11,15 @@ import sys
 from pathlib import Path
 
 from rig import machine, scope
+from rig.cluster_faults import switch
 
 HERE = Path(__file__).resolve().parent
 
 
 class Network:
     """A switch and the places at it, by name; `network.places["n0"].address`."""
+
+    can_part = True
 
     def __init__(self, here, seed, names):
         Path("/run/netns").mkdir(exist_ok=True)
@@ -28,6 +31,10 @@ class Network:
         self.switch = here.start("switch", command, is_told=True)
         scope.wait_until(lambda: "ready" in self.switch.log.read_text(), self.switch, "switch")
         self.places = {name: Place(here, name, at) for at, name in enumerate(names, 1)}
+
+    def enter(self, name):
+        """What this thread asks is asked from that place from now on."""
+        switch.enter(name)
 
     def set(self, starts, ends, **way):
         """How frames go from each of these to each of those."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig import machine, scope, servers
-from rig.cluster_faults import switch
+from rig.cluster_faults.loopback import Loopback
 from rig.cluster_faults.network import Network
 from rig.database import Database
 
@@ -25,7 +25,8 @@ SPECIMEN = "session-everywhere"
 NODES = ("n0", "n1", "n2")
 ORIGIN = "origin"
 HOST = "site.test"
-HTTP, FASTCGI, MYSQL, NATS, ROUTE = 8080, 9000, 3306, 4222, 6222
+HTTP, FASTCGI, MYSQL, NATS, ROUTE, FELLOWS = 8080, 9000, 3306, 4222, 6222, 7070
+SECRET = "a-secret-of-the-three-machines"
 LAG_SECONDS = 1
 FRESH_SECONDS = 2
 SILENCE_SECONDS = 10
@@ -55,9 +56,10 @@ UNHEARD = Kind("nodes that don't hear each other", False, False)
 class Stage:
     """All that runs, and from when until when what was away."""
 
-    def __init__(self, here, wick, seed, kind):
+    def __init__(self, here, wick, seed, kind, is_loopback=False):
         self.here, self.wick, self.kind = here, wick, kind
-        self.network = Network(here, seed, [*NODES, ORIGIN])
+        between = Loopback if is_loopback else Network
+        self.network = between(here, seed, [*NODES, ORIGIN])
         self.places = self.network.places
         self.lock = threading.Lock()
         self.down, self.originless = [], []
@@ -104,7 +106,7 @@ class Stage:
         found = []
 
         def look():
-            switch.enter(node)
+            self.network.enter(node)
             with socket.socket() as probe:
                 probe.settimeout(1)
                 found.append(probe.connect_ex((self.places[node].address, port)) == 0)
@@ -186,17 +188,18 @@ class Stage:
         if not self.kind.is_followed:
             heard, fresh = "off", 3600
         name = "site" if self.kind.hears_others else node
+        user = 'user = "root"\n' if machine.is_root() else ""
         (self.here.folder / f"wick-{node}.toml").write_text(
-            'user = "root"\n'
-            f'[[site]]\nhosts = ["{HOST}"]\norigin = "{self.here.folder}/site/{SPECIMEN}"\n'
+            f'{user}[[site]]\nhosts = ["{HOST}"]\norigin = "{self.here.folder}/site/{SPECIMEN}"\n'
             f'php = "tcp:{origin}:{FASTCGI}"\nstrangers_fresh = "{fresh}s"\n'
             f'changes = "{heard}"\n[cluster]\nname = "{name}"\nnats = [{nats}]\n'
             f'node = "{node}"\nlag = "{LAG_SECONDS}s"\n'
+            f'listen = "{self.places[node].address}:{FELLOWS}"\nsecret = "{SECRET}"\n'
         )
 
     def _begin_origin(self):
         place, folder = self.places[ORIGIN], self.here.folder
-        self.database = Database(place, "mariadb", LOG)
+        self.database = Database(place, "mariadb", [*LOG, f"--bind-address={place.address}"])
         self.database.ask(
             "CREATE USER app@localhost IDENTIFIED BY 'app'; GRANT ALL ON bench.* TO app@localhost; "
             "CREATE USER wick@'%' IDENTIFIED BY 'wick'; GRANT ALL ON *.* TO wick@'%'"
@@ -205,7 +208,8 @@ class Stage:
             shutil.copytree(servers.REPOSITORY / "specimens" / name, folder / "site" / name)
         data = folder / "data"
         data.mkdir()
-        shutil.chown(data, "www-data", "www-data")
+        if machine.is_root():
+            shutil.chown(data, "www-data", "www-data")
         (folder / "php-fpm.conf").write_text(
             f"[global]\nerror_log = {folder}/php-fpm.log\ndaemonize = no\n"
             "[site]\nuser = www-data\ngroup = www-data\npm = static\npm.max_children = 24\n"

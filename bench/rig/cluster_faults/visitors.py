@@ -1,6 +1,7 @@
 """Who comes to the nodes all the while: strangers who read, editors who write, members.
 
-Each asks the node of their own machine, by a connection a request, and notes what came of it.
+Each asks the node of the machine that they are at, by a connection a request, and notes what came
+of it. Strangers stay; editors read at one and write at another, and members are now here, now there.
 An edit counts from the moment at which its answer was here, by the one clock that all of them
 share; a request counts from the moment before it was sent.
 """
@@ -15,7 +16,6 @@ import time
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from rig.cluster_faults import switch
 from rig.cluster_faults.stage import HOST, HTTP, NODES
 
 POSTS = (1, 2, 3, 4)
@@ -105,7 +105,7 @@ class Visitors:
             thread.join(2 * SECONDS_MAX)
 
     def _read(self, node, dice):
-        switch.enter(node)
+        self.stage.network.enter(node)
         while not self.is_over.wait(dice.uniform(0.02, 0.12)):
             post = dice.choice(POSTS)
             asked, _, _, body = self._ask(node, "stranger", "GET", f"/post/{post}")
@@ -120,9 +120,16 @@ class Visitors:
         asked.older_sql = self.edits.older(post, body, asked.began, True)
 
     def _edit(self, node, dice):
-        switch.enter(node)
+        self.stage.network.enter(node)
         while not self.is_over.wait(dice.uniform(3, 6)):
             post, number = dice.choice(POSTS), next(self.edits.numbers)
+            # Read at one node, written to another: nobody is told which it is.
+            node = self._move(dice)
+            asked, _, _, body = self._ask(node, "editor", "GET", f"/post/{post}")
+            if asked.way == "served":
+                self._judge(asked, post, body)
+            self.asked.append(asked)
+            node = self._move(dice)
             words = {"author": "Ed", "body": f"edit-{number}-"}
             asked, status, _, _ = self._ask(node, "editor", "POST", f"/post/{post}", words)
             if status == 303:
@@ -130,6 +137,12 @@ class Visitors:
             elif asked.way == "served":
                 asked.way = f"{status} for an edit"
             self.asked.append(asked)
+
+    def _move(self, dice):
+        """A node, and from now on this visitor is at its machine."""
+        node = dice.choice(NODES)
+        self.stage.network.enter(node)
+        return node
 
     def _edit_by_sql(self, _, dice):
         while not self.is_over.wait(dice.uniform(1.5, 3)):
@@ -143,12 +156,13 @@ class Visitors:
                 self.edits.note(post, number, True)
 
     def _be_member(self, node, dice):
-        switch.enter(node)
+        self.stage.network.enter(node)
         note = f"private-{node}-{dice.randrange(16**6):06x}"
         self.private[node] = note
         cookie = self._log_in(node, note)
         while not self.is_over.wait(dice.uniform(0.1, 0.3)):
             path = dice.choice(["/account", "/", f"/post/{dice.choice(POSTS)}"])
+            node = self._move(dice)
             asked, _, _, body = self._ask(node, "member", "GET", path, cookie=cookie, note=note)
             if asked.way == "served" and note.encode() not in body:
                 asked.way = "a member's page without what is hers"

@@ -177,7 +177,7 @@ impl Desk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errand::{Outcome, Taken};
+    use crate::errand::{Manner, Outcome, Taken};
     use crate::kind::Tests;
     use crate::workers::hands::Hands;
 

@@ -147,7 +147,7 @@ pub(super) fn unpack(packed: &[u8]) -> Option<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errand::Taken;
+    use crate::errand::{Manner, Taken};
     use crate::kind::Tests;
 
     #[test]
