@@ -2,7 +2,9 @@
 
 use bytes::BytesMut;
 use httparse::Header;
-use loadgen::response::{Answer, HEAD_BYTES_MAX, ResponseError, ResponseReader, Step, Witness};
+use loadgen::response::{
+    Answer, HEAD_BYTES_MAX, Memo, ResponseError, ResponseReader, Step, Witness,
+};
 
 use crate::cuts::pieces;
 
@@ -42,11 +44,11 @@ type Read = (Vec<(Answer, Vec<u8>, usize)>, Option<ResponseError>);
 fn read<'a>(parts: impl IntoIterator<Item = &'a [u8]>, heads: u8) -> Read {
     let is_head = |number: usize| heads >> (number % 8) & 1 == 1;
     let (mut answers, mut buffer, mut seen) = (Vec::new(), BytesMut::new(), Seen::default());
-    let mut reader = ResponseReader::new(is_head(0));
+    let (mut reader, mut memo) = (ResponseReader::new(is_head(0)), Memo::default());
     for part in parts {
         buffer.extend_from_slice(part);
         loop {
-            match reader.read(&mut buffer, &mut seen) {
+            match reader.read(&mut buffer, &mut memo, &mut seen) {
                 Ok(Step::More) => break,
                 Ok(Step::Whole(answer)) => {
                     let Seen { fields, body } = std::mem::take(&mut seen);

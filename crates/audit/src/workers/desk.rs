@@ -187,7 +187,10 @@ mod tests {
 
     async fn send(crew: Arc<Crew>, page: usize) -> Outcome {
         let url = format!("http://a.test/{page}");
-        crew.slot().await.run(url, Vec::new(), Manner { tests: Tests::ALL, store_first: false }).await
+        crew.slot()
+            .await
+            .run(url, Vec::new(), Manner { tests: Tests::ALL, store_first: false })
+            .await
     }
 
     #[tokio::test]
