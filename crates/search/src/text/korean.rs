@@ -9,6 +9,11 @@ use super::{Morpheme, Morphemes, Unusable};
 /// image's, would be lichens already, or an image's wit.
 const JOINED: Joined = Joined { adverb: 130, nouns: 150..=152, particle: 120, cost: 4000 };
 
+/// The particle of the genitive, behind which a noun has to come.
+const GENITIVE: char = '의';
+/// The least that can: a thing.
+const BEHIND_GENITIVE: &str = " 것";
+
 /// A dictionary, open.
 pub struct Korean {
     mecab: Mecab,
@@ -33,8 +38,25 @@ impl Morphemes for Korean {
     }
 
     fn analyse(&self, text: &str) -> Vec<Morpheme> {
-        self.mecab.pieces(text).into_iter().map(|piece| morpheme(piece, text)).collect()
+        let morphemes = |text: &str| -> Vec<Morpheme> {
+            self.mecab.pieces(text).into_iter().map(|piece| morpheme(piece, text)).collect()
+        };
+        let alone = morphemes(text);
+        if !is_cut_at_genitive(text, &alone) {
+            return alone;
+        }
+        let mut longer = morphemes(&[text, BEHIND_GENITIVE].concat());
+        longer.retain(|one| one.to <= text.len());
+        longer
     }
+}
+
+/// Whether a text ends with what may be a genitive, whose noun isn't there: a query such as
+/// `문서의`, a document's. By its costs nothing ends so, and any other reading of its last letter
+/// is cheaper. What is one word of the dictionary (`회의`, a meeting) is left as it is.
+fn is_cut_at_genitive(text: &str, alone: &[Morpheme]) -> bool {
+    let last_word = text.rfind(char::is_whitespace).unwrap_or(0);
+    text.ends_with(GENITIVE) && alone.iter().filter(|one| one.to > last_word).count() > 1
 }
 
 /// `left-space-penalty-factor = 100,3000,120,6000`
