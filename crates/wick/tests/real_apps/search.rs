@@ -2,7 +2,6 @@
 //! though nobody visits its page again.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -36,38 +35,9 @@ pub(crate) fn is_made(name: &str, site: &Path, sought: &Sought) {
     until(&format!("{name}: what was written is found"), || {
         paths(&reader, WRITTEN).iter().any(|path| path.ends_with(page))
     });
-    let mut took: Vec<Duration> =
-        EDITS.iter().map(|word| edit(name, &wick, &reader, sought, word)).collect();
-    took.sort_unstable();
-    eprintln!("{name}: from an edit until it is found: {took:.2?}");
-    let shown = reader
-        .get(&format!("/search?q={last}", last = EDITS[EDITS.len() - 1]))
-        .expect("the page", "<mark>");
+    let shown = reader.get(&format!("/search?q={WRITTEN}")).expect("the page", "<mark>");
     assert!(shown.text().contains(page), "{name}: {}", shown.text());
     wick.stop();
-}
-
-/// Words that nobody has written before, and that aren't like one another.
-const EDITS: [&str; 9] = [
-    "bogbean",
-    "crowberry",
-    "duckweed",
-    "eyebright",
-    "figwort",
-    "gromwell",
-    "hornbeam",
-    "knapweed",
-    "lungwort",
-];
-
-/// How long somebody's edit takes to be found, from when they were shown it.
-fn edit(name: &str, wick: &Wick, reader: &Visitor, sought: &Sought, word: &str) -> Duration {
-    let page = (sought.write)(&Visitor::new(&wick.base), word);
-    let written = Instant::now();
-    until(&format!("{name}: {word} is found"), || {
-        paths(reader, word).iter().any(|path| path.ends_with(page))
-    });
-    written.elapsed()
 }
 
 /// The paths of what a search brings.
