@@ -11,6 +11,7 @@ mod metadata;
 mod package;
 mod spdx;
 mod steps;
+mod testing;
 mod tidy;
 
 use std::process::ExitCode;

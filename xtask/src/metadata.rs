@@ -29,6 +29,17 @@ pub(crate) struct Package {
     pub(crate) source: Option<String>,
     /// What it asks for, of every kind: normal, development, build.
     pub(crate) dependencies: Vec<Dependency>,
+    /// What is built of it.
+    pub(crate) targets: Vec<Target>,
+}
+
+/// One thing that is built of a package.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Target {
+    /// What cargo's options call it.
+    pub(crate) name: String,
+    /// `test` for integration tests; `lib`, `bin` and others.
+    pub(crate) kind: Vec<String>,
 }
 
 /// One thing that a package asks for.
@@ -96,6 +107,7 @@ pub(crate) mod samples {
             license: license.map(str::to_owned),
             source: Some(REGISTRY.to_owned()),
             dependencies: Vec::new(),
+            targets: Vec::new(),
         }
     }
 

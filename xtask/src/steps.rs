@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::metadata::Metadata;
-use crate::{fuzz, layers, licences, package, tidy};
+use crate::{fuzz, layers, licences, package, testing, tidy};
 
 /// One thing that must hold before a change lands.
 pub(crate) struct Step {
@@ -23,7 +23,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "tidy", about: "layers, lengths, module notes, names, purity", run: tidy },
     Step { name: "licences", about: "what we depend on, whence, on what terms", run: licences },
     Step { name: "clippy", about: "no warning anywhere", run: clippy },
-    Step { name: "tests", about: "unit and integration tests", run: tests },
+    Step { name: "tests", about: "unit and integration tests", run: testing::run },
     Step { name: "scenes", about: "HTTP behaviour, one file a scene", run: scenes },
     Step {
         name: "fuzz",
@@ -62,10 +62,6 @@ fn tidy(_: &[String]) -> Result<(), String> {
     let mut findings = layers::check(&Metadata::read(root())?);
     findings.extend(tidy::check(root())?);
     report(findings)
-}
-
-fn tests(rest: &[String]) -> Result<(), String> {
-    cargo(["test", "--workspace", "--exclude", "testkit", "--locked", "--no-fail-fast"], rest)
 }
 
 fn scenes(rest: &[String]) -> Result<(), String> {
