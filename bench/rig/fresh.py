@@ -9,9 +9,8 @@ import json
 import random
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from rig import scope, servers
+from rig import numbered_pages, scope, servers
 from rig.visit import fetch
 
 PATIENCE_SECONDS = 30
@@ -20,48 +19,13 @@ PATIENCE_SECONDS = 30
 def measure(found, options, some):
     """The time of 99 in a hundred pages, which bear the texts of `some`."""
     count = 20 if options.quick else 500
-    origin = _origin(some)
-    try:
-        with scope.Scope() as here:
-            more = ["search = true", "search_crawl = false"]
-            site = f"http://127.0.0.1:{origin.server_port}"
-            server = servers.wick(here, options.server_cores, options.wick, site, "64M", more=more)
-            taken = sorted(_taken(server, count))
-    finally:
-        origin.shutdown()
+    with scope.Scope() as here, numbered_pages.origin(some) as site:
+        more = ["search = true", "search_crawl = false"]
+        server = servers.wick(here, options.server_cores, options.wick, site, "64M", more=more)
+        taken = sorted(_taken(server, count))
     nearly_all = taken[(len(taken) - 1) * 99 // 100]
     title = f"s from a visit to a search, 99 % of {count} pages"
     found.judge(title, nearly_all, 1.0, "{:.2f}", at_least=False)
-
-
-def _origin(some):
-    class Pages(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self):
-            number = self.path.rpartition("/")[2]
-            is_page = number.isdigit()
-            text = some[int(number) % len(some)].text if is_page else ""
-            body = f"<!doctype html><title>Page {number}</title><h1>{_word(number)}</h1><p>{text}</p>"
-            body = body.encode()
-            self.send_response(200 if is_page else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Cache-Control", "max-age=3600")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
-
-
-def _word(number):
-    return f"quillwort{number}"
 
 
 def _taken(server, count):
@@ -81,7 +45,7 @@ def _taken(server, count):
     link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
     while visitor.is_alive() or visited:
         for number in list(visited):
-            link.request("GET", f"/search.json?q={_word(number)}")
+            link.request("GET", f"/search.json?q={numbered_pages.word(number)}")
             answer = link.getresponse()
             told = answer.read()
             if answer.status != 200:

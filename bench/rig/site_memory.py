@@ -4,14 +4,11 @@ Once with rows of a file (JSON lines), of which nothing is stored; once with pag
 less what a Wick without a search takes for the same visits. M is 10^6 bytes.
 """
 
-import contextlib
 import http.client
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from rig import pages, process, report, scope, servers
+from rig import numbered_pages, pages, process, report, scope, servers
 
 PATIENCE_SECONDS = 1800
 STORE = "16M"
@@ -38,8 +35,8 @@ def _rows(options, some, count):
                 out.write(json.dumps({**row, "language": page.language, "public": True}) + "\n")
         more = ["search = true", "search_crawl = false"]
         more += ["[[site.search_source]]", f'file = "{file}"', 'every = "1h"']
-        with _origin(some) as origin:
-            server = servers.wick(here, options.server_cores, options.wick, _url(origin), STORE, more=more)
+        with numbered_pages.origin(some) as origin:
+            server = servers.wick(here, options.server_cores, options.wick, origin, STORE, more=more)
             return _until(here, options, server, "rows_put", count)
 
 
@@ -47,8 +44,8 @@ def _pages(options, some, count):
     """With a search, less without one."""
     seen = []
     for more in (["search = true", "search_crawl = false"], []):
-        with scope.Scope() as here, _origin(some) as origin:
-            server = servers.wick(here, options.server_cores, options.wick, _url(origin), STORE, more=more)
+        with scope.Scope() as here, numbered_pages.origin(some) as origin:
+            server = servers.wick(here, options.server_cores, options.wick, origin, STORE, more=more)
             most = 0
             for first in range(0, count, AT_ONCE):
                 _visit(server, range(first, min(first + AT_ONCE, count)))
@@ -104,38 +101,3 @@ def _calm(server):
             spent, since = now, time.monotonic()
         time.sleep(0.1)
     return process.anonymous_bytes(server.process.pid)
-
-
-@contextlib.contextmanager
-def _origin(some):
-    class Pages(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self):
-            number = self.path.rpartition("/")[2]
-            is_page = self.path.startswith("/page/") and number.isdigit()
-            text = some[int(number) % len(some)].text if is_page else ""
-            # No two are the same.
-            body = f"<!doctype html><title>Page {number}</title><h1>quill{number}</h1><p>{text}</p>"
-            body = body.encode()
-            self.send_response(200 if is_page else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Cache-Control", "max-age=86400")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-
-
-def _url(origin):
-    return f"http://127.0.0.1:{origin.server_port}"

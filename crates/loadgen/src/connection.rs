@@ -182,12 +182,13 @@ impl Deadline {
     }
 
     /// What comes of `work`, if it comes before `moment`; to be awaited by one task only.
+    ///
+    /// The work lies with the caller: a future that is handed to another has room in both.
     pub(crate) async fn hold<T>(
         &mut self,
         moment: Instant,
-        work: impl Future<Output = T>,
+        mut work: Pin<&mut impl Future<Output = T>>,
     ) -> Option<T> {
-        let mut work = std::pin::pin!(work);
         let Self { timer, is_set } = self;
         std::future::poll_fn(move |context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {

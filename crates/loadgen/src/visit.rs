@@ -1,6 +1,7 @@
 //! What one slot does: dials when it has no connection, asks, and has it counted.
 
 use std::cell::RefCell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -172,10 +173,13 @@ impl Visit {
         let deadline = begun + floor.plan.timeout;
         let Self { place, line, deadline: timer, buffer } = self;
         let asked = match &floor.lines {
-            None => timer.hold(deadline, ask(floor, request, begun, line, eyes, buffer)).await,
-            Some(lines) => {
-                let asking = Box::pin(ask_over(lines, *place, floor, request, eyes));
+            None => {
+                let asking = pin!(ask(floor, request, begun, line, eyes, buffer));
                 timer.hold(deadline, asking).await
+            }
+            Some(lines) => {
+                let mut asking = Box::pin(ask_over(lines, *place, floor, request, eyes));
+                timer.hold(deadline, asking.as_mut()).await
             }
         };
         let asked = asked.unwrap_or_else(|| {
