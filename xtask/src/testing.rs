@@ -9,7 +9,7 @@ use crate::metadata::Metadata;
 use crate::steps::{execute, root};
 
 /// The suite that mostly waits, and how many of its tests do so at once.
-const WAITS: (&str, &str) = ("freshness", "6");
+const WAITS: (&str, &str) = ("freshness", "4");
 /// What every call has in common. The scenes are a step of their own.
 const ALL: &[&str] = &["test", "--workspace", "--exclude", "testkit", "--locked", "--no-fail-fast"];
 
