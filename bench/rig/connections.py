@@ -32,4 +32,7 @@ def measure(options):
         found.tables.append(held.table(f"A connection a request, {BODY_BYTES:,} bytes"))
         ratio = held.ratio("Wick", "nginx", "cpu_microseconds") if wick else None
         found.judge("hits with a connection each, a CPU-second, Wick : nginx", ratio, 1.2)
+        ceiling = held.ratio("bare loop", "nginx", "cpu_microseconds")
+        figure = "hits with a connection each, a CPU-second, bare loop : nginx"
+        found.rows.append(report.Row(figure, f"{ceiling:.2f}", "what accept() allows", "–"))
     return found
