@@ -35,7 +35,7 @@ pub(crate) async fn ask(
     witness: &mut impl Witness,
 ) -> Result<(Exchanged, Duration, Instant), Failure> {
     let message = message(floor, request, cookies)?;
-    let (open, connect) = line.open(floor, dial(floor)).await?;
+    let (open, connect) = line.open(floor, dial).await?;
     let sent = Instant::now();
     match exchange(open.send, message, body(request), witness).await {
         Ok(exchanged) => Ok((exchanged, connect, sent)),

@@ -86,14 +86,15 @@ impl<S: Clone> SharedLine<S> {
     pub(crate) async fn open(
         &self,
         floor: &Floor,
-        dial: impl Future<Output = Result<S, Failure>>,
+        dial: impl AsyncFnOnce(&Floor) -> Result<S, Failure>,
     ) -> Result<(Open<S>, Duration), Failure> {
         let mut place = self.0.lock().await;
         if let Some(open) = &*place {
             return Ok((open.clone(), Duration::ZERO));
         }
         let begun = Instant::now();
-        let send = dial.await?;
+        // Elsewhere: each request would have room for what one in many needs.
+        let send = Box::pin(dial(floor)).await?;
         let number = {
             let mut tally = floor.tally.borrow_mut();
             tally.connections += 1;
