@@ -81,6 +81,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "tap", body: targets::tap::run },
     Target { name: "targeted", body: targets::targeted::run },
     Target { name: "tracker_journal", body: targets::tracker_journal::run },
+    Target { name: "tracker_told", body: targets::tracker_journal::run_told },
     Target { name: "tracker_udp", body: targets::announce::run_udp },
     Target { name: "vary", body: targets::vary::run },
     Target { name: "web_frames", body: targets::webtorrent::run_frames },

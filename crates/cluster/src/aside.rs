@@ -1,7 +1,7 @@
 //! What nodes say beside the stream: nothing is kept, ordered or promised. Who listens at that
 //! moment hears it.
 //!
-//! Bound: one thing waits to be said; what comes before it went out takes its place.
+//! Bound: [`WAITING_MAX`] things wait to be said; for what is more the oldest falls out.
 
 use async_nats::Client;
 use futures_util::StreamExt;
@@ -9,10 +9,17 @@ use futures_util::StreamExt;
 use crate::link::Failure;
 use crate::node::{Ears, Node};
 
+const WAITING_MAX: usize = 64;
+
 impl Node {
     /// Says something to all others that are there.
     pub fn say_aside(&self, bytes: Vec<u8>) {
-        *self.aside.lock() = Some(bytes);
+        let mut aside = self.aside.lock();
+        if aside.len() == WAITING_MAX {
+            aside.pop_front();
+        }
+        aside.push_back(bytes);
+        drop(aside);
         self.aside_waits.notify_one();
     }
 }
@@ -30,8 +37,8 @@ pub(crate) async fn converse(node: &Node, ears: &dyn Ears, client: &Client) -> R
                 }
             }
             () = node.aside_waits.notified() => {
-                let bytes = node.aside.lock().take();
-                if let Some(bytes) = bytes {
+                let all = std::mem::take(&mut *node.aside.lock());
+                for bytes in all {
                     client.publish(own.clone(), bytes.into()).await?;
                 }
             }

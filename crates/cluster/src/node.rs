@@ -1,6 +1,6 @@
 //! A node of the cluster: what the rest of the program holds.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub struct Node {
     pub(crate) name_goes: AtomicBool,
     sinks: Mutex<HashMap<String, Sink>>,
     /// What is to be said beside the stream.
-    pub(crate) aside: Mutex<Option<Vec<u8>>>,
+    pub(crate) aside: Mutex<VecDeque<Vec<u8>>>,
     pub(crate) aside_waits: Notify,
     /// The way to NATS, once it was found.
     pub(crate) client: Mutex<Option<Client>>,

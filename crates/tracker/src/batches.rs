@@ -20,6 +20,8 @@ use crate::tracker::{SHARDS, Tracker, add_difference};
 
 /// Credits in a batch, about: a batch is of whole shards.
 const CREDITS: usize = 2048;
+/// No turn takes so long: what is announced at a moment is in its shard by then.
+const TURN_SECONDS: u32 = 10;
 
 /// Batches that were not written yet.
 #[derive(Debug, Default)]
@@ -38,6 +40,10 @@ struct Books {
     cursor: usize,
     sealed: Sealed,
     spool: Option<Spool>,
+    /// When the round began that is under way: unix seconds.
+    began: u32,
+    /// Up to which moment all that was announced is in batches that are written.
+    told: u32,
     /// The newest batch that the database has; its file tells up to where batches were made.
     kept: Option<u64>,
 }
@@ -45,7 +51,8 @@ struct Books {
 impl Default for Books {
     fn default() -> Self {
         let waiting = VecDeque::new();
-        Self { waiting, last: 0, cursor: 0, sealed: [0; SHARDS], spool: None, kept: None }
+        let sealed = [0; SHARDS];
+        Self { waiting, last: 0, cursor: 0, sealed, spool: None, began: 0, told: 0, kept: None }
     }
 }
 
@@ -87,6 +94,16 @@ impl Batches {
         self.books.lock().forget(number);
     }
 
+    /// The last number given out.
+    pub(crate) fn last(&self) -> u64 {
+        self.books.lock().last
+    }
+
+    /// Up to which moment all that was announced is in batches that are written.
+    pub(crate) fn told(&self) -> u32 {
+        self.books.lock().told
+    }
+
     pub(crate) fn behind(&self) -> usize {
         self.books.lock().waiting.len()
     }
@@ -120,9 +137,10 @@ impl Tracker {
     /// The next batch: the same again until it was written. None when all shards had their
     /// turn; then is the time to pause.
     #[must_use]
-    pub fn take_batch(&self, _now: base::Now) -> Option<Arc<Batch>> {
+    pub fn take_batch(&self, now: base::Now) -> Option<Arc<Batch>> {
         let mut books = self.batches.books.lock();
-        if books.waiting.is_empty() && !self.seal(&mut books) {
+        if books.waiting.is_empty() && !self.seal(&mut books, now) {
+            books.told = books.told.max(books.began);
             return None;
         }
         let result = self.to_disk(&mut books);
@@ -148,7 +166,7 @@ impl Tracker {
     }
 
     /// Makes batches of what is too much to keep in memory.
-    pub(crate) fn relieve(&self) {
+    pub(crate) fn relieve(&self, now: base::Now) {
         let max = self.rules.load().pending_max as usize;
         if self.pending.load(Relaxed) <= max {
             return;
@@ -160,7 +178,7 @@ impl Tracker {
         while self.pending.load(Relaxed) > max / 2
             && books.waiting.back().is_none_or(|last| last.is_on_disk)
         {
-            self.seal(&mut books);
+            self.seal(&mut books, now);
             let result = self.to_disk(&mut books);
             self.batches.note(&result);
             // It is read again when its turn comes.
@@ -170,6 +188,19 @@ impl Tracker {
         }
     }
 
+    /// Makes batches of all there is, and writes them into the folder.
+    pub(crate) fn seal_all(&self, now: base::Now) -> io::Result<()> {
+        let mut books = self.batches.books.lock();
+        while self.seal(&mut books, now) {
+            self.to_disk(&mut books)?;
+            // It is read again when its turn comes.
+            if let Some(last) = books.waiting.back_mut() {
+                last.batch = None;
+            }
+        }
+        Ok(())
+    }
+
     /// All batches that were made are on disk when this returns. A checkpoint that was written
     /// without their credits is worth nothing before.
     pub(crate) fn settle(&self) -> io::Result<()> {
@@ -177,12 +208,16 @@ impl Tracker {
     }
 
     /// Makes one batch of whole shards, from the cursor on. False when the round is over.
-    fn seal(&self, books: &mut Books) -> bool {
+    fn seal(&self, books: &mut Books, now: base::Now) -> bool {
         let is_private = self.rules.load().mode == Mode::Private;
+        if books.cursor == 0 {
+            let at = u32::try_from(now.unix_seconds()).unwrap_or(u32::MAX);
+            books.began = at.saturating_sub(TURN_SECONDS);
+        }
         let mut batch = Batch::default();
-        while books.cursor < SHARDS && batch.credits.len() < CREDITS {
+        while books.cursor < SHARDS && batch.credits.len().max(batch.points.len()) < CREDITS {
             let mut shard = self.shards[books.cursor].lock();
-            let count = shard.pending.drain(&mut batch.credits);
+            let count = shard.pending.drain(&mut batch);
             add_difference(&self.pending, count, 0);
             if is_private {
                 shard.torrents.take_standings(&mut batch.torrents);
@@ -192,7 +227,8 @@ impl Tracker {
             books.sealed[books.cursor] = shard.sequence;
             books.cursor += 1;
         }
-        if books.cursor == SHARDS && batch.credits.is_empty() && batch.torrents.is_empty() {
+        let is_empty = batch.credits.is_empty() && batch.points.is_empty();
+        if books.cursor == SHARDS && is_empty && batch.torrents.is_empty() {
             books.cursor = 0;
             return false;
         }

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use wire::tracker::PeerId;
 
-use crate::rights::{TorrentId, UserId};
+use crate::rights::{TorrentId, UserId, Worth};
 
 /// What one user did with one torrent since the batch before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,21 @@ pub struct LastSession {
     pub announces: u32,
 }
 
+impl Credit {
+    /// Whether it has anything to add.
+    pub(crate) fn adds(&self) -> bool {
+        let bytes = [self.uploaded, self.downloaded, self.told_uploaded, self.told_downloaded];
+        bytes != [0; 4] || self.completed > 0 || self.seeded_seconds > 0
+    }
+}
+
+impl LastSession {
+    /// Whether it has a share of what is added.
+    pub(crate) fn adds(&self) -> bool {
+        (self.credited_uploaded, self.credited_downloaded) != (0, 0)
+    }
+}
+
 /// What stands of a torrent whose swarm changed since the batch before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
@@ -96,6 +111,32 @@ pub struct Standing {
     pub announced: u32,
 }
 
+/// One announce of a session, for a ledger that several trackers write: what it adds is found
+/// out there, by what the others wrote of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Who.
+    pub user: UserId,
+    /// With what.
+    pub torrent: TorrentId,
+    /// What the client calls itself.
+    pub peer_id: PeerId,
+    /// Unix seconds.
+    pub at: u32,
+    /// The client's cumulative counters.
+    pub uploaded: u64,
+    /// The same for bytes taken.
+    pub downloaded: u64,
+    /// Whether it has all.
+    pub is_complete: bool,
+    /// Whether it said that it begins.
+    pub has_started: bool,
+    /// Whether it said that it goes.
+    pub has_stopped: bool,
+    /// What a byte was worth.
+    pub worth: Worth,
+}
+
 /// What is written in one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
@@ -105,4 +146,7 @@ pub struct Batch {
     pub credits: Vec<Credit>,
     /// Sorted by torrent.
     pub torrents: Vec<Standing>,
+    /// In a ledger of several trackers: the announces, each session's in their order. Then they
+    /// say what is credited, and the sums above are those of this tracker alone.
+    pub points: Vec<Point>,
 }

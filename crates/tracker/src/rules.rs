@@ -66,6 +66,8 @@ pub struct Rules {
     pub xbt_key: Option<XbtKey>,
     /// Pairs of user and torrent whose credits are kept before a batch is made of them.
     pub pending_max: u32,
+    /// This node's name, where several trackers write one ledger; never changes.
+    pub node: Option<String>,
 }
 
 /// Of what XBT computes a user's passkey for a torrent. Never shown.
@@ -106,6 +108,7 @@ impl Default for Rules {
             checks_ports: false,
             xbt_key: None,
             pending_max: 4096,
+            node: None,
         }
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Shard {
     pub(crate) hand: crate::expiry::Hand,
     /// By what sessions are told apart; the mode of a tracker never changes.
     pub(crate) identity: Identity,
+    /// Whether the ledger is one of several trackers.
+    pub(crate) keeps_points: bool,
 }
 
 /// What an announce comes to.
@@ -79,7 +81,7 @@ struct Own {
 }
 
 impl Shard {
-    pub(crate) fn new(salt: u64, identity: Identity) -> Self {
+    pub(crate) fn new(salt: u64, identity: Identity, keeps_points: bool) -> Self {
         Self {
             torrents: Torrents::default(),
             packing: Packing::default(),
@@ -90,6 +92,7 @@ impl Shard {
             sessions: 0,
             hand: crate::expiry::Hand::default(),
             identity,
+            keeps_points,
         }
     }
 
@@ -104,7 +107,8 @@ impl Shard {
         let has_stopped = ask.announce.event == Event::Stopped;
         let Some(torrent) = self.torrent(ask)? else { return Ok(Outcome::nothing()) };
         let own = self.own(torrent, ask);
-        if own.this.is_none() && has_stopped {
+        // Where others may have known of it, the end says what was done last.
+        if own.this.is_none() && has_stopped && !self.keeps_points {
             let counts = self.torrents.rows[torrent].counts();
             return Ok(Outcome { counts, ..Outcome::nothing() });
         }
@@ -264,8 +268,9 @@ impl Shard {
         Entry {
             torrent: TorrentId(row.id),
             info_hash: row.info_hash,
+            has_started: told.has_started,
             has_stopped,
-            is_active: !has_stopped || own.all > 1,
+            is_active: !has_stopped || own.all > usize::from(own.this.is_some()),
             left: if own.others_complete > 0 { 0 } else { ask.announce.left },
             own_left: ask.announce.left,
             told_uploaded: delta.uploaded,
@@ -304,6 +309,9 @@ impl Shard {
         }
         if self.identity == Identity::User && is_new && is_owed {
             self.pending.add(entry);
+            if self.keeps_points {
+                self.pending.note_point(entry);
+            }
         }
     }
 
@@ -333,6 +341,11 @@ impl Shard {
         }
         let is_partial = !has_stopped && session.is_partial;
         row.partial = row.partial + u32::from(is_partial) - u32::from(was_partial);
+    }
+
+    /// Whether torrents are made by whoever comes.
+    pub(crate) fn makes_torrents(&self) -> bool {
+        self.identity == Identity::PeerId
     }
 
     /// Where a session that is read again is, and how many others of its user take.

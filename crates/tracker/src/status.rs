@@ -16,6 +16,9 @@ use crate::tracker::Tracker;
 pub(crate) struct Counters {
     pub(crate) announces: Counter,
     pub(crate) scrapes: Counter,
+    /// Announces that other trackers told of, and own ones that they weren't told.
+    pub(crate) heard: Counter,
+    pub(crate) untold: Counter,
     pub(crate) refused: [Counter; Refusal::NAMES.len()],
 }
 
@@ -38,6 +41,10 @@ pub struct Status {
     pub announces_per_second: u32,
     /// Scrapes since the start.
     pub scrapes: u64,
+    /// Announces that other trackers of the same swarms told of.
+    pub heard: u64,
+    /// Announces that they weren't told, for want of room.
+    pub untold: u64,
     /// Announces that were refused, by reason.
     pub refused: Vec<(&'static str, u64)>,
     /// The interval that clients are told now, in seconds, without jitter.
@@ -118,6 +125,8 @@ impl Tracker {
             announces: self.counters.announces.read(),
             announces_per_second: self.pace.rate(),
             scrapes: self.counters.scrapes.read(),
+            heard: self.counters.heard.read(),
+            untold: self.counters.untold.read(),
             refused: Refusal::NAMES.into_iter().zip(refused.iter().map(Counter::read)).collect(),
             interval_seconds: self.pace.interval_now(),
             credits_pending: self.pending.load(Relaxed),

@@ -19,8 +19,11 @@ use wire::tracker::{Announce, Counts, Event, InfoHash, Peers, Told};
 
 use crate::address::{self, Reach};
 use crate::batches::Batches;
+use crate::books::Node;
 use crate::denied::Denied;
+use crate::exchange::Exchange;
 use crate::expiry::{ROUND_SECONDS, STEP};
+use crate::joining;
 use crate::journal::log::{self, Journal, create};
 use crate::journal::spool::Spool;
 use crate::journal::{Loaded, checkpoint, load};
@@ -65,6 +68,7 @@ pub struct Tracker {
     /// In which shard the torrent of a number is.
     pub(crate) numbers: Mutex<Numbers>,
     pub(crate) second_names: SecondNames,
+    pub(crate) exchange: Exchange,
     pub(crate) batches: Batches,
     pub(crate) counters: Counters,
     pub(crate) suspect_counts: SuspectCounts,
@@ -87,7 +91,9 @@ pub struct Tracker {
 /// The state folder.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
+    /// By which a ledger of several trackers knows this folder's.
+    pub(crate) node: Option<(u64, u64)>,
     pub(crate) journal: Journal,
     /// Held as long as the folder is ours.
     _lock: File,
@@ -105,7 +111,8 @@ impl Tracker {
             Mode::Open => Identity::PeerId,
             Mode::Private => Identity::User,
         };
-        let shard = |salt| Mutex::new(Shard::new(salt, identity));
+        let keeps_points = rules.node.is_some() && rules.mode == Mode::Private;
+        let shard = |salt| Mutex::new(Shard::new(salt, identity, keeps_points));
         Self {
             pace: Pace::new(&rules),
             rules: ArcSwap::from_pointee(rules),
@@ -113,6 +120,7 @@ impl Tracker {
             users,
             numbers: Mutex::default(),
             second_names: SecondNames::default(),
+            exchange: Exchange::default(),
             batches: Batches::default(),
             counters: Counters::default(),
             suspect_counts: SuspectCounts::default(),
@@ -134,8 +142,13 @@ impl Tracker {
     /// # Errors
     ///
     /// If the folder can't be made, read or written, or another process has it.
-    pub fn open(folder: &Path, rules: Rules, now: Now) -> io::Result<(Self, Loaded)> {
+    pub fn open(folder: &Path, mut rules: Rules, now: Now) -> io::Result<(Self, Loaded)> {
         let lock = lock(folder)?;
+        let is_private = rules.mode == Mode::Private;
+        let node = if is_private { joining::node(folder)? } else { None };
+        let joins = is_private && node.is_none() && rules.node.is_some();
+        // Who was one of several goes on by what the database knows of sessions.
+        rules.node = rules.node.or_else(|| node.map(|(id, _)| id.to_string()));
         let mut loaded = Loaded::default();
         let (batches, sealed, damaged) = Batches::open(Spool::open(folder)?)?;
         loaded.damaged_bytes += damaged;
@@ -143,9 +156,15 @@ impl Tracker {
         let mut tracker = Self { batches, ..Self::with_users(rules, users) };
         let at = u32::try_from(now.unix_seconds()).unwrap_or(u32::MAX);
         tracker.shards.iter().for_each(|shard| shard.lock().packing.set_clock(at));
+        if joins {
+            tracker.shards.iter().for_each(|shard| shard.lock().keeps_points = false);
+        }
         let generation = load::fill(&tracker, folder, &sealed, &mut loaded)?;
         let journal = Journal::create(folder, generation)?;
-        tracker.disk = Some(Disk { folder: folder.to_owned(), journal, _lock: lock });
+        tracker.disk = Some(Disk { folder: folder.to_owned(), node, journal, _lock: lock });
+        if joins {
+            tracker.join(now)?;
+        }
         tracker.pace.wait_for_all(at);
         tracker.note_checkpoint(now);
         if loaded.damaged_bytes > 0 {
@@ -317,6 +336,9 @@ impl Tracker {
             _ => None,
         };
         drop(shard);
+        if rules.node.is_some() {
+            outcome.entry.iter().for_each(|entry| self.tell(entry));
+        }
         if let Some(entry) = outcome.entry.as_ref().filter(|_| rules.checks_ports) {
             wanted_check(entry, from).into_iter().for_each(|check| self.port_checks.want(check));
         }
@@ -372,11 +394,21 @@ impl Tracker {
         self.shard(&hash).lock().counts(&hash)
     }
 
-    /// From now on these rules hold; but the mode stays what it was at the start.
+    /// From now on these rules hold; but the mode, and whose the ledger is, stay what they were at
+    /// the start.
     pub fn set_rules(&self, mut rules: Rules) {
-        rules.mode = self.rules.load().mode;
+        let before = self.rules.load();
+        rules.mode = before.mode;
+        rules.node.clone_from(&before.node);
         self.pace.set(&rules);
         self.rules.store(rules.into());
+    }
+
+    /// Which of several trackers of one ledger it is; none if it is alone.
+    #[must_use]
+    pub fn node(&self) -> Option<Node> {
+        let (id, last_alone) = self.disk.as_ref()?.node?;
+        Some(Node { id, name: self.rules.load().node.clone()?, last_alone })
     }
 
     /// Turns away whom the site's own tables turn away, beside the rules.
@@ -477,7 +509,7 @@ impl Tracker {
         let rules = self.rules.load();
         let elapsed_ms = self.pace.tick(&rules, now, self.counters.announces.read());
         let at = u32::try_from(now.unix_seconds()).unwrap_or(u32::MAX);
-        self.relieve();
+        self.relieve(now);
         self.count_suspects(now);
         for (check, is_connectable) in self.port_checks.turn(now.ticks_ms) {
             self.shard(&check.info_hash).lock().note_reach(&check, is_connectable);

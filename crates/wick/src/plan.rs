@@ -333,6 +333,11 @@ impl Plan {
         })?;
         let threads = serve.threads.map(usize::from).or(settings.threads);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let cluster = settings.cluster.map(ClusterPlan::of).transpose()?;
+        let mut tracker = tracker(settings.tracker)?;
+        if let (Some(tracker), Some(cluster)) = (&mut tracker, &cluster) {
+            tracker.join(&cluster.node.node);
+        }
         Ok(Self {
             listen,
             listen_tls,
@@ -353,9 +358,9 @@ impl Plan {
             admin,
             server_timing: settings.server_timing.unwrap_or(false),
             traces: TracesPlan::of(settings.traces),
-            tracker: tracker(settings.tracker)?,
+            tracker,
             sphinx: settings.sphinx.map(SphinxPlan::of).transpose().map_err(PlanError::Sphinx)?,
-            cluster: settings.cluster.map(ClusterPlan::of).transpose()?,
+            cluster,
             sites,
         })
     }

@@ -115,6 +115,15 @@ pub(crate) struct LookedUp {
 }
 
 impl Line<'_> {
+    /// Whether it adds anything to what stands there.
+    pub(crate) fn adds(&self) -> bool {
+        match self {
+            Self::Credit(credit, _) => credit.adds(),
+            Self::Session(_, session, _) => session.adds(),
+            Self::User { .. } | Self::Torrent(_) => true,
+        }
+    }
+
     /// Whether nothing was told since the batch before: the session has timed out.
     pub(crate) fn is_silent(&self) -> bool {
         match self {

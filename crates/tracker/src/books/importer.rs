@@ -37,8 +37,9 @@ impl Importer {
             session.link.run(session.shape.dialect.begin()).await?;
             Ok(session)
         };
-        let session =
-            runtime.block_on(begun).map_err(|trouble| advised(trouble, &place, &contract))?;
+        let session = runtime
+            .block_on(begun)
+            .map_err(|trouble| advised(trouble, &place, &contract, false))?;
         Ok(Self { runtime, place, contract, session, waiting: Vec::new(), all: 0, new: 0 })
     }
 
@@ -78,7 +79,7 @@ impl Importer {
         }
         text.push_str(conflict);
         let ran = self.runtime.block_on(self.session.link.run(&text));
-        self.new += ran.map_err(|trouble| advised(trouble, &self.place, &self.contract))?;
+        self.new += ran.map_err(|trouble| advised(trouble, &self.place, &self.contract, false))?;
         self.all += self.waiting.len() as u64;
         self.waiting.clear();
         Ok(())

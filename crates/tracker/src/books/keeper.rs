@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::Now;
 
+use super::shared::Node;
 use crate::Tracker;
 use crate::credit::Batch;
 use crate::denied::Denied;
@@ -22,6 +23,14 @@ pub trait Keeper: Send + Sync + 'static {
     fn take_batch(&self, now: Now) -> Option<Arc<Batch>>;
     /// It stands in the database.
     fn written(&self, number: u64);
+    /// Which of several that write one ledger it is; none if it is alone.
+    fn node(&self) -> Option<Node> {
+        None
+    }
+    /// Up to when all that was announced stands in the database: unix seconds.
+    fn told(&self) -> u32 {
+        0
+    }
     /// Everything comes anew; what doesn't come until [`Keeper::finish_loading`] is gone.
     fn begin_loading(&self);
     /// Everything came.
@@ -55,6 +64,14 @@ impl Keeper for Tracker {
 
     fn written(&self, number: u64) {
         Self::written(self, number);
+    }
+
+    fn node(&self) -> Option<Node> {
+        Self::node(self)
+    }
+
+    fn told(&self) -> u32 {
+        self.batches.told()
     }
 
     fn begin_loading(&self) {

@@ -26,6 +26,7 @@ use super::denials;
 use super::keeper::Keeper;
 use super::known::Known;
 use super::link::{Link, Place, Row, Trouble};
+use super::number::number;
 use super::registry::Found;
 use super::session::{Session, advised};
 use super::shape::Asked;
@@ -173,7 +174,8 @@ impl Loader {
             }
             Err(trouble) => {
                 self.session = None;
-                let trouble = advised(trouble, &self.place, &self.contract);
+                let trouble =
+                    advised(trouble, &self.place, &self.contract, self.keeper.node().is_some());
                 let now = u32::try_from(self.clock.now().unix_seconds()).unwrap_or(u32::MAX);
                 self.status.fails(Side::Reading, &trouble, now);
                 Err(trouble)
@@ -249,6 +251,10 @@ impl Loader {
             return Ok(session);
         }
         let mut session = Session::open(&self.place, &self.contract).await?;
+        // Who lets users in has told the other trackers of one ledger that it is there.
+        if let Some(node) = self.keeper.node() {
+            number(&mut session.link, self.place.dialect(), Some(&node)).await?;
+        }
         self.read_passkey_key(&mut session.link).await?;
         Ok(session)
     }

@@ -4,6 +4,7 @@ use changes::Door;
 
 use super::contract::{Contract, Dialect, Manner};
 use super::link::Place;
+use super::shared::{NODES, POINTS};
 use super::value::quoted;
 
 /// The table in the site's database that says which batch was written last.
@@ -71,12 +72,6 @@ pub fn own_tables(dialect: Dialect) -> Vec<String> {
 /// but for the database. A file has none.
 #[must_use]
 pub fn grants(contract: &Contract, place: &Place) -> Vec<String> {
-    let (Place::MySql(address) | Place::Postgres(address)) = place else { return Vec::new() };
-    let dialect = place.dialect();
-    let host = match &address.door {
-        Door::Tcp(host, _) if !is_here(host) => "%",
-        _ => "localhost",
-    };
     let mut rights: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut add = |table, more: &[&'static str]| {
         let at = rights.iter().position(|(known, _)| *known == table);
@@ -102,7 +97,23 @@ pub fn grants(contract: &Contract, place: &Place) -> Vec<String> {
         }
     }
     add(BATCHES, &["SELECT", "INSERT", "UPDATE"]);
-    let grant = |(table, rights): (&str, Vec<&str>)| {
+    granted(place, &rights)
+}
+
+/// The same for the ledger of several trackers.
+pub(crate) fn shared_grants(place: &Place) -> Vec<String> {
+    let nodes = (NODES, vec!["SELECT", "INSERT", "UPDATE"]);
+    granted(place, &[nodes, (POINTS, vec!["SELECT", "INSERT", "DELETE"])])
+}
+
+fn granted(place: &Place, rights: &[(&str, Vec<&str>)]) -> Vec<String> {
+    let (Place::MySql(address) | Place::Postgres(address)) = place else { return Vec::new() };
+    let dialect = place.dialect();
+    let host = match &address.door {
+        Door::Tcp(host, _) if !is_here(host) => "%",
+        _ => "localhost",
+    };
+    let grant = |(table, rights): &(&str, Vec<&str>)| {
         let (table, user) = match dialect {
             Dialect::MySql => (
                 format!("{}.{}", quoted(&address.database, dialect), quoted(table, dialect)),
@@ -112,7 +123,7 @@ pub fn grants(contract: &Contract, place: &Place) -> Vec<String> {
         };
         format!("GRANT {} ON {table} TO {user};", rights.join(", "))
     };
-    rights.into_iter().map(grant).collect()
+    rights.iter().map(grant).collect()
 }
 
 /// Whether a server of this name is on this machine.

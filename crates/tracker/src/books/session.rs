@@ -5,8 +5,9 @@
 
 use super::contract::{Contract, Dialect};
 use super::link::{Link, Place, Trouble};
-use super::schema::{batches_table, grants, own_tables};
+use super::schema::{batches_table, grants, own_tables, shared_grants};
 use super::shape::Shape;
+use super::shared::shared_tables;
 
 /// A connection, and what its database has.
 pub(crate) struct Session {
@@ -45,7 +46,7 @@ pub async fn check(place: &Place, contract: &Contract) -> Result<(), Trouble> {
         }
         Ok(())
     };
-    looked.await.map_err(|trouble| advised(trouble, place, contract))
+    looked.await.map_err(|trouble| advised(trouble, place, contract, false))
 }
 
 async fn make_own(link: &mut Link, dialect: Dialect) -> Result<(), Trouble> {
@@ -55,13 +56,24 @@ async fn make_own(link: &mut Link, dialect: Dialect) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// The same trouble, with what the owner can do about it.
-pub(crate) fn advised(trouble: Trouble, place: &Place, contract: &Contract) -> Trouble {
+/// The same trouble, with what the owner can do about it; `is_shared` where several trackers write
+/// one ledger.
+pub(crate) fn advised(
+    trouble: Trouble,
+    place: &Place,
+    contract: &Contract,
+    is_shared: bool,
+) -> Trouble {
     let statements = || {
         let own = if contract.is_ours() { own_tables(place.dialect()) } else { Vec::new() };
-        let tables = own.into_iter().chain([batches_table(place.dialect())]);
+        let (shared, more) = match is_shared {
+            true => (shared_tables(place.dialect()), shared_grants(place)),
+            false => (Vec::new(), Vec::new()),
+        };
+        let tables = own.into_iter().chain([batches_table(place.dialect())]).chain(shared);
         let tables: String = tables.map(|table| format!("{table}; ")).collect();
-        tables + &grants(contract, place).join(" ")
+        let grants = grants(contract, place);
+        tables + &grants.into_iter().chain(more).collect::<Vec<_>>().join(" ")
     };
     match trouble {
         Trouble::Right(why) => {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::contract::{Contract, Dialect, Each, Expression, Field, Given, Manner, Only, Reading};
 use super::contract::{DeniedAddresses, DeniedClients, Times, Write};
 use super::denials::DENIED_MAX;
+use super::figure::Figure;
 use super::link::{Link, Place, Trouble};
 use super::value::quoted;
 
@@ -129,6 +130,20 @@ impl Shape {
                 .unwrap_or(usize::MAX)
                 .min(STATEMENT_BYTES_MAX),
         })
+    }
+}
+
+impl Shape {
+    /// What torrents were completed in all is known to the database alone where several trackers
+    /// write: what is set elsewhere is added to.
+    pub(crate) fn add_completions(&mut self) {
+        for column in self.writes.iter_mut().flat_map(|written| &mut written.columns) {
+            let is_total = column.given == Given::Figure(Figure::CompletedTotal);
+            if is_total && column.part == Part::Set {
+                column.given = Given::Figure(Figure::Completed);
+                (column.part, column.max) = (Part::Add, u64::MAX);
+            }
+        }
     }
 }
 

@@ -36,6 +36,9 @@ pub struct Status {
     pub last_refused: String,
     /// Rows without a user or torrent in the site's tables.
     pub rows_without_owner: u64,
+    /// Announces that credited nothing, as what other trackers wrote about that time isn't kept any
+    /// more.
+    pub announces_too_late: u64,
     /// Batches that the database once held and then no more.
     pub batches_forgotten: u64,
     /// Tables that keep no transactions, where a failure may lose or double a batch.

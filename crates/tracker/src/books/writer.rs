@@ -20,9 +20,11 @@ use super::contract::{Contract, Dialect, Each, Given, Manner, Only};
 use super::figure::{Figure, Line, LookedUp};
 use super::keeper::Keeper;
 use super::link::{Link, Place, Row, Trouble};
-use super::schema::{self, BATCHES};
+use super::number::number;
+use super::schema::BATCHES;
 use super::session::{Session, advised};
 use super::shape::{Part, Shape, Written};
+use super::shared::{self, NODES, Node};
 use super::statement::{Tuple, bind, cuts, rows_max, statement, statement_of_places};
 use super::status::{Shared, Side};
 use crate::credit::{Batch, Credit};
@@ -33,6 +35,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 /// What is left when we stop is tried so long; what isn't written then lies in the journal.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// Clocks of the nodes of one ledger are set by each other better than this.
+const CLOCKS_SECONDS: u64 = 3;
 /// Numbers in one question.
 const LOOKED_UP_AT_ONCE: usize = 1_000;
 /// Rows that are bound to one statement after the other before anything else is heard.
@@ -52,6 +56,12 @@ pub struct Writer {
     known: Option<u64>,
     /// A batch that may stand there, for nobody said that it doesn't.
     uncertain: Option<u64>,
+    /// Which of several trackers of one ledger we are; none if we are alone.
+    node: Option<Node>,
+    /// Up to when the others know that all that we were announced is written.
+    told: u32,
+    /// Whether it was said that clocks are apart.
+    clock_is_told: bool,
 }
 
 /// What an attempt came to.
@@ -76,8 +86,22 @@ impl Writer {
         status: Shared,
         keeper: Arc<dyn Keeper>,
     ) -> Self {
-        let (session, known, uncertain) = (None, None, None);
-        Self { place, contract, every, clock, status, keeper, session, known, uncertain }
+        let (session, known, uncertain, node) = (None, None, None, keeper.node());
+        let told = 0;
+        Self {
+            place,
+            contract,
+            every,
+            clock,
+            status,
+            keeper,
+            session,
+            known,
+            uncertain,
+            node,
+            told,
+            clock_is_told: false,
+        }
     }
 
     /// Writes until it is told to stop.
@@ -121,7 +145,7 @@ impl Writer {
         match self.attempt(now).await {
             Ok(step) => step,
             Err(trouble) => {
-                let trouble = advised(trouble, &self.place, &self.contract);
+                let trouble = advised(trouble, &self.place, &self.contract, self.node.is_some());
                 self.status.fails(Side::Writing, &trouble, now);
                 Step::Failed
             }
@@ -141,7 +165,12 @@ impl Writer {
         };
         let Some(batch) = self.keeper.take_batch(self.clock.now()) else {
             // Nothing is asked of a database that has nothing to do; whether it is still there
-            // is known when it has.
+            // is known when it has. But others wait for what we may still have to tell.
+            let told = self.keeper.told();
+            if let Some(node) = self.node.as_ref().filter(|_| told > self.told) {
+                shared::tell(&mut session.link, self.place.dialect(), node, told).await?;
+                self.told = told;
+            }
             if is_new {
                 self.status.is_well(Side::Writing);
             }
@@ -175,7 +204,12 @@ impl Writer {
 
     async fn connect(&mut self) -> Result<Session, Trouble> {
         let mut session = Session::open(&self.place, &self.contract).await?;
-        let number = self.number(&mut session.link).await?;
+        let dialect = self.place.dialect();
+        let number = number(&mut session.link, dialect, self.node.as_ref()).await?;
+        if self.node.is_some() {
+            session.shape.add_completions();
+            self.prepare(&mut session.link).await?;
+        }
         let shape = &session.shape;
         self.status.change(|status| {
             if status.loose_tables != shape.loose && !shape.loose.is_empty() {
@@ -206,32 +240,29 @@ impl Writer {
         Ok(session)
     }
 
-    /// The last batch's number; makes the table that says it, where there is none and we may.
-    async fn number(&self, link: &mut Link) -> Result<u64, Trouble> {
+    /// What matters where others wait for us: that nobody does for long if we die, and that clocks
+    /// tell who was first.
+    async fn prepare(&mut self, link: &mut Link) -> Result<(), Trouble> {
         let dialect = self.place.dialect();
-        let answer = match self.locked_number(link).await {
-            Err(trouble) if trouble.is_owners() => {
-                link.run("ROLLBACK").await?;
-                link.run(&schema::batches_table(dialect)).await?;
-                self.locked_number(link).await?
+        if dialect == Dialect::MySql {
+            let wait = "SET SESSION idle_transaction_timeout = 60";
+            // MySQL doesn't have it; there a dead connection ends when the system says so.
+            match link.run(wait).await {
+                Ok(_) | Err(Trouble::Refused(_)) => {}
+                Err(trouble) => return Err(trouble),
             }
-            answer => answer?,
-        };
-        if answer.is_empty() {
-            link.run(&schema::batches_row(dialect)).await?;
         }
-        Ok(answer.first().and_then(|row| row.number(0)).unwrap_or(0))
-    }
-
-    /// Reads it under its lock: a commit that is still under way somewhere, of a connection or a
-    /// process that has gone, is waited for.
-    async fn locked_number(&self, link: &mut Link) -> Result<Vec<Row>, Trouble> {
-        let dialect = self.place.dialect();
-        let lock = if dialect == Dialect::Sqlite { "" } else { " FOR UPDATE" };
-        link.run(dialect.begin()).await?;
-        let answer = link.ask(&format!("SELECT number FROM {BATCHES} WHERE id = 1{lock}")).await?;
-        link.run("COMMIT").await?;
-        Ok(answer)
+        let theirs = link.ask(&format!("SELECT {}", shared::clock(dialect))).await?;
+        let theirs = theirs.first().and_then(|row| row.number(0)).unwrap_or(0);
+        let apart = theirs.abs_diff(self.clock.now().unix_seconds());
+        if apart > CLOCKS_SECONDS && !self.clock_is_told {
+            self.clock_is_told = true;
+            complain(format_args!(
+                "tracker: this machine's clock and the database's are {apart} s apart. Trackers of \
+                 one ledger go by their clocks where a client comes to several: set them by NTP"
+            ));
+        }
+        Ok(())
     }
 
     /// One transaction. Where its number stands there already, it is done.
@@ -245,9 +276,10 @@ impl Writer {
         let may_be_there = self.uncertain == Some(number);
         let Session { link, shape } = session;
         link.run(shape.dialect.begin()).await?;
+        let (table, id) = self.node.as_ref().map_or((BATCHES, 1), |node| (NODES, node.id));
         let claim = format!(
-            "UPDATE {BATCHES} SET number = {number}, written = {now} \
-             WHERE id = 1 AND number < {number}"
+            "UPDATE {table} SET number = {number}, written = {now} \
+             WHERE id = {id} AND number < {number}"
         );
         if link.run(&claim).await? == 0 {
             link.run("ROLLBACK").await?;
@@ -256,18 +288,24 @@ impl Writer {
                 return Ok(());
             }
             return Err(Trouble::Refused(format!(
-                "another tracker writes into this database: {BATCHES} is past batch {number}, \
-                 which we never wrote. One database is one tracker's"
+                "another tracker writes into this database: {table} is past batch {number}, \
+                 which we never wrote. One database is one tracker's, or that of all nodes of a \
+                 [cluster], each with a state folder of its own"
             )));
         }
         // From here on an end that nobody told us of may have been a good one.
         self.uncertain = Some(number);
+        let (settled, too_late) = match &self.node {
+            Some(node) => shared::settle(link, node, batch).await?,
+            None => (batch.clone(), 0),
+        };
         let mut rows = Rows { link, shape, done: 0, without_owner: 0, refused: Vec::new() };
-        rows.write(batch).await?;
+        rows.write(&settled).await?;
         let Rows { done, without_owner, refused, .. } = rows;
         link.run("COMMIT").await?;
         self.status.change(|status| {
             status.batches += 1;
+            status.announces_too_late += too_late;
             status.rows += done;
             status.rows_without_owner += without_owner;
             status.rows_refused += refused.len() as u64;
@@ -305,9 +343,26 @@ impl Rows<'_> {
             // Who only fell silent has a row, or needs none.
             let (silent, told): (Vec<_>, Vec<_>) = lines.into_iter().partition(Line::is_silent);
             self.write_lines(written, written.manner, &told).await?;
-            if written.manner != Manner::Insert {
-                self.write_lines(written, Manner::Update, &silent).await?;
+            match written.manner {
+                Manner::Insert if written.only.is_none() => {}
+                Manner::Insert => self.write_lines(written, Manner::Insert, &silent).await?,
+                _ => self.write_silent(written, silent).await?,
             }
+        }
+        Ok(())
+    }
+
+    /// Who adds something has a statement of their own: two that have one row, as two clients at
+    /// one port, would be one change to it.
+    async fn write_silent(
+        &mut self,
+        written: &Written,
+        silent: Vec<Line<'_>>,
+    ) -> Result<(), Trouble> {
+        let (adding, others): (Vec<_>, Vec<_>) = silent.into_iter().partition(Line::adds);
+        self.write_lines(written, Manner::Update, &others).await?;
+        for line in adding {
+            self.write_lines(written, Manner::Update, &[line]).await?;
         }
         Ok(())
     }
@@ -473,7 +528,7 @@ fn lines<'a>(
                 Each::Session => credits.flat_map(|it| sessions(it, written)).collect(),
                 // One of theirs fell silent, and others go on: nothing to say of the user.
                 _ => credits
-                    .filter(|(credit, _)| credit.left.is_some() || !credit.is_active)
+                    .filter(|(it, _)| it.left.is_some() || !it.is_active || it.adds())
                     .map(|(credit, told)| Line::Credit(credit, told))
                     .collect(),
             }
@@ -493,7 +548,7 @@ fn sessions<'a>(
         .iter()
         .any(|column| column.part == Part::Key && column.given == Given::Figure(Figure::PeerId));
     let all = credit.others.iter().chain([&credit.last]);
-    let mut all: Vec<_> = all.filter(|it| is_clients || it.left.is_some()).collect();
+    let mut all: Vec<_> = all.filter(|it| is_clients || it.left.is_some() || it.adds()).collect();
     all.sort_by_key(|session| session.is_active);
     all.into_iter().map(|session| Line::Session(credit, session, told)).collect()
 }

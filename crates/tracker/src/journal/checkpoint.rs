@@ -15,7 +15,7 @@ use super::codec::{TORRENT_BYTES, TorrentHead, USER_BYTES, put_session, put_torr
 use super::files;
 use super::frame::{BODY_BYTES_MAX, Kind, put};
 use super::log::create;
-use super::spool::put_credits;
+use super::spool::{put_credits, put_points};
 use crate::session::Kind as PeerKind;
 use crate::shard::Shard;
 use crate::swarm::Place;
@@ -82,6 +82,7 @@ fn write_shard(tracker: &Tracker, at: usize, path: &Path) -> io::Result<()> {
 fn copy_heads(shard: &Shard, out: &mut Vec<u8>) -> Vec<InfoHash> {
     put(out, Kind::Shard, |out| out.extend_from_slice(&shard.sequence.to_le_bytes()));
     put_credits(out, shard.pending.all());
+    put_points(out, shard.pending.points());
     for rows in shard.torrents.rows.chunks(BODY_BYTES_MAX / TORRENT_BYTES) {
         put(out, Kind::Torrents, |out| {
             for row in rows {

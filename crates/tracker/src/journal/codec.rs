@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use wire::tracker::{InfoHash, PeerId};
 
-use crate::credit::{Credit, LastSession, Standing};
+use crate::credit::{Credit, LastSession, Point, Standing};
 use crate::ledger::{Entry, Rule};
 use crate::rights::{TorrentId, UserId, Worth};
 use crate::session::Session;
@@ -141,6 +141,7 @@ fn take_counter(bytes: &mut Bytes<'_>) -> Option<u64> {
 const ENTRY_STOPPED: u8 = 1;
 const ENTRY_ACTIVE: u8 = 2;
 const ENTRY_COMPLETED: u8 = 4;
+const ENTRY_STARTED: u8 = 8;
 const RULES: [Rule; 4] = [Rule::Counted, Rule::Began, Rule::Restarted, Rule::Returned];
 
 pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
@@ -150,7 +151,8 @@ pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
     out.push(
         flag(entry.has_stopped, ENTRY_STOPPED)
             | flag(entry.is_active, ENTRY_ACTIVE)
-            | flag(entry.has_completed, ENTRY_COMPLETED),
+            | flag(entry.has_completed, ENTRY_COMPLETED)
+            | flag(entry.has_started, ENTRY_STARTED),
     );
     for amount in
         [entry.left, entry.told_uploaded, entry.told_downloaded, entry.uploaded, entry.downloaded]
@@ -175,6 +177,7 @@ pub(crate) fn take_entry(bytes: &mut Bytes<'_>) -> Option<Entry> {
         torrent,
         info_hash,
         session,
+        has_started: flags & ENTRY_STARTED != 0,
         has_stopped: flags & ENTRY_STOPPED != 0,
         is_active: flags & ENTRY_ACTIVE != 0,
         has_completed: flags & ENTRY_COMPLETED != 0,
@@ -324,6 +327,45 @@ pub(crate) fn take_credit(bytes: &mut Bytes<'_>) -> Option<Credit> {
         is_active: flags & CREDIT_ACTIVE != 0,
         last: take_last(bytes)?,
         others: Vec::new(),
+    })
+}
+
+/// How long a point is.
+pub(crate) const POINT_BYTES: usize = 53;
+const POINT_COMPLETE: u8 = 1;
+const POINT_STARTED: u8 = 2;
+const POINT_STOPPED: u8 = 4;
+
+pub(crate) fn put_point(out: &mut Vec<u8>, point: &Point) {
+    for amount in [point.user.0, point.torrent.0, point.at] {
+        out.extend_from_slice(&amount.to_le_bytes());
+    }
+    out.extend_from_slice(&point.peer_id.0);
+    out.extend_from_slice(&point.uploaded.to_le_bytes());
+    out.extend_from_slice(&point.downloaded.to_le_bytes());
+    out.push(
+        flag(point.is_complete, POINT_COMPLETE)
+            | flag(point.has_started, POINT_STARTED)
+            | flag(point.has_stopped, POINT_STOPPED),
+    );
+    put_worth(out, point.worth);
+}
+
+pub(crate) fn take_point(bytes: &mut Bytes<'_>) -> Option<Point> {
+    let (user, torrent, at) = (bytes.u32()?, bytes.u32()?, bytes.u32()?);
+    let peer_id = PeerId(bytes.array()?);
+    let (uploaded, downloaded, flags) = (bytes.u64()?, bytes.u64()?, bytes.u8()?);
+    Some(Point {
+        user: UserId(user),
+        torrent: TorrentId(torrent),
+        peer_id,
+        at,
+        uploaded,
+        downloaded,
+        is_complete: flags & POINT_COMPLETE != 0,
+        has_started: flags & POINT_STARTED != 0,
+        has_stopped: flags & POINT_STOPPED != 0,
+        worth: take_worth(bytes)?,
     })
 }
 

@@ -28,9 +28,10 @@ pub(crate) enum Kind {
     End = 10,
     Others = 11,
     Credits = 12,
+    Points = 13,
 }
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Entry,
     Kind::Shard,
     Kind::Torrents,
@@ -42,6 +43,7 @@ const KINDS: [Kind; 11] = [
     Kind::End,
     Kind::Others,
     Kind::Credits,
+    Kind::Points,
 ];
 
 /// Appends a record, whose body `fill` writes.

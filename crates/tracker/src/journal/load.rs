@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use super::codec::{
-    Bytes, TorrentHead, USER_BYTES, take_credit, take_other, take_session, take_torrent, take_user,
+    Bytes, TorrentHead, USER_BYTES, take_credit, take_other, take_point, take_session,
+    take_torrent, take_user,
 };
 use super::files;
 use super::frame::{Frames, Kind};
@@ -155,6 +156,10 @@ fn fill_shard(tracker: &Tracker, at: usize, file: File, sealed: u64) -> io::Resu
                 while let Some((user, torrent, other)) = take_other(&mut bytes) {
                     shard.pending.restore_other(user, torrent, other);
                 }
+            }
+            Kind::Points if shard.sequence > sealed => {
+                std::iter::from_fn(|| take_point(&mut bytes))
+                    .for_each(|point| shard.pending.restore_point(point));
             }
             Kind::Torrents => {
                 let is_owed = shard.sequence > sealed;

@@ -8,13 +8,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::codec::{
-    Bytes, CREDIT_BYTES_MAX, OTHER_BYTES_MAX, put_credit, put_other, put_standing, take_credit,
-    take_other, take_standing,
+    Bytes, CREDIT_BYTES_MAX, OTHER_BYTES_MAX, POINT_BYTES, put_credit, put_other, put_point,
+    put_standing, take_credit, take_other, take_point, take_standing,
 };
 use super::files;
 use super::frame::{BODY_BYTES_MAX, Frames, Kind, put};
 use super::log::create;
-use crate::credit::{Batch, Credit};
+use crate::credit::{Batch, Credit, Point};
 use crate::tracker::SHARDS;
 
 /// Up to which entry each shard was made batches of.
@@ -46,6 +46,7 @@ impl Spool {
             sealed.iter().for_each(|sequence| out.extend_from_slice(&sequence.to_le_bytes()));
         });
         put_credits(&mut out, &batch.credits);
+        put_points(&mut out, &batch.points);
         for standings in batch.torrents.chunks(BODY_BYTES_MAX / STANDING_BYTES) {
             put(&mut out, Kind::Standings, |out| {
                 standings.iter().for_each(|standing| put_standing(out, standing));
@@ -85,6 +86,9 @@ impl Spool {
                             .for_each(|at| batch.credits[at].others.push(other.clone()));
                     }
                 }
+                Kind::Points => {
+                    batch.points.extend(std::iter::from_fn(|| take_point(&mut bytes)));
+                }
                 Kind::Standings => {
                     batch.torrents.extend(std::iter::from_fn(|| take_standing(&mut bytes)));
                 }
@@ -119,5 +123,12 @@ pub(super) fn put_credits(out: &mut Vec<u8>, credits: &[Credit]) {
         put(out, Kind::Others, |out| {
             others.iter().for_each(|(credit, other)| put_other(out, credit, other));
         });
+    }
+}
+
+/// Appends points.
+pub(super) fn put_points(out: &mut Vec<u8>, points: &[Point]) {
+    for points in points.chunks(BODY_BYTES_MAX / POINT_BYTES) {
+        put(out, Kind::Points, |out| points.iter().for_each(|point| put_point(out, point)));
     }
 }

@@ -17,6 +17,8 @@ pub struct Entry {
     pub info_hash: InfoHash,
     /// The session as it was told: counters, addresses, time.
     pub session: Session,
+    /// Whether it said that it begins.
+    pub has_started: bool,
     /// Whether it said that it goes.
     pub has_stopped: bool,
     /// Whether the user has a session there now.

@@ -1,6 +1,7 @@
 //! The books in memory: what announces add up to until a batch is made of it.
 
 pub(crate) mod accounting;
+pub(crate) mod chain;
 pub(crate) mod entry;
 pub(crate) mod pending;
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use wire::tracker::{InfoHash, PeerId};
 
-use crate::credit::{Credit, LastSession};
+use crate::credit::{Batch, Credit, LastSession, Point};
 use crate::index::Index;
 use crate::ledger::Rule;
 use crate::ledger::entry::Entry;
@@ -28,12 +28,14 @@ pub(crate) struct Pending {
     /// Sessions beside the last of each.
     others: usize,
     places: Index,
+    /// The announces behind them, in a ledger of several trackers.
+    points: Vec<Point>,
 }
 
 impl Pending {
-    /// Credits, and sessions beside the last of each.
+    /// Credits, sessions beside the last of each, and points.
     pub(crate) fn len(&self) -> usize {
-        self.credits.len() + self.others
+        self.credits.len() + self.others + self.points.len()
     }
 
     /// Adds what happened.
@@ -49,6 +51,52 @@ impl Pending {
         let mut credit = first(entry);
         add(&mut credit, entry);
         self.restore(credit);
+    }
+
+    /// Keeps an announce as what several trackers' ledger is made of.
+    pub(crate) fn note_point(&mut self, entry: &Entry) {
+        self.restore_point(point(entry));
+    }
+
+    /// Keeps where a session stands that was announced before there were several, with a credit
+    /// that says nothing: what others wrote of it meanwhile may add to it.
+    pub(crate) fn note_standing(&mut self, torrent: u32, session: &Session) {
+        let standing = LastSession { is_active: true, ..silent(session) };
+        match self.find(session.user, torrent) {
+            Some(credit) if credit.others.len() < OTHERS_MAX => {
+                credit.others.push(standing);
+                self.others += 1;
+            }
+            Some(_) => {}
+            None => self.restore(Credit {
+                user: UserId(session.user),
+                torrent: TorrentId(torrent),
+                uploaded: 0,
+                downloaded: 0,
+                told_uploaded: 0,
+                told_downloaded: 0,
+                completed: 0,
+                seeded_seconds: 0,
+                announces: 0,
+                left: None,
+                is_active: true,
+                announced: session.announced,
+                last: standing,
+                others: Vec::new(),
+            }),
+        }
+        self.restore_point(Point {
+            user: UserId(session.user),
+            torrent: TorrentId(torrent),
+            peer_id: session.peer_id,
+            at: session.announced,
+            uploaded: session.uploaded,
+            downloaded: session.downloaded,
+            is_complete: session.is_complete,
+            has_started: false,
+            has_stopped: false,
+            worth: Worth::default(),
+        });
     }
 
     /// A session of a user at a torrent is gone without a word; others of theirs may go on.
@@ -67,6 +115,7 @@ impl Pending {
             torrent,
             info_hash: InfoHash([0; 20]),
             session: session.clone(),
+            has_started: false,
             has_stopped: false,
             is_active: others_go_on,
             left: 0,
@@ -95,6 +144,15 @@ impl Pending {
         }
     }
 
+    pub(crate) fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    pub(crate) fn restore_point(&mut self, point: Point) {
+        reserve(&mut self.points);
+        self.points.push(point);
+    }
+
     pub(crate) fn all(&self) -> &[Credit] {
         &self.credits
     }
@@ -120,11 +178,13 @@ impl Pending {
         }
     }
 
-    /// Moves all of them behind others; how many there were, as [`Pending::len`] counts. Room for
+    /// Moves all of them behind those of a batch; how many there were, as [`Pending::len`] counts. Room for
     /// as many stays, since as many will come before the next batch.
-    pub(crate) fn drain(&mut self, into: &mut Vec<Credit>) -> usize {
+    pub(crate) fn drain(&mut self, batch: &mut Batch) -> usize {
+        let into = &mut batch.credits;
         let count = self.credits.len();
-        let all = count + std::mem::take(&mut self.others);
+        let all = count + std::mem::take(&mut self.others) + self.points.len();
+        batch.points.append(&mut self.points);
         self.places.clear();
         if self.credits.capacity() > 2 * count + ROOM_KEPT {
             into.append(&mut std::mem::take(&mut self.credits));
@@ -168,6 +228,22 @@ fn first(entry: &Entry) -> Credit {
         announced: 0,
         last: told(entry),
         others: Vec::new(),
+    }
+}
+
+fn point(entry: &Entry) -> Point {
+    let session = &entry.session;
+    Point {
+        user: UserId(session.user),
+        torrent: entry.torrent,
+        peer_id: session.peer_id,
+        at: session.announced,
+        uploaded: session.uploaded,
+        downloaded: session.downloaded,
+        is_complete: session.is_complete,
+        has_started: entry.has_started,
+        has_stopped: entry.has_stopped,
+        worth: entry.worth,
     }
 }
 

@@ -90,6 +90,13 @@ impl Swarm {
         }
     }
 
+    /// Calls for every session.
+    pub(crate) fn each(&self, mut found: impl FnMut(Record)) {
+        for kind in [Kind::Giving, Kind::Taking] {
+            (0..self.len(kind)).for_each(|at| found(self.record(Place { kind, at: at as u32 })));
+        }
+    }
+
     /// Calls for every session of a user.
     pub(crate) fn each_of_user(&self, user: u32, mut found: impl FnMut(Place)) {
         match self {

@@ -13,7 +13,7 @@ use crate::sites::{GAZELLE, Site, TORRENTPIER, UNIT3D, WICK, XBT, XBT2019};
 
 const CUTS: usize = 60;
 
-fn address(socket: &Path, user: &str, database: &str) -> Address {
+pub(crate) fn address(socket: &Path, user: &str, database: &str) -> Address {
     Address {
         door: changes::Door::Socket(socket.to_owned()),
         user: user.to_owned(),
@@ -143,7 +143,7 @@ async fn every_byte_is_credited_once_in_sqlite_wherever_the_writer_dies() {
     }
 }
 
-fn answer(site: &rusqlite::Connection, text: &str) -> String {
+pub(crate) fn answer(site: &rusqlite::Connection, text: &str) -> String {
     let mut asked = site.prepare(text).expect("a question");
     let width = asked.column_count();
     let line = |row: &rusqlite::Row<'_>| {

@@ -112,6 +112,7 @@ impl Inner {
             number: self.last + 1,
             credits: credits.into_values().collect(),
             torrents: torrents.into_iter().map(standing).collect(),
+            points: Vec::new(),
         }
     }
 

@@ -19,6 +19,7 @@ mod game;
 mod kills;
 mod ledger;
 mod loading;
+mod nodes;
 mod rights;
 mod sessions;
 mod sites;

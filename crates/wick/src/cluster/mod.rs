@@ -8,6 +8,7 @@ mod asking;
 mod door;
 mod figures;
 mod learned;
+mod peers;
 mod plan;
 mod rates;
 mod reading;
@@ -102,7 +103,7 @@ impl Joined {
     pub(crate) async fn serve(
         plan: &Plan,
         mut config: ServerConfig,
-        observing: &Observing,
+        observing: &Arc<Observing>,
         is_successor: bool,
     ) -> (Arc<Server>, Option<Self>) {
         let clock = Clock::machine();
@@ -118,7 +119,7 @@ impl Joined {
             .map(|(seal, tls)| certificates::Fellows::new(node.node.clone(), seal, tls));
         let server = Server::new(config, clock);
         notes.tell_by(&server);
-        node.begin(&server).await;
+        node.begin(&server, observing).await;
         let meter = node.show_figures(&server);
         let joint = Joint { node: node.node.clone(), server: Arc::downgrade(&server), meter };
         let _ = observing.cluster.set(joint);
@@ -160,14 +161,19 @@ impl Joined {
     }
 
     /// Begins to speak and to hear, and waits a while until it is in touch.
-    async fn begin(&mut self, server: &Arc<Server>) {
+    async fn begin(&mut self, server: &Arc<Server>, observing: &Arc<Observing>) {
         let (certificates, seal) = (self.certificates.clone(), self.seal.clone());
-        let ears = ServerEars { server: server.clone(), certificates, seal: seal.clone() };
-        let ears = Arc::new(ears);
+        let ears = Arc::new(ServerEars {
+            server: server.clone(),
+            observing: observing.clone(),
+            certificates,
+            seal: seal.clone(),
+        });
         let run = self.node.clone().run(ears, self.shutdown.clone());
         let (node, shutdown) = (self.node.clone(), self.shutdown.clone());
+        let peers = peers::tell(node.clone(), observing.clone(), seal.clone(), shutdown.clone());
         let rates = rates::tell(node, Arc::downgrade(server), seal, shutdown);
-        let run = async { _ = tokio::join!(run, rates) };
+        let run = async { _ = tokio::join!(run, rates, peers) };
         // Of its own, since a start or a reload may hold the others up for longer than a lag limit.
         let begun = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let begun = begun.and_then(|runtime| {
@@ -271,6 +277,7 @@ impl Deposits for Way {
 /// The way in.
 struct ServerEars {
     server: Arc<Server>,
+    observing: Arc<Observing>,
     certificates: Option<Arc<certificates::Fellows>>,
     seal: Option<Arc<Seal>>,
 }
@@ -296,5 +303,6 @@ impl Ears for ServerEars {
 
     fn hear_aside(&self, bytes: &[u8]) {
         rates::hear(&self.server, self.seal.as_ref(), bytes);
+        peers::hear(&self.observing, self.seal.as_ref(), bytes);
     }
 }

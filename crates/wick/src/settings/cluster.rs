@@ -34,7 +34,8 @@ pub(crate) struct ClusterSettings {
     /// `openssl rand -hex 16` prints. With it they have the certificates that CAs issue together:
     /// one orders, all serve; these and their keys go through NATS sealed by it. A `rate` holds
     /// for all nodes together, about. And what strangers were given is laid down there, sealed too,
-    /// so a form that one node showed may be sent to any. Default: none; each node orders and
+    /// so a form that one node showed may be sent to any; and a tracker's clients see those of all
+    /// nodes. Default: none; each node orders and
     /// counts for itself, and it must be written where `listen` isn't on this machine alone.
     pub(crate) secret: Option<Secret>,
     /// A file with that in its first line. Default: none.

@@ -166,6 +166,17 @@ impl TrackerPlan {
         ))
     }
 
+    /// It is one of several whose nodes have names, where they have one ledger: a private tracker's
+    /// must be in a database that all of them reach.
+    pub(crate) fn join(&mut self, node: &str) {
+        let is_shared = |books: &BooksPlan| {
+            books.place(Path::new("")).is_ok_and(|place| place.dialect() != Dialect::Sqlite)
+        };
+        if self.rules.mode == Mode::Open || self.books.as_ref().is_some_and(is_shared) {
+            self.rules.node = Some(node.to_owned());
+        }
+    }
+
     /// What takes effect only with a restart, for comparison.
     pub(crate) fn fixed(&self) -> String {
         let Self { listen, udp, mount, rules, books, .. } = self;

@@ -19,6 +19,9 @@ pub(crate) struct TrackerNow {
     pub(crate) users: u64,
     pub(crate) announces: u64,
     pub(crate) announces_per_second: u64,
+    /// Announces that other nodes told of, and own ones that they weren't told.
+    pub(crate) heard: u64,
+    pub(crate) untold: u64,
     /// What clients are told, in seconds.
     pub(crate) interval_seconds: u64,
     /// Refused announces by reason; only those that there were.
@@ -60,6 +63,8 @@ impl TrackerNow {
             users: status.users as u64,
             announces: status.announces,
             announces_per_second: u64::from(status.announces_per_second),
+            heard: status.heard,
+            untold: status.untold,
             interval_seconds: u64::from(status.interval_seconds),
             refused,
             credits_pending: status.credits_pending as u64,
@@ -130,6 +135,12 @@ impl TrackerNow {
         }
         for (name, help, number) in [
             ("wick_tracker_announces", "Announces since the start.", self.announces),
+            ("wick_tracker_heard", "Announces that other nodes told of.", self.heard),
+            (
+                "wick_tracker_untold",
+                "Announces that other nodes weren't told of, for want of room.",
+                self.untold,
+            ),
             (
                 "wick_tracker_port_checks_dropped",
                 "Port checks that found no room; they are made at the next announce.",

@@ -9,6 +9,9 @@ mod daemon;
 #[path = "../../../changes/tests/mariadb/server.rs"]
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 mod mariadb;
+#[path = "../cluster/nats.rs"]
+#[allow(dead_code, reason = "shared with the tests of the cluster")]
+mod nats;
 #[path = "../command_line/wick.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod wick;
@@ -16,6 +19,7 @@ mod wick;
 mod books;
 mod clients;
 mod killed;
+mod nodes;
 mod private;
 mod secrets;
 mod served;

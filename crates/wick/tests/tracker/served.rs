@@ -46,8 +46,17 @@ impl Served {
 
     /// Kills it where it stands, and serves again by the same settings, at another port.
     pub(crate) fn kill_and_serve(&mut self) {
+        self.kill();
+        self.serve();
+    }
+
+    pub(crate) fn kill(&mut self) {
         self.wick.signal(Signal::KILL);
         until("its end", || self.wick.has_ended());
+    }
+
+    /// Serves again after it was killed.
+    pub(crate) fn serve(&mut self) {
         self.wick = Self::run(&self.folder);
         self.address = address_in(self.wick.line("tracker   http://"));
         self.wick.line("Ctrl-C stops it.");
