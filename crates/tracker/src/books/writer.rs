@@ -36,7 +36,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Numbers in one question.
 const LOOKED_UP_AT_ONCE: usize = 1_000;
 /// Rows that are bound to one statement after the other before anything else is heard.
-const BOUND_AT_ONCE: usize = 10_000;
+const BOUND_AT_ONCE: usize = 1_000;
 
 /// Who writes.
 pub struct Writer {
