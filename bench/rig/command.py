@@ -25,13 +25,14 @@ class Options:
     only: tuple = ()
     comparisons: int = 0
     other: Path | None = None
+    memory: bool = False
 
 
-def main(title, measurements, has_other=False):
+def main(title, measurements, has_other=False, memory=()):
     """Runs `measurements` (name, function) one after the other, prints their report,
     and ends with 0 if every target was met, 1 if not, 130 if interrupted. With `has_other`
-    one of several Wicks may be another binary."""
-    sys.exit(_main(title, measurements, page=None, has_other=has_other))
+    one of several Wicks may be another binary; with `--memory` those of `memory` are run instead."""
+    sys.exit(_main(title, measurements, page=None, has_other=has_other, memory=memory))
 
 
 def main_all(title, measurements):
@@ -55,9 +56,11 @@ def main_alarms(title, measurements, alarms, page, section):
     sys.exit(_main(title, measurements, page, alarms=alarms, section=section))
 
 
-def _main(title, measurements, page, parts=(), alarms=(), section=None, has_other=False):
+def _main(title, measurements, page, parts=(), alarms=(), section=None, has_other=False, memory=()):
     try:
-        options = _options(title, parts, bool(alarms), has_other)
+        options = _options(title, parts, bool(alarms), has_other, bool(memory))
+        if options.memory:
+            measurements = memory
         if options.comparisons:
             measurements, section = alarms, f"{section} alarms"
         found = _measure(measurements, options)
@@ -91,7 +94,7 @@ def _measure(measurements, options):
     return found
 
 
-def _options(title, parts, has_alarms, has_other):
+def _options(title, parts, has_alarms, has_other, has_memory):
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--quick", action="store_true", help="shows that it works; measures nothing")
     parser.add_argument("--rounds", type=int, help="rounds of each server (default 5, quick 1)")
@@ -105,6 +108,8 @@ def _options(title, parts, has_alarms, has_other):
         parser.add_argument("--aa", type=int, default=0, metavar="N", help="N comparisons of --vs")
     if has_other:
         parser.add_argument("--other", type=Path, help="the binary of one node of several")
+    if has_memory:
+        parser.add_argument("--memory", action="store_true", help="memory and the load of a day")
     given = parser.parse_args()
     server, visitors, shared = machine.cores()
     return Options(
@@ -120,6 +125,7 @@ def _options(title, parts, has_alarms, has_other):
         only=tuple(getattr(given, "only", ())),
         comparisons=getattr(given, "aa", 0),
         other=getattr(given, "other", None),
+        memory=getattr(given, "memory", False),
     )
 
 

@@ -155,15 +155,7 @@ def wick_private(here, options, program):
     server = wick(here, options, PRIVATE, ['mode = "private"'])
     if server is None:
         return None
-    file = here.folder / "private/state/tracker/tracker.sqlite"
-    scope.wait_until(lambda: has_tables(file), server.process, "its tables")
-    hashes = scope.run([program, "hashes", TORRENTS]).split()
-    with sqlite3.connect(file) as tables:
-        torrents = [(bytes.fromhex(one),) for one in hashes]
-        tables.executemany("INSERT INTO wick_torrents (info_hash) VALUES (?)", torrents)
-        users = [(number, f"{number:032}") for number in range(1, USERS + 1)]
-        tables.executemany("INSERT INTO wick_users (id, passkey) VALUES (?, ?)", users)
-    tables.close()
+    enrol(here, server, program, TORRENTS, USERS)
     deadline = time.monotonic() + scope.START_SECONDS_MAX
     while True:
         try:
@@ -174,6 +166,19 @@ def wick_private(here, options, program):
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.5)
+
+
+def enrol(here, server, program, torrents, users):
+    """Puts torrents and users into the tables of a private one."""
+    file = here.folder / "private/state/tracker/tracker.sqlite"
+    scope.wait_until(lambda: has_tables(file), server.process, "its tables")
+    hashes = scope.run([program, "hashes", torrents]).split()
+    with sqlite3.connect(file) as tables:
+        rows = [(bytes.fromhex(one),) for one in hashes]
+        tables.executemany("INSERT INTO wick_torrents (info_hash) VALUES (?)", rows)
+        rows = [(number, f"{number:032}") for number in range(1, users + 1)]
+        tables.executemany("INSERT INTO wick_users (id, passkey) VALUES (?, ?)", rows)
+    tables.close()
 
 
 def has_tables(file):

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! announce udp|http|once ADDRESS SECONDS TORRENTS open|private FIRST
+//! announce minute ADDRESS SECONDS TORRENTS USERS CLIENTS
 //! announce hashes TORRENTS
 //! ```
 //! Each announce is of another client (a user, a port and a peer id) at one of the torrents, so
@@ -9,6 +10,9 @@
 //! connection for each. `private` shows the passkey of user N, which is N in 32 digits. Prints
 //! answers, seconds, bytes of peers (or of the whole answer) an answer, and the announce at which the
 //! next run has to go on: a client that came just before would come too soon.
+//!
+//! `minute` is a private tracker's day: that many clients at each torrent, users by turns, of whom
+//! each announces over UDP once a minute, evenly. Prints announces and answers.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -25,7 +29,11 @@ const CONNECTIONS: usize = 64;
 /// What a client sends and takes between two announces.
 const BYTES_AN_ANNOUNCE: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(2);
-const USAGE: &str = "announce udp|http|once ADDRESS SECONDS TORRENTS open|private FIRST";
+/// How often `minute` sends, and what it takes for a client to come again.
+const STEP: Duration = Duration::from_millis(10);
+const MINUTE: Duration = Duration::from_secs(60);
+const USAGE: &str = "announce udp|http|once ADDRESS SECONDS TORRENTS open|private FIRST, \
+                     or announce minute ADDRESS SECONDS TORRENTS USERS CLIENTS";
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,13 +47,25 @@ fn main() -> io::Result<()> {
             }
             Ok(())
         }
+        ["minute", address, seconds, torrents, users, clients] => {
+            let time = Duration::from_secs_f64(seconds.parse().map_err(|_| wrong())?);
+            let torrents: u32 = torrents.parse().map_err(|_| wrong())?;
+            let hashes = (0..torrents).map(hash).collect();
+            let users = users.parse().map_err(|_| wrong())?;
+            let clients = clients.parse().map_err(|_| wrong())?;
+            let mut load = Load { number: 0, hashes, is_private: true, clients, users };
+            let (sent, answers) = load.minute(address, time)?;
+            println!("{sent} {answers}");
+            Ok(())
+        }
         [kind, address, seconds, torrents, mode, first] => {
             let time = Duration::from_secs_f64(seconds.parse().map_err(|_| wrong())?);
             let torrents: u32 = torrents.parse().map_err(|_| wrong())?;
             let hashes = (0..torrents).map(hash).collect();
             let is_private = *mode == "private";
             let number = first.parse().map_err(|_| wrong())?;
-            let mut load = Load { number, hashes, is_private };
+            let (clients, users) = (CLIENTS, CLIENTS);
+            let mut load = Load { number, hashes, is_private, clients, users };
             let begun = Instant::now();
             let (answers, bytes) = match *kind {
                 "udp" => load.udp(address, begun + time)?,
@@ -76,12 +96,16 @@ struct Load {
     number: u32,
     hashes: Vec<[u8; 20]>,
     is_private: bool,
+    /// Of each torrent, and of whom they are.
+    clients: u32,
+    users: u32,
 }
 
 /// One announce.
 struct Next {
     hash: [u8; 20],
     client: u32,
+    user: u32,
     /// Bytes sent and taken so far.
     bytes: u64,
     /// Bytes to go: nothing for a third of the clients.
@@ -93,11 +117,49 @@ impl Load {
         let number = self.number;
         self.number = number.wrapping_add(1);
         let torrents = self.hashes.len() as u32;
-        let client = number / torrents % CLIENTS;
-        let round = u64::from(number / torrents / CLIENTS);
-        let hash = self.hashes[(number % torrents) as usize];
+        let client = number / torrents % self.clients;
+        let round = u64::from(number / torrents / self.clients);
+        let torrent = number % torrents;
+        // Of each torrent every client is another user's, of several torrents too.
+        let user = 1 + match self.users == self.clients {
+            true => client,
+            false => (torrent + client * (self.users / self.clients)) % self.users,
+        };
+        let hash = self.hashes[torrent as usize];
         let left = u64::from(!client.is_multiple_of(3)) * BYTES_AN_ANNOUNCE;
-        Next { hash, client, bytes: round * BYTES_AN_ANNOUNCE, left }
+        Next { hash, client, user, bytes: round * BYTES_AN_ANNOUNCE, left }
+    }
+
+    /// Everybody once a minute, evenly.
+    fn minute(&mut self, address: &str, time: Duration) -> io::Result<(u64, u64)> {
+        let (mut socket, mut id) = connect(address)?;
+        let mut connected = Instant::now();
+        socket.set_nonblocking(true)?;
+        let all = u64::from(self.clients) * self.hashes.len() as u64;
+        let (mut sent, mut answers) = (0, 0);
+        let mut datagram = [0; 192];
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            // An id is good for a while.
+            if connected.elapsed() > MINUTE / 2 {
+                (socket, id) = connect(address)?;
+                connected = Instant::now();
+                socket.set_nonblocking(true)?;
+            }
+            let due = (begun.elapsed().as_secs_f64() / MINUTE.as_secs_f64() * all as f64) as u64;
+            while sent < due {
+                let length = self.datagram(id, &mut datagram);
+                socket.send(&datagram[..length])?;
+                sent += 1;
+                // So that few wait in the tracker's socket and in ours.
+                if sent.is_multiple_of(WINDOW as u64) {
+                    answers += read_all(&socket)?;
+                }
+            }
+            std::thread::sleep(STEP);
+            answers += read_all(&socket)?;
+        }
+        Ok((sent, answers))
     }
 
     /// Writes of one socket go out while the tracker is busy with those of the others.
@@ -134,7 +196,7 @@ impl Load {
 
     /// BEP 15's announce, with BEP 41's path where a passkey has to be in it.
     fn datagram(&mut self, id: [u8; 8], datagram: &mut [u8; 192]) -> usize {
-        let Next { hash, client, bytes, left } = self.next();
+        let Next { hash, client, user, bytes, left } = self.next();
         let mut rest = &mut datagram[..];
         let mut put = |bytes: &[u8]| rest.write_all(bytes);
         // The longest has 98 bytes, and 44 of options.
@@ -147,12 +209,12 @@ impl Load {
             .and_then(|()| put(&left.to_be_bytes()))
             .and_then(|()| put(&bytes.to_be_bytes()))
             .and_then(|()| put(&[0; 8]))
-            .and_then(|()| put(&(client + 1).to_be_bytes()))
+            .and_then(|()| put(&user.to_be_bytes()))
             .and_then(|()| put(&50u32.to_be_bytes()))
             .and_then(|()| put(&(1024 + client as u16).to_be_bytes()))
             .and_then(|()| match self.is_private {
                 true => put(&[2, 42, b'/'])
-                    .and_then(|()| put(&digits::<32>(client + 1)))
+                    .and_then(|()| put(&digits::<32>(user)))
                     .and_then(|()| put(b"/announce")),
                 false => Ok(()),
             });
@@ -207,7 +269,7 @@ impl Load {
     }
 
     fn request(&mut self, connection: &str) -> String {
-        let Next { hash, client, bytes, left } = self.next();
+        let Next { hash, client, user, bytes, left } = self.next();
         let mut text = String::with_capacity(384);
         text.push_str("GET /announce?info_hash=");
         for byte in hash {
@@ -218,7 +280,7 @@ impl Load {
             );
         }
         let more = match self.is_private {
-            true => format!("&passkey={:032}", client + 1),
+            true => format!("&passkey={user:032}"),
             false => String::new(),
         };
         text.push_str(&format!(
@@ -226,7 +288,7 @@ impl Load {
              &compact=1&numwant=50&key={:08X}{more} HTTP/1.1\r\n\
              Host: t\r\nConnection: {connection}\r\n\r\n",
             1024 + client,
-            client + 1
+            user
         ));
         text
     }
@@ -270,6 +332,20 @@ fn read_some(socket: &UdpSocket) -> io::Result<(u64, u64)> {
         (answers, bytes) = (answers + 1, bytes + length as u64 - 20);
     }
     Ok((answers, bytes))
+}
+
+/// Reads the answers that are there.
+fn read_all(socket: &UdpSocket) -> io::Result<u64> {
+    let mut answer = [0; 4096];
+    let mut answers = 0;
+    while let Ok(length) = socket.recv(&mut answer) {
+        if length < 20 || answer[..4] != [0, 0, 0, 1] {
+            let why = String::from_utf8_lossy(&answer[8..length.max(8)]);
+            return Err(io::Error::other(format!("it refuses: {why}")));
+        }
+        answers += 1;
+    }
+    Ok(answers)
 }
 
 /// Reads one answer; bytes of its body.

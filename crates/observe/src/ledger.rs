@@ -8,6 +8,7 @@
 //! Start at [`Ledger::note`].
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -28,7 +29,8 @@ const ROUTE_BITS: u64 = 0xffff;
 pub struct Ledger {
     /// Drawn by each process, so that nobody can prepare paths with one hash.
     seed: u64,
-    known: Box<[Group]>,
+    /// Made with the first answer.
+    known: OnceLock<Box<[Group]>>,
     routes: Mutex<Routes>,
     counts: Counts,
     recent: Recent,
@@ -38,7 +40,7 @@ impl Default for Ledger {
     fn default() -> Self {
         Self {
             seed: RandomState::new().hash_one("paths"),
-            known: (0..GROUPS).map(|_| Group::default()).collect(),
+            known: OnceLock::new(),
             routes: Mutex::default(),
             counts: Counts::default(),
             recent: Recent::default(),
@@ -73,7 +75,9 @@ impl Ledger {
         let teaches = answer.teaches();
         let seed = xxh3_64_with_seed(answer.host.as_bytes(), self.seed ^ u64::from(teaches));
         let hash = xxh3_64_with_seed(answer.path.as_bytes(), seed);
-        let known = &self.known[hash as usize % GROUPS];
+        let make = || (0..GROUPS).map(|_| Group::default()).collect();
+        let all = self.known.get_or_init(make);
+        let known = &all[hash as usize % GROUPS];
         if let Some(route) = known.find(hash) {
             return route;
         }
@@ -89,7 +93,7 @@ impl Ledger {
             moves.iter().for_each(|(from, into)| self.counts.pour(*from, *into));
             self.recent.follow(&moves);
             // Under the lock, so that nobody puts back what a word meant before.
-            self.known.iter().for_each(Group::clear);
+            all.iter().for_each(Group::clear);
         }
         known.put(hash, route);
         route

@@ -3,8 +3,11 @@
 //! Two rings of fixed size: hits would otherwise drive out at once what one looks for. An
 //! entry has room for so much of each text and no more, so writing one makes nothing. Of hits
 //! each thread writes at most [`HITS_MAX`] in [`WINDOW_MS`]; what is left out is counted.
-//! Invariant: a writer never waits; it leaves out what it can't write at once.
+//! Entries are made by blocks when the first of a block is written: who serves no site needs none.
+//! Invariant: a writer never waits but for a block that is being made; it leaves out what it can't
+//! write at once.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Counter, Phase};
@@ -17,6 +20,8 @@ use crate::routes::Moves;
 /// Answers that are remembered: hits, and others.
 const HITS: usize = 1024;
 const OTHERS: usize = 3072;
+/// Entries that are made together; a divisor of both.
+const BLOCK: usize = 64;
 /// Hits that one thread writes in a while.
 const HITS_MAX: u64 = 64;
 const WINDOW_MS: u64 = 64;
@@ -90,13 +95,24 @@ impl Default for Entry {
 #[derive(Debug)]
 struct Ring {
     next: AtomicU64,
-    entries: Box<[Mutex<Entry>]>,
+    blocks: Box<[OnceLock<Box<[Mutex<Entry>]>>]>,
 }
 
 impl Ring {
     fn new(entries: usize) -> Self {
-        let entries = (0..entries).map(|_| Mutex::default()).collect();
-        Self { next: AtomicU64::new(0), entries }
+        let blocks = (0..entries / BLOCK).map(|_| OnceLock::new()).collect();
+        Self { next: AtomicU64::new(0), blocks }
+    }
+
+    /// The place of the next answer.
+    fn next(&self) -> &Mutex<Entry> {
+        let at = self.next.fetch_add(1, Ordering::Relaxed) as usize % (self.blocks.len() * BLOCK);
+        let make = || (0..BLOCK).map(|_| Mutex::default()).collect();
+        &self.blocks[at / BLOCK].get_or_init(make)[at % BLOCK]
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Mutex<Entry>> {
+        self.blocks.iter().filter_map(OnceLock::get).flatten()
     }
 }
 
@@ -181,8 +197,7 @@ impl Recent {
             return;
         }
         let ring = if is_hit { &self.hits } else { &self.others };
-        let at = ring.next.fetch_add(1, Ordering::Relaxed) as usize % ring.entries.len();
-        let Some(mut entry) = ring.entries[at].try_lock() else {
+        let Some(mut entry) = ring.next().try_lock() else {
             self.left_out.bump();
             return;
         };
@@ -200,6 +215,10 @@ impl Recent {
         entry.path.set(answer.path);
     }
 
+    fn entries(&self) -> impl Iterator<Item = &Mutex<Entry>> {
+        self.hits.entries().chain(self.others.entries())
+    }
+
     /// Answers that were counted and are not remembered.
     pub(crate) fn left_out(&self) -> u64 {
         self.left_out.read()
@@ -207,7 +226,7 @@ impl Recent {
 
     /// Routes have become others.
     pub(crate) fn follow(&self, moves: &Moves) {
-        for entry in self.hits.entries.iter().chain(&self.others.entries) {
+        for entry in self.entries() {
             let mut entry = entry.lock();
             for (from, into) in moves {
                 if entry.route == *from {
@@ -221,7 +240,7 @@ impl Recent {
     /// made only of them.
     pub(crate) fn slowest(&self, since_unix_ms: u64, count: usize) -> Vec<Seen> {
         let mut all: Vec<(u64, &Mutex<Entry>)> = Vec::new();
-        for place in self.hits.entries.iter().chain(&self.others.entries) {
+        for place in self.entries() {
             let entry = place.lock();
             if entry.number > 0 && entry.unix_ms >= since_unix_ms {
                 all.push((entry.took_us, place));
@@ -238,7 +257,7 @@ impl Recent {
     /// All that are remembered and came after one, oldest first.
     pub(crate) fn after(&self, number: u64) -> Vec<Seen> {
         let mut all: Vec<Seen> = Vec::new();
-        for entry in self.hits.entries.iter().chain(&self.others.entries) {
+        for entry in self.entries() {
             let entry = entry.lock();
             if entry.number > number {
                 all.push(entry.seen());

@@ -1,10 +1,12 @@
-//! Gives back the memory of code that only the start ran.
+//! Gives back the memory of code that only the start ran, and of the stack that it used.
 //!
 //! Pages of a program and its libraries stay mapped once they were touched. Most of what a
 //! start touches (settings, command line, checks) is never run again. Let go, a page costs
 //! nothing until it is run, and then a look into the page cache.
-//! Invariant: only mappings of files that nobody may write to and nobody ever did are let
-//! go, so what is read again is what was there.
+//! A stack that was once deep stays as deep: what lies below the calls that are under way is read
+//! by nobody.
+//! Invariants: 1. only mappings of files that nobody may write to and nobody ever did are let
+//! go, so what is read again is what was there. 2. of a stack only what is well below the caller.
 
 use std::ffi::c_void;
 use std::fs;
@@ -28,6 +30,34 @@ pub fn give_back_code() -> io::Result<usize> {
         };
     }
     Ok(given)
+}
+
+/// Bytes below the caller that stay: what is called from here, and a signal's handler, use them.
+const STACK_BYTES_KEPT: usize = 128 << 10;
+
+/// Lets go of what the main thread's stack has below the caller; to be called on that thread. Does
+/// nothing on another. How many bytes of addresses that was.
+///
+/// # Errors
+/// `/proc` can't be read.
+pub fn give_back_stack() -> io::Result<usize> {
+    let here = 0u8;
+    let here = std::ptr::from_ref(std::hint::black_box(&here)).addr();
+    let below = stack_below(&fs::read_to_string("/proc/self/maps")?, here);
+    let Some(addresses) = below else { return Ok(0) };
+    // It stays, which does no harm.
+    Ok(drop_stack(&addresses).map_or(0, |()| addresses.len()))
+}
+
+/// What a text in the form of `/proc/self/maps` tells of the stack below an address in it, but for
+/// the nearest.
+fn stack_below(maps: &str, here: usize) -> Option<Range<usize>> {
+    let heads = maps.lines().filter_map(Head::of);
+    let stack = heads.filter(|head| head.path == "[stack]").map(|head| head.addresses);
+    let stack = stack.into_iter().find(|addresses| addresses.contains(&here))?;
+    let page = rustix::param::page_size();
+    let end = here.saturating_sub(STACK_BYTES_KEPT) / page * page;
+    (end > stack.start).then_some(stack.start..end)
 }
 
 /// A mapping that can be read again from its file.
@@ -112,6 +142,16 @@ fn let_go(addresses: &Range<usize>) -> rustix::io::Result<()> {
     unsafe { madvise(start, addresses.len(), Advice::LinuxDontNeed) }
 }
 
+#[allow(unsafe_code, reason = "there is no safe way to say it")]
+fn drop_stack(addresses: &Range<usize>) -> rustix::io::Result<()> {
+    let start = std::ptr::with_exposed_provenance_mut::<c_void>(addresses.start);
+    // SAFETY: the range lies in the mapping of the stack on which this call runs, and ends
+    // [`STACK_BYTES_KEPT`] below one of its callers' frames. Stacks grow downwards, so no frame that
+    // is under way reaches it, nor what this call or a handler of a signal puts below; whoever comes
+    // so deep again writes before they read. No other thread runs on it.
+    unsafe { madvise(start, addresses.len(), Advice::LinuxDontNeed) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +186,24 @@ Rss:                   0 kB
         let kept: Vec<_> =
             found.iter().map(|code| (code.addresses.start, code.resident_bytes)).collect();
         assert_eq!(kept, [(0x55e0_a000, 4 << 10), (0x55e0_b000, 60 << 10)]);
+    }
+
+    #[test]
+    fn only_the_stack_well_below_the_caller_is_let_go() {
+        let maps = "7ff000000000-7ff000100000 rw-p 00000000 00:00 0\n\
+                    7ffe00000000-7ffe00100000 rw-p 00000000 00:00 0  [stack]\n";
+        for (here, expected) in [
+            (0x7ffe_000f_f123, Some(0x7ffe_0000_0000..0x7ffe_000d_f000)),
+            (0x7ffe_0002_0fff, None),
+            (0x7ff0_0000_8000, None),
+        ] {
+            assert_eq!(stack_below(maps, here), expected, "{here:x}");
+        }
+    }
+
+    #[test]
+    fn another_thread_s_stack_stays() {
+        assert_eq!(give_back_stack().expect("there is /proc"), 0, "tests run on threads");
     }
 
     #[test]

@@ -38,10 +38,11 @@ const STEP_SHARE: u64 = 256;
 const STARTED: Duration = Duration::from_secs(2);
 
 /// Gives back the memory of the code that ran until now, a little later: a start and a change
-/// of the settings run much that is not run again for long.
+/// of the settings run much that is not run again for long, and deep in the stack.
 pub(crate) async fn give_back_code_soon() {
     tokio::time::sleep(STARTED).await;
     // What can't be given back stays, and nothing is worse for it.
+    let _bytes = resident::give_back_stack();
     let _bytes = tokio::task::spawn_blocking(resident::give_back_code).await;
 }
 

@@ -40,7 +40,7 @@ const CLOCKS_SECONDS: u64 = 3;
 /// Numbers in one question.
 const LOOKED_UP_AT_ONCE: usize = 1_000;
 /// Rows that are bound to one statement after the other before anything else is heard.
-const BOUND_AT_ONCE: usize = 10_000;
+const BOUND_AT_ONCE: usize = 1_000;
 
 /// Who writes.
 pub struct Writer {

@@ -3,6 +3,8 @@
 //!
 //! Each has a passkey of its own in its copy of the torrent; over UDP only libtorrent, and so
 //! qBittorrent, can show one (BEP 41), and the others meet an open tracker.
+//! By IPv6 come those that can: aria2 asks trackers over UDP by IPv4 alone, and rTorrent 0.9.8
+//! announces by IPv6 but takes nothing from peers there, and binds no address of it.
 //! The one that has the file is libtorrent; it announces where its copy is told to. A client that
 //! isn't installed is skipped, which is said on standard error; with `CLIENTS=required` that fails.
 
@@ -330,6 +332,16 @@ fn aria2_completes_over_http() {
 #[test]
 fn aria2_completes_over_http_and_ipv6() {
     give_at("[::1]", "aria2", "http");
+}
+
+#[test]
+fn qbittorrent_completes_over_http_and_ipv6() {
+    give_at("[::1]", "qbittorrent", "http");
+}
+
+#[test]
+fn qbittorrent_completes_over_udp_and_ipv6() {
+    give_at("[::1]", "qbittorrent", "udp");
 }
 
 #[test]

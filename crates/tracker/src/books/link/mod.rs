@@ -65,13 +65,34 @@ impl Trouble {
     }
 }
 
-/// A row's values, as bytes.
+/// A row's values, as bytes, behind each other: thousands of rows come at once. Before each stands
+/// its length and one more, or 0 if there is nothing.
 #[derive(Hash)]
-pub(crate) struct Row(Vec<Option<Vec<u8>>>);
+pub(crate) struct Row(Box<[u8]>);
+
+/// Bytes of a length.
+const LENGTH: usize = size_of::<u32>();
 
 impl Row {
+    /// One of values that are put into a buffer for it, which has room for the next one again.
+    fn take(values: &mut Vec<u8>) -> Self {
+        let row = Self(values.as_slice().into());
+        values.clear();
+        row
+    }
+
     pub(crate) fn bytes(&self, at: usize) -> Option<&[u8]> {
-        self.0.get(at)?.as_deref()
+        let mut rest = &*self.0;
+        for place in 0..=at {
+            let (length, behind) = rest.split_first_chunk::<LENGTH>()?;
+            let length = u32::from_le_bytes(*length) as usize;
+            let (value, behind) = behind.split_at_checked(length.saturating_sub(1))?;
+            if place == at {
+                return (length > 0).then_some(value);
+            }
+            rest = behind;
+        }
+        None
     }
 
     pub(crate) fn text(&self, at: usize) -> Option<&str> {
@@ -91,6 +112,15 @@ impl Row {
                 .ok()
                 .map(|number| u64::try_from(number.max(0)).unwrap_or(u64::MAX)),
         }
+    }
+}
+
+/// Puts a value behind the others of its row; none that is longer than a row may be.
+fn put_value(values: &mut Vec<u8>, value: Option<&[u8]>) {
+    let length = value.and_then(|value| u32::try_from(value.len() + 1).ok());
+    values.extend_from_slice(&length.unwrap_or(0).to_le_bytes());
+    if let (Some(value), Some(_)) = (value, length) {
+        values.extend_from_slice(value);
     }
 }
 
@@ -195,4 +225,23 @@ async fn within<T>(asked: impl Future<Output = Result<T, Trouble>>) -> Result<T,
 fn words(code: &str, message: &str) -> String {
     let end = (0..=WORDS_MAX.min(message.len())).rev().find(|&end| message.is_char_boundary(end));
     format!("{} ({code})", &message[..end.unwrap_or(0)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_gives_its_values_back() {
+        let mut values = Vec::new();
+        for value in [Some(&b"12"[..]), None, Some(b""), Some(b"t"), Some(b"-3.5")] {
+            put_value(&mut values, value);
+        }
+        let row = Row::take(&mut values);
+        assert!(values.is_empty());
+        let told: Vec<_> = (0..6).map(|at| row.text(at)).collect();
+        assert_eq!(told, [Some("12"), None, Some(""), Some("t"), Some("-3.5"), None]);
+        let numbers: Vec<_> = (0..6).map(|at| row.number(at)).collect();
+        assert_eq!(numbers, [Some(12), None, None, Some(1), Some(0), None]);
+    }
 }

@@ -4,7 +4,7 @@ use changes::{Address, Lost, connect};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Value};
 
-use super::{Row, Trouble, words};
+use super::{Row, Trouble, put_value, words};
 
 /// Seconds that a row's or a table's lock is waited for: the site shall not wait for us while
 /// we wait for others.
@@ -40,13 +40,23 @@ impl Link {
     pub(super) async fn ask(&mut self, question: &str) -> Result<Vec<Row>, Trouble> {
         let rows: Vec<mysql_async::Row> =
             self.0.query(question).await.map_err(|error| trouble(&error))?;
-        let value = |value: Value| match value {
-            Value::Bytes(bytes) => Some(bytes),
-            Value::Int(number) => Some(number.to_string().into_bytes()),
-            Value::UInt(number) => Some(number.to_string().into_bytes()),
-            _ => None,
+        let mut values = Vec::new();
+        let row = |row: mysql_async::Row| {
+            for value in row.unwrap() {
+                match value {
+                    Value::Bytes(bytes) => put_value(&mut values, Some(&bytes)),
+                    Value::Int(number) => {
+                        put_value(&mut values, Some(number.to_string().as_bytes()))
+                    }
+                    Value::UInt(number) => {
+                        put_value(&mut values, Some(number.to_string().as_bytes()))
+                    }
+                    _ => put_value(&mut values, None),
+                }
+            }
+            Row::take(&mut values)
         };
-        Ok(rows.into_iter().map(|row| Row(row.unwrap().into_iter().map(value).collect())).collect())
+        Ok(rows.into_iter().map(row).collect())
     }
 }
 

@@ -4,7 +4,7 @@ use changes::{Address, connect};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-use super::{Row, Trouble, words};
+use super::{Row, Trouble, put_value, words};
 
 const MANNERS: &str = "SET lock_timeout = '5s'; SET timezone = 'UTC'; \
     SET idle_in_transaction_session_timeout = '60s'";
@@ -42,10 +42,14 @@ impl Link {
 
     pub(super) async fn ask(&mut self, question: &str) -> Result<Vec<Row>, Trouble> {
         let answer = self.client.simple_query(question).await.map_err(|error| trouble(&error))?;
+        let mut values = Vec::new();
         let row = |message| {
             let SimpleQueryMessage::Row(row) = message else { return None };
-            let value = |at| row.try_get(at).ok().flatten().map(decoded);
-            Some(Row((0..row.len()).map(value).collect()))
+            for at in 0..row.len() {
+                let value = row.try_get(at).ok().flatten().map(decoded);
+                put_value(&mut values, value.as_deref());
+            }
+            Some(Row::take(&mut values))
         };
         Ok(answer.into_iter().filter_map(row).collect())
     }
