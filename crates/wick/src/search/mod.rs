@@ -162,7 +162,7 @@ pub(crate) struct SiteSearch {
     /// How often the index was begun anew since this is here.
     anew: watch::Sender<u64>,
     /// Told when somebody looks at a page that they may have written to.
-    woken: Arc<Notify>,
+    looked: Arc<Notify>,
     events: mpsc::Sender<Event>,
     doubts: mpsc::Sender<Doubt>,
     /// Where pages lead to that the index doesn't have.
@@ -291,7 +291,7 @@ impl Companion for SiteSearch {
             }
             Noticed::Seen => {
                 if self.standings.note_look(self.server().as_deref(), id) {
-                    self.woken.notify_one();
+                    self.looked.notify_one();
                 }
             }
             Noticed::Doubted => {
@@ -408,7 +408,7 @@ impl Running {
             map_rests_until: tokio::sync::Mutex::default(),
             blocks: Mutex::default(),
             anew: watch::Sender::new(0),
-            woken: Arc::default(),
+            looked: Arc::default(),
             events,
             doubts,
             links,
@@ -428,6 +428,7 @@ impl Running {
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
             tokio::spawn(crawl::crawl(Arc::downgrade(&search), linked)).abort_handle(),
             tokio::spawn(renewing::renew(Arc::downgrade(&search))).abort_handle(),
+            tokio::spawn(renewing::renew_looked_at(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(refilling::refill(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(learned::keep(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(popularity::count(Arc::downgrade(&search))).abort_handle(),

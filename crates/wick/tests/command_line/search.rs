@@ -39,7 +39,7 @@ pub(crate) enum Page {
 
 pub(crate) type Pages = Arc<Mutex<HashMap<String, Page>>>;
 
-fn answer(status: &str, fields: &str, text: &str, stream: &mut TcpStream) {
+pub(crate) fn answer(status: &str, fields: &str, text: &str, stream: &mut TcpStream) {
     let title = text.split(' ').next().unwrap_or("");
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><title>{title}</title></head><body>\
