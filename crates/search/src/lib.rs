@@ -21,7 +21,7 @@ mod stored;
 pub mod text;
 
 pub use document::{Document, Value};
-pub use index::{Counts, Index, IndexError, Limits, Opened};
+pub use index::{Counts, Former, Index, IndexError, Limits, Opened};
 pub use query::{Form, Query, QueryError, SphinxMode, Word, read_query, read_sphinx};
 pub use search::{
     Facet, FacetWish, Filter, FilterKind, Found, Fragment, Freshness, Group, GroupBy, Hit,

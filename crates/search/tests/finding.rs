@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod marked;
+
 use std::sync::LazyLock;
 
+use marked::marked;
 use search::{
     AttributeKind, Document, FacetWish, Filter, FilterKind, Freshness, Group, GroupBy, Index,
-    Limits, Popularity, Ranking, Search, Shape, Snippets, Sort, SortKey, SphinxMode, Value,
-    read_query, read_sphinx,
+    Limits, Popularity, Ranking, Search, Shape, Sort, SortKey, SphinxMode, Value, read_query,
+    read_sphinx,
 };
 
 /// id, title, text, topic, made at, author, tags.
@@ -377,18 +380,7 @@ fn a_query_goes_on_by_what_is_there() {
 
 #[test]
 fn excerpts_mark_what_was_found() {
-    let look = |text: &str| {
-        let query = read_query(text, SHELVED.1.shape());
-        let snippets = Some(Snippets { characters: 30, fragments: 1, fields: vec![1] });
-        let found = SHELVED.1.search(&Search { query, snippets, ..Search::default() }).unwrap();
-        let fragment = found.hits[0].snippets[0].fragments[0].clone();
-        let mut marked = fragment.text.clone();
-        for (from, to) in fragment.marks.iter().rev() {
-            marked.insert(*to, ']');
-            marked.insert(*from, '[');
-        }
-        marked
-    };
+    let look = |text: &str| marked(&SHELVED.1, text, 1, 30);
     assert_eq!(look("runner"), "for [runners] in every size of");
     assert_eq!(look("haus"), "Die [Häuser] der Schuster");
     assert_eq!(look("東京都"), "今日の[東京都]は晴れ。[京都]は雨。");

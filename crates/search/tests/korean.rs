@@ -4,11 +4,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod marked;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
+use marked::marked;
 use search::text::{Korean, Morphemes, Pack};
-use search::{Document, Index, Limits, Search, Shape, Snippets, read_query};
+use search::{Document, Index, Limits, Search, Shape, read_query};
 
 /// Unpacked once for all tests; the folder lives as long as they run.
 static DICTIONARY: LazyLock<Option<(tempfile::TempDir, Arc<Korean>)>> = LazyLock::new(|| {
@@ -192,18 +195,7 @@ fn a_snippet_marks_a_noun_whatever_follows_it() {
         attributes: vec![],
     });
     index.commit();
-    let look = |text: &str| {
-        let query = read_query(text, index.shape());
-        let snippets = Some(Snippets { characters: 100, fragments: 1, fields: vec![2] });
-        let found = index.search(&Search { query, snippets, ..Search::default() }).unwrap();
-        let fragment = found.hits[0].snippets[0].fragments[0].clone();
-        let mut marked = fragment.text.clone();
-        for (from, to) in fragment.marks.iter().rev() {
-            marked.insert(*to, ']');
-            marked.insert(*from, '[');
-        }
-        marked
-    };
+    let look = |text: &str| marked(&index, text, 2, 100);
     assert_eq!(look("나무에"), "무궁화꽃이 피었습니다. [나무]는 푸르고 꽃을 보았다.");
     assert_eq!(look("꽃은"), "무궁화[꽃]이 피었습니다. 나무는 푸르고 [꽃]을 보았다.");
     assert_eq!(look("무궁화를"), "[무궁화]꽃이 피었습니다. 나무는 푸르고 꽃을 보았다.");

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use search::{Document, Index, IndexError, Limits, Opened, Search, Shape, Value, read_query};
+use search::{
+    Document, Former, Index, IndexError, Limits, Opened, Search, Shape, Value, read_query,
+};
 
 /// Names the folder to the child that is killed.
 const CHILD: &str = "WICK_TEST_SEARCH_CHILD";
@@ -309,4 +311,62 @@ fn another_shape_is_begun_anew_and_a_folder_has_one_writer() {
     assert_eq!(index.counts().documents, 0);
     assert!(index.takes_wish_for_sources());
     assert!(!index.takes_wish_for_sources());
+}
+
+/// As if another version of Wick had written it.
+fn written_by_another(folder: &Path) {
+    let format = fs::read_to_string(folder.join("format")).unwrap();
+    let (_, rest) = format.split_once(' ').unwrap();
+    fs::write(folder.join("format"), format!("0 {rest}")).unwrap();
+}
+
+#[test]
+fn what_was_written_in_another_format_can_be_read_once_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { keeps_former: true, ..Limits::default() };
+    let open = || Index::open(folder.path(), Shape::pages(), limits.clone(), None).unwrap();
+    let (index, _) = open();
+    (1..=50).for_each(|id| index.put(page(id)));
+    index.remove(7);
+    index.commit();
+    let kept = index.get(3);
+    drop(index);
+    assert!(Former::of(folder.path()).is_none());
+    for _ in 0..2 {
+        written_by_another(folder.path());
+        let (index, opened) = open();
+        assert!(matches!(opened, Opened::BegunAnew(_)), "{opened:?}");
+        assert_eq!(index.documents(), 0);
+    }
+    // Also after one that wasn't there for long enough to be filled.
+    let former = Former::of(folder.path()).unwrap();
+    assert_eq!(former.documents(), 49);
+    let mut all = Vec::new();
+    assert!(!former.each(|one| {
+        all.push(one);
+        all.len() < 10
+    }));
+    all.clear();
+    assert!(former.each(|one| {
+        all.push(one);
+        true
+    }));
+    assert_eq!(all.len(), 49);
+    assert!(all.iter().all(|one| one.id != 7));
+    assert_eq!(all.iter().find(|one| one.id == 3), kept.as_ref());
+    former.remove();
+    assert!(Former::of(folder.path()).is_none());
+    // What can't be read isn't kept.
+    let (index, _) = open();
+    index.put(page(1));
+    drop(index);
+    written_by_another(folder.path());
+    damaged(&folder.path().join("terms/meta.json"));
+    drop(open());
+    assert!(Former::of(folder.path()).is_none());
+    assert!(!folder.path().join("former").exists());
+}
+
+fn damaged(file: &Path) {
+    fs::write(file, "nothing that can be read").unwrap();
 }

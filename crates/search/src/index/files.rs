@@ -1,7 +1,7 @@
 //! The files of an index, by tantivy, and the format that they have.
 //!
 //! In the folder: `format`, which says what made the files, and `terms/`. What has another
-//! format, or can't be opened, is removed and begun anew: an index is derived data.
+//! format, or can't be opened, is removed or laid aside and begun anew: an index is derived data.
 
 use std::fs;
 use std::io;
@@ -23,6 +23,7 @@ use tantivy::{
     TantivyError, Term,
 };
 
+use super::former::Former;
 use crate::shape::PARTS_MAX;
 use crate::text::{Analyzer, Language, Stream, marked};
 use crate::{AttributeKind, Document, Limits, Shape, Value};
@@ -115,9 +116,14 @@ impl Files {
         let terms = folder.join("terms");
         fs::create_dir_all(&terms).map_err(|error| IndexError::at(folder, &error))?;
         let stamp = stamp(shape, analyzer);
+        let mut lays_aside = false;
         let opened = match fs::read_to_string(folder.join("format")) {
             Ok(found) if found == stamp => Opened::AsItWas,
-            Ok(_) => Opened::BegunAnew("it was written in another format".to_owned()),
+            Ok(found) => {
+                // Of another shape nobody could tell which field is which.
+                lays_aside = limits.keeps_former && found.contains(&shape.stamp());
+                Opened::BegunAnew("it was written in another format".to_owned())
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_empty(&terms) => {
                 Opened::Fresh
             }
@@ -128,12 +134,12 @@ impl Files {
                 Ok(files) => return Ok((files, opened)),
                 Err(error) if is_busy(&error) => return Err(IndexError::InUse(folder.to_owned())),
                 Err(error) => {
-                    let files = Self::create(folder, parts, analyzer, limits, &stamp)?;
+                    let files = Self::create(folder, parts, analyzer, limits, (&stamp, false))?;
                     return Ok((files, Opened::BegunAnew(error.to_string())));
                 }
             }
         }
-        let files = Self::create(folder, parts, analyzer, limits, &stamp)?;
+        let files = Self::create(folder, parts, analyzer, limits, (&stamp, lays_aside))?;
         Ok((files, opened))
     }
 
@@ -147,13 +153,13 @@ impl Files {
         Self::begin(folder, index, parts, analyzer, limits)
     }
 
-    /// Removes what is there and begins.
+    /// Removes what is there, or lays it aside, and begins.
     fn create(
         folder: &Path,
         parts: Arc<Parts>,
         analyzer: &Analyzer,
         limits: &Limits,
-        stamp: &str,
+        (stamp, lays_aside): (&str, bool),
     ) -> Result<Self, IndexError> {
         let at = |error: &dyn std::fmt::Display| IndexError::at(folder, error);
         let terms = folder.join("terms");
@@ -164,7 +170,9 @@ impl Files {
         {
             return Err(IndexError::InUse(folder.to_owned()));
         }
-        fs::remove_dir_all(&terms).map_err(|error| at(&error))?;
+        if !(lays_aside && Former::lay_aside(folder, &terms)) {
+            fs::remove_dir_all(&terms).map_err(|error| at(&error))?;
+        }
         fs::create_dir_all(&terms).map_err(|error| at(&error))?;
         let settings = IndexSettings {
             // One thread less; its work is done where the text is.
@@ -248,7 +256,8 @@ impl Files {
         // It holds the lock of the folder.
         self.writer = None;
         let stamp = stamp(shape, analyzer);
-        *self = Self::create(&self.folder, self.parts.clone(), analyzer, limits, &stamp)?;
+        let parts = self.parts.clone();
+        *self = Self::create(&self.folder, parts, analyzer, limits, (&stamp, false))?;
         Ok(())
     }
 

@@ -12,6 +12,8 @@ pub struct Limits {
     pub writer_bytes: usize,
     /// How much memory the queries of feeds may take that are kept.
     pub stored_bytes: usize,
+    /// Whether files of another format are laid aside for a [`crate::Former`], and not removed.
+    pub keeps_former: bool,
 }
 
 impl Default for Limits {
@@ -20,6 +22,7 @@ impl Default for Limits {
             commit_after: Duration::from_millis(800),
             writer_bytes: 18_000_000,
             stored_bytes: 8 << 20,
+            keeps_former: false,
         }
     }
 }

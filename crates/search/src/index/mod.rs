@@ -5,15 +5,18 @@
 //! Invariants: 1. what is put is seen after [`Limits::commit_after`] at most, but while the index
 //! is filled ([`Index::gather`]). 2. Between two commits no more than [`BURST_BYTES_MAX`] of
 //! text is taken, or [`GATHERED_BYTES_MAX`]: whoever puts more commits. 3. A folder of another
-//! format, or one that can't be read, is begun anew.
+//! format, or one that can't be read, is begun anew; what the former files have can be read once more
+//! ([`Former`]).
 
 mod files;
+mod former;
 mod kept;
 mod limits;
 mod pending;
 
 pub use files::{IndexError, Opened};
 pub(crate) use files::{Parts, attribute_name};
+pub use former::Former;
 pub use limits::{Counts, Limits};
 
 use std::path::Path;

@@ -243,7 +243,7 @@ pub(crate) fn note_wanted(journey: &Journey, fields: &Fields) {
 }
 
 /// An answer of the origin's that is not stored: a file, or what says that the page isn't what it
-/// was. What a member is given says nothing about strangers.
+/// was. What a member is given says nothing about strangers, but that somebody looks at it.
 pub(crate) fn note_unstored(journey: &Journey, head: &ResponseHead, is_file: bool) {
     let Some(companion) = journey.site.companion() else { return };
     let is_reading = matches!(*journey.method(), Method::GET | Method::HEAD);
@@ -252,6 +252,7 @@ pub(crate) fn note_unstored(journey: &Journey, head: &ResponseHead, is_file: boo
     let what = match is_file && head.status == 200 && is_html {
         true => Noticed::File,
         false if is_reading && (is_gone || !journey.bears_credentials()) => Noticed::Doubted,
+        false if head.status == 200 => return note_seen(journey, &head.fields),
         false => return,
     };
     tell(&companion, &journey.key, what);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use policy::strangers::{taste, user_agent};
 use policy::{MissReason, NoStore, PassReason, StaleReason, Verdict};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use wire::{Fields, Name, RequestHead, ResponseHead, Version};
 
 use super::PageMark;
@@ -27,6 +27,10 @@ use crate::try_out;
 /// Requests for one page: the first answer may come before anybody has found out whether it is
 /// everybody's, and the next waits for that.
 const TRIES: usize = 3;
+/// What was changed is waited for so long until everybody can read it, and looked after so often:
+/// a page that is read before is read in vain.
+const SETTLING_MAX: Duration = Duration::from_secs(5);
+const SETTLING_LOOK: Duration = Duration::from_millis(5);
 /// What browsers say they take as they open a page.
 const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
@@ -196,6 +200,9 @@ impl Server {
             return Err(Unread::NotPublic(None));
         };
         let until = Instant::now() + patience;
+        if !wanted.is_plain {
+            settled(&site, until.min(Instant::now() + SETTLING_MAX)).await;
+        }
         let mut last = None;
         for _ in 0..tries {
             let read = timeout_at(until, self.go(&site, wanted, until)).await;
@@ -272,6 +279,13 @@ impl Server {
     ) -> Reply {
         let journey = Journey::unattended(self, site, head, key, peers);
         pipeline::travel(journey, hash, task).await
+    }
+}
+
+/// Waits until what was changed is visible to all; until then at most.
+async fn settled(site: &Site, until: Instant) {
+    while site.generations.is_settling() && Instant::now() < until {
+        sleep(SETTLING_LOOK).await;
     }
 }
 

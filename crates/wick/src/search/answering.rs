@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ::search::FeedKind;
 use ::search::site::Narrow;
-use ::search::site::show::{self, Shown};
+use ::search::site::show::{self, Anew, Shown};
 use bytes::Bytes;
 use form_urlencoded::parse;
 use server::{CompanionAnswer, CompanionAsked};
@@ -129,7 +129,8 @@ impl SiteSearch {
         let shown = match found {
             Ok(shown) => {
                 self.note_query(&wish, &shown);
-                Shown { query: wish.query, ..shown }
+                let anew = self.made_anew.now().map(|making| Anew { percent: making.percent() });
+                Shown { query: wish.query, anew, ..shown }
             }
             Err(why) => return self.failed(&why),
         };

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
 use super::finding::text_of;
+use super::moving::Making;
 use super::{QueriesTold, SiteSearch, unpoisoned};
 use crate::arguments::SearchAsked;
 use crate::control::ControlError;
@@ -90,6 +91,8 @@ pub(crate) struct SearchNow {
     feeds_bytes: u64,
     /// What the crawl does.
     crawl: String,
+    /// How far it is, if the index is being made anew.
+    rebuilding: Option<String>,
     /// How each source of rows stands, by its name.
     sources: Vec<(String, String)>,
     #[serde(serialize_with = "by_name")]
@@ -122,6 +125,7 @@ impl SiteSearch {
             feeds: feeds.queries as u64,
             feeds_bytes: feeds.bytes as u64,
             crawl: unpoisoned(&self.crawl).clone(),
+            rebuilding: self.made_anew.now().map(Making::told),
             sources: self.rows.told(),
             counters: self.counters.each().collect(),
         }
@@ -147,6 +151,7 @@ fn status(searches: &[Arc<SiteSearch>]) -> Told {
         let feeds = show_count(now.feeds, "query is", "queries are");
         lines.push(line("feeds", format!("{feeds} kept, in {bytes}")));
         lines.push(line("crawl", &now.crawl));
+        lines.extend(now.rebuilding.iter().map(|how| line("rebuilding", how)));
         let sources = now.sources.iter().map(|(name, state)| format!("{name}: {state}"));
         lines.extend(sources.map(|source| line("source", source)));
         lines.extend(now.counters.iter().map(|count| line(count.name, count.number)));

@@ -181,6 +181,7 @@ impl Crawl {
             let pages = show_count(self.asked as u64, "page", "pages");
             let is_full = self.asked >= PAGES_MAX;
             let Some((target, changed)) = (!is_full).then(|| self.next()).flatten() else {
+                owned.made_anew.note_crawled();
                 owned.tell_crawl(&match is_full {
                     true => format!("rests: it asks for {PAGES_MAX} pages a round at most"),
                     false => format!("is done: asked for {pages}"),

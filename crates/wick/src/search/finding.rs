@@ -357,6 +357,7 @@ impl SiteSearch {
             did_you_mean,
             narrow: wish.narrow.clone(),
             facets: Facets::default(),
+            anew: None,
             hub: None,
         }
     }

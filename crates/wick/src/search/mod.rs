@@ -5,7 +5,8 @@
 //! index in the state folder. Whoever searches is answered by `answering.rs`, and what is found
 //! is shown only if it is vouched for at that moment (`standing.rs`, `finding.rs`). Pages that
 //! nobody visits are asked for (`crawl.rs`), and asked for again once something was written to
-//! the site (`renewing.rs`). An index that is found to be damaged is filled again (`refilling.rs`).
+//! the site (`renewing.rs`). An index that is found to be damaged is filled again (`refilling.rs`),
+//! one of another format is made anew of what the former has (`moving.rs`).
 //! Invariants: 1. no answer waits for any of this. 2. no text is shown of a page that Wick would
 //! not serve to a stranger without asking, unless it was asked for just now and is still there.
 //! Bounds: [`EVENTS_MAX`] events of each kind wait; what finds no room is shed and counted.
@@ -18,6 +19,7 @@ mod feeds;
 mod finding;
 mod found;
 mod learned;
+mod moving;
 mod popularity;
 mod queries;
 mod refilling;
@@ -37,7 +39,7 @@ use std::time::{Duration, Instant};
 
 use ::crawl::{bears_secret, plain_host};
 use ::search::site::{Blocks, shape};
-use ::search::{Index, IndexError, Limits, Opened};
+use ::search::{Former, Index, IndexError, Limits, Opened};
 use base::Counter;
 use base::complaint::complain;
 use server::{Companion, CompanionAsked, CompanionFuture, Notice, Noticed, PageHandle, Server};
@@ -46,6 +48,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 pub(crate) use asking::{SearchNow, SearchQuestion, ask, tell};
 use found::Found;
+use moving::{MadeAnew, Making};
 use queries::Queries;
 use queries::QueriesTold;
 use rows::PublicRows;
@@ -159,10 +162,12 @@ pub(crate) struct SiteSearch {
     /// When a map may have pages read for it again; who has it is having that done.
     map_rests_until: tokio::sync::Mutex<Option<tokio::time::Instant>>,
     blocks: Mutex<Blocks>,
+    /// Whether the index lacks what it had, and how far it is.
+    made_anew: MadeAnew,
     /// How often the index was begun anew since this is here.
     anew: watch::Sender<u64>,
     /// Told when somebody looks at a page that they may have written to.
-    woken: Arc<Notify>,
+    looked: Arc<Notify>,
     events: mpsc::Sender<Event>,
     doubts: mpsc::Sender<Doubt>,
     /// Where pages lead to that the index doesn't have.
@@ -291,7 +296,7 @@ impl Companion for SiteSearch {
             }
             Noticed::Seen => {
                 if self.standings.note_look(self.server().as_deref(), id) {
-                    self.woken.notify_one();
+                    self.looked.notify_one();
                 }
             }
             Noticed::Doubted => {
@@ -407,8 +412,9 @@ impl Running {
             lacks_sitemap: AtomicBool::new(false),
             map_rests_until: tokio::sync::Mutex::default(),
             blocks: Mutex::default(),
+            made_anew: MadeAnew::default(),
             anew: watch::Sender::new(0),
-            woken: Arc::default(),
+            looked: Arc::default(),
             events,
             doubts,
             links,
@@ -428,6 +434,7 @@ impl Running {
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
             tokio::spawn(crawl::crawl(Arc::downgrade(&search), linked)).abort_handle(),
             tokio::spawn(renewing::renew(Arc::downgrade(&search))).abort_handle(),
+            tokio::spawn(renewing::renew_looked_at(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(refilling::refill(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(learned::keep(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(popularity::count(Arc::downgrade(&search))).abort_handle(),
@@ -446,6 +453,7 @@ async fn open(search: Arc<SiteSearch>, state: PathBuf) {
     let limits = Limits {
         writer_bytes: plan.memory_bytes,
         stored_bytes: plan.feeds_bytes,
+        keeps_former: true,
         ..Limits::default()
     };
     let mut is_told = false;
@@ -455,24 +463,30 @@ async fn open(search: Arc<SiteSearch>, state: PathBuf) {
             let dictionaries = dictionaries(&state);
             std::fs::create_dir_all(&folder).map_err(|error| error.to_string()).and_then(|()| {
                 match Index::open(&folder, shape(), limits, dictionaries) {
-                    Ok(opened) => Ok(Some(opened)),
+                    Ok((index, how)) => Ok(Some((index, how, Former::of(&folder)))),
                     Err(IndexError::InUse(_)) => Ok(None),
                     Err(error) => Err(error.to_string()),
                 }
             })
         });
         match opened.await {
-            Ok(Ok(Some((index, how)))) => {
+            Ok(Ok(Some((index, how, former)))) => {
                 if let Opened::BegunAnew(why) = how {
+                    let from =
+                        if former.is_some() { "of its former index" } else { "as pages are read" };
                     complain(format_args!(
-                        "{}: its search is begun anew, and fills as pages are read: {why}",
+                        "{}: its search is made anew {from}: {why}",
                         search.name
                     ));
+                    search.made_anew.set(Making::Filling(Instant::now()));
                 }
                 // Whatever fills it has not begun yet.
                 let _ = index.takes_wish_for_sources();
                 search.read_learned();
                 search.set_index(Some(index));
+                if let Some(former) = former {
+                    moving::move_all(search, former).await;
+                }
                 return;
             }
             // The one before ends.

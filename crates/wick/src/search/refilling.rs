@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::moving::Making;
 use super::taking::{READ_PATIENCE, opened};
 use super::{Place, SiteSearch};
 
@@ -43,6 +44,7 @@ impl SiteSearch {
     /// Has sources and the crawl begin again; the ids of the pages that are vouched for.
     fn begin_refill(self: &Arc<Self>) -> Vec<u64> {
         self.counters.refills.bump();
+        self.made_anew.set(Making::Filling(std::time::Instant::now()));
         self.rows.forget();
         self.anew.send_modify(|times| *times += 1);
         self.standings.ids()

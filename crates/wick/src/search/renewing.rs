@@ -1,14 +1,15 @@
 //! Renewing: pages on which a purge, a writing or a change may show are read again, so that it is
 //! found before somebody visits its page. Pages whose time is over are not: that is no news.
 //!
-//! Pages that somebody with a session looks at who may have changed them and those whose text
-//! changed lately come first, and the site's first page behind the first of them: there it shows
-//! what is new, and new pages are linked from there. Of a large site, what had the same text each
-//! time has its turn ever more seldom. Whatever a visit has renewed meanwhile isn't asked for.
-//! Whoever looks at what they have written wakes us: it is found before the next look.
-//! Bounds: one page at a time, and for each a rest [`REST_FIRST`] or [`REST_OTHERS`] times as long as
-//! it took, so that a site that is written to all the time is left alone for most of it; of that
-//! rest no more than [`OWED_MAX`] is put off for what was just written.
+//! What somebody with a session looks at who may have written to it is read at once, and behind it
+//! the site's first page: there it shows what is new, and new pages are linked from there. Of what
+//! nobody looks at, pages whose text changed lately come first. Of a large site, what had the same
+//! text each time has its turn ever more seldom. Whatever a visit has renewed meanwhile isn't asked
+//! for.
+//! Bounds: one page at a time of what is looked at, each followed by a rest as long as it took, and
+//! one of what isn't, followed by a rest [`REST_FIRST`] or [`REST_OTHERS`] times as long: a site
+//! that is written to all the time is left alone for most of it, and nobody who has written waits
+//! for that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -16,112 +17,107 @@ use std::time::Duration;
 
 use ::search::Document;
 use server::Unread;
-use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::finding::{URL, text_of};
-use super::taking::{Doubt, READ_PATIENCE};
+use super::taking::{Doubt, READ_PATIENCE, opened};
 use super::{Place, SiteSearch, unpoisoned};
 
-/// How often it is looked for what has fallen, if nobody wakes us before.
+/// How often it is looked for what has fallen.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Pages that are renewed before it is looked again.
-const AT_ONCE: usize = 16;
-/// Pages that are read before there is a rest for all of them: what was just written is on one.
-const HEAD: usize = 3;
 const REST_FIRST: u32 = 4;
 const REST_OTHERS: u32 = 9;
 const REST_MIN: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_secs(20);
-const OWED_MAX: Duration = Duration::from_secs(5);
 /// What changes while it is read, as it does for a moment behind each change, is read again so often
 /// before it is left to others; so many pages are counted.
 const CHANGES_MAX: u32 = 4;
 const CHANGING_MAX: usize = 256;
 
-/// Renews for as long as there is a search.
+/// How often in a row pages changed while they were read.
+#[derive(Default)]
+struct Changing(HashMap<u64, u32>);
+
+impl Changing {
+    /// Reads a page again.
+    async fn renew(&mut self, search: &Arc<SiteSearch>, id: u64) {
+        let again = self.0.get(&id).is_none_or(|times| *times < CHANGES_MAX);
+        match search.renew(id, again).await {
+            true if self.0.len() < CHANGING_MAX => *self.0.entry(id).or_default() += 1,
+            _ => drop(self.0.remove(&id)),
+        }
+    }
+
+    fn is_changing(&self, id: u64) -> bool {
+        self.0.contains_key(&id)
+    }
+}
+
+/// Reads again what somebody looks at, for as long as there is a search.
+pub(super) async fn renew_looked_at(search: Weak<SiteSearch>) {
+    let Some(looked) = search.upgrade().map(|owned| owned.looked.clone()) else { return };
+    let mut changing = Changing::default();
+    loop {
+        looked.notified().await;
+        loop {
+            let Some(owned) = opened(&search).await else { return };
+            let Some(id) = owned.standings.looked_at() else { break };
+            let began = Instant::now();
+            changing.renew(&owned, id).await;
+            if changing.is_changing(id) {
+                sleep(REST_MIN).await;
+                continue;
+            }
+            owned.standings.note_renewed(id);
+            if let Some(root) = owned.root().filter(|root| *root != id) {
+                owned.renew(root, false).await;
+            }
+            drop(owned);
+            sleep(began.elapsed().clamp(REST_MIN, REST_MAX)).await;
+        }
+    }
+}
+
+/// Renews what nobody looks at, for as long as there is a search.
 pub(super) async fn renew(search: Weak<SiteSearch>) {
     let begun = Instant::now();
-    let Some(woken) = search.upgrade().map(|owned| owned.woken.clone()) else { return };
-    let mut pace = Pace { woken, owed: Duration::ZERO, is_woken: false };
-    let mut changing: HashMap<u64, u32> = HashMap::new();
+    let mut rests_until = [begun; 2];
+    let mut changing = Changing::default();
+    let mut pause = LOOK_EVERY;
     loop {
-        pace.wait().await;
-        let Some(owned) = search.upgrade() else { return };
+        sleep(pause.clamp(REST_MIN, LOOK_EVERY)).await;
+        pause = LOOK_EVERY;
+        let Some(owned) = opened(&search).await else { return };
         let Some(server) = owned.server() else { continue };
-        if owned.index().is_none() {
-            continue;
-        }
-        let (mut first, others) =
-            owned.standings.fallen(&server, AT_ONCE, Some(begun.elapsed().as_secs() / 60));
+        let minute = begun.elapsed().as_secs() / 60;
+        let (first, others) = owned.standings.fallen(&server, 1, Some(minute));
         if first.is_empty() && others.is_empty() {
-            changing.clear();
-            continue;
+            changing.0.clear();
         }
-        // What links to what is new.
-        let base = unpoisoned(&owned.base).clone();
-        if let Some((_, host)) = base {
-            let root = Document::id_of(&owned.url_of(&host, "/"));
-            first.retain(|id| *id != root);
-            first.insert(first.len().min(1), root);
-        }
-        drop(owned);
-        let first = first.into_iter().map(|id| (id, REST_FIRST));
-        let all = first.chain(others.into_iter().map(|id| (id, REST_OTHERS)));
-        for (at, (id, rest)) in all.enumerate() {
-            let Some(search) = search.upgrade() else { return };
+        let lanes = [(first, REST_FIRST), (others, REST_OTHERS)];
+        for ((page, times), until) in lanes.into_iter().zip(&mut rests_until) {
+            let Some(&id) = page.first().filter(|id| !owned.standings.is_looked_at(**id)) else {
+                continue;
+            };
             let began = Instant::now();
-            let again = changing.get(&id).is_none_or(|times| *times < CHANGES_MAX);
-            match search.renew(id, again).await {
-                true if changing.len() < CHANGING_MAX => *changing.entry(id).or_default() += 1,
-                _ => drop(changing.remove(&id)),
+            if began < *until {
+                continue;
             }
-            drop(search);
-            pace.owed += (began.elapsed() * rest).clamp(REST_MIN, REST_MAX);
-            if at + 1 >= HEAD && !pace.rest().await {
-                break;
-            }
+            changing.renew(&owned, id).await;
+            let rest = (began.elapsed() * times).min(REST_MAX);
+            *until = Instant::now() + rest;
+            pause = pause.min(rest);
         }
-    }
-}
-
-/// How quickly pages follow one another.
-struct Pace {
-    woken: Arc<Notify>,
-    /// Rest that is still to be had.
-    owed: Duration,
-    /// Whether somebody was heard in the middle of a rest.
-    is_woken: bool,
-}
-
-impl Pace {
-    /// Until it is time to look.
-    async fn wait(&mut self) {
-        if !std::mem::take(&mut self.is_woken) && self.rest().await {
-            // Elapsed or woken, it is time.
-            let _ = timeout(LOOK_EVERY, self.woken.notified()).await;
-        }
-        self.is_woken = false;
-    }
-
-    /// Rests for as long as is owed; false if somebody has written meanwhile, and the rest of it is
-    /// owed further on.
-    async fn rest(&mut self) -> bool {
-        if let Some(overdue) = self.owed.checked_sub(OWED_MAX) {
-            sleep(overdue).await;
-            self.owed = OWED_MAX;
-        }
-        let began = Instant::now();
-        self.is_woken = timeout(self.owed, self.woken.notified()).await.is_ok();
-        self.owed = match self.is_woken {
-            true => self.owed.saturating_sub(began.elapsed()),
-            false => Duration::ZERO,
-        };
-        !self.is_woken
     }
 }
 
 impl SiteSearch {
+    /// The site's first page, by the host that visitors came by.
+    fn root(&self) -> Option<u64> {
+        let (_, host) = unpoisoned(&self.base).clone()?;
+        Some(Document::id_of(&self.url_of(&host, "/")))
+    }
+
     /// Reads a page that was vouched for again, unless a visit has renewed it meanwhile. True if it
     /// was changed while it was read and whoever asks reads it `again`.
     pub(super) async fn renew(self: &Arc<Self>, id: u64, again: bool) -> bool {
@@ -147,30 +143,5 @@ impl SiteSearch {
             }
         }
         false
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn who_has_written_waits_for_no_rest_that_is_short_and_the_rest_is_had_later() {
-        let woken = Arc::new(Notify::new());
-        let mut pace = Pace { woken: woken.clone(), owed: Duration::from_secs(2), is_woken: false };
-        let began = Instant::now();
-        woken.notify_one();
-        assert!(!pace.rest().await);
-        assert_eq!((began.elapsed(), pace.owed), (Duration::ZERO, Duration::from_secs(2)));
-        pace.wait().await;
-        assert_eq!(began.elapsed(), Duration::ZERO, "it is looked at once");
-        pace.owed += Duration::from_secs(8);
-        woken.notify_one();
-        assert!(!pace.rest().await);
-        assert_eq!(began.elapsed(), Duration::from_secs(5), "too much was put off");
-        assert!(pace.rest().await);
-        assert_eq!(began.elapsed(), Duration::from_secs(10));
-        pace.wait().await;
-        assert_eq!(began.elapsed(), Duration::from_secs(10) + LOOK_EVERY);
     }
 }

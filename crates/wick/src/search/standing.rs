@@ -53,6 +53,9 @@ struct Inner {
     /// The pages whose text changed last, or that somebody looked at who may have changed them;
     /// the latest at the end.
     first: VecDeque<u64>,
+    /// The pages that somebody looked at who may have written to them, until they were read again;
+    /// the latest at the end.
+    looked_at: VecDeque<u64>,
     /// How often pages were asked for since that was written down.
     visits: HashMap<u64, i64>,
     /// How often in a row pages were read again and had the same text.
@@ -199,17 +202,35 @@ impl Standings {
     pub(super) fn note_change(&self, id: u64) {
         let mut inner = unpoisoned(&self.inner);
         inner.calm.remove(&id);
-        inner.prefer(id);
+        prefer(&mut inner.first, id);
     }
 
     /// Somebody looks at a page who may have changed it; whether something was written to it since
-    /// it was read.
+    /// it was read. Then it is tried again, whoever else tries.
     pub(super) fn note_look(&self, server: Option<&Server>, id: u64) -> bool {
         let mut inner = unpoisoned(&self.inner);
-        if inner.entries.contains_key(&id) {
-            inner.prefer(id);
+        let Some(entry) = inner.entries.get_mut(&id) else { return false };
+        entry.is_left = false;
+        prefer(&mut inner.first, id);
+        let has_fallen = server.is_some_and(|server| inner.has_fallen(server, id));
+        if has_fallen {
+            prefer(&mut inner.looked_at, id);
         }
-        server.is_some_and(|server| inner.has_fallen(server, id))
+        has_fallen
+    }
+
+    /// The page that was looked at last of those that were written to.
+    pub(super) fn looked_at(&self) -> Option<u64> {
+        unpoisoned(&self.inner).looked_at.back().copied()
+    }
+
+    pub(super) fn is_looked_at(&self, id: u64) -> bool {
+        unpoisoned(&self.inner).looked_at.contains(&id)
+    }
+
+    /// It was read again since it was looked at.
+    pub(super) fn note_renewed(&self, id: u64) {
+        unpoisoned(&self.inner).looked_at.retain(|&other| other != id);
     }
 
     /// The pages that are vouched for.
@@ -294,14 +315,6 @@ impl Inner {
         own
     }
 
-    fn prefer(&mut self, id: u64) {
-        self.first.retain(|&other| other != id);
-        if self.first.len() >= FIRST_MAX {
-            self.first.pop_front();
-        }
-        self.first.push_back(id);
-    }
-
     fn has_fallen(&self, server: &Server, id: u64) -> bool {
         let entry = self.entries.get(&id).filter(|entry| !entry.is_left);
         entry.is_some_and(|entry| server.is_touched(&entry.vouch))
@@ -345,6 +358,15 @@ impl Inner {
     }
 }
 
+/// Puts it at the end, where there is room for [`FIRST_MAX`].
+fn prefer(pages: &mut VecDeque<u64>, id: u64) {
+    pages.retain(|&other| other != id);
+    if pages.len() >= FIRST_MAX {
+        pages.pop_front();
+    }
+    pages.push_back(id);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -380,5 +402,13 @@ mod tests {
         }
         assert!(!standings.is_newest(7, since, None), "what is forgotten may have been told");
         assert!(standings.is_newest(7, standings.number(), None));
+    }
+
+    #[test]
+    fn what_was_looked_at_last_comes_first_and_so_many_wait() {
+        let mut pages = VecDeque::new();
+        (0..=FIRST_MAX as u64).chain([3]).for_each(|id| prefer(&mut pages, id));
+        assert_eq!(pages.len(), FIRST_MAX);
+        assert_eq!((pages.front(), pages.back()), (Some(&1), Some(&3)));
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::crawl::{bears_secret, canonical, targets_within};
 use ::search::site::{
@@ -14,6 +14,7 @@ use ::search::site::{
 use ::search::{Document, Index, Value};
 use server::{Given, PublicPage, Unread};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::finding::number_of;
 use super::{Event, Links, Place, SiteSearch, unix, unpoisoned};
@@ -27,9 +28,10 @@ pub(super) const PAGES_MAX: u64 = 500_000;
 /// How often it is looked whether the index is open.
 const OPENING: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_secs(5);
-/// What couldn't be had is asked for again after this, and four times as long each time.
-const PAUSE: Duration = Duration::from_millis(250);
-const TRIES_MAX: u32 = 6;
+/// What couldn't be had is asked for again after this, and twice as long each time: what is written
+/// to again and again is found soon after the last time, and what never can be had costs little.
+const PAUSE: Duration = Duration::from_millis(100);
+const TRIES_MAX: u32 = 12;
 /// So many wait for that.
 const LATER_MAX: usize = 4096;
 /// Of a page's links so many are looked at.
@@ -54,9 +56,13 @@ pub(super) async fn take_stored(search: Weak<SiteSearch>, mut events: mpsc::Rece
             Event::Stored(place, ..) | Event::File(place)
                 if bears_secret(&place.target) && !search.has(&place).await => {}
             Event::Stored(place, handle, number) => {
-                // One that is gone again has been told of since.
-                if let Some(page) = server.public_page(&handle) {
-                    search.take_visited(&server, place, page, number).await;
+                match server.public_page(&handle) {
+                    Some(page) => search.take_visited(&server, place, page, number).await,
+                    // It was written to since, which nobody may tell of again; or had to go.
+                    None => {
+                        let tries = u32::from(!handle.mark().is_gone());
+                        search.put(&search.doubts, Doubt { place, tries });
+                    }
                 }
             }
             Event::File(place) => {
@@ -75,7 +81,7 @@ pub(super) async fn opened(search: &Weak<SiteSearch>) -> Option<Arc<SiteSearch>>
             return Some(owned);
         }
         drop(owned);
-        tokio::time::sleep(OPENING).await;
+        sleep(OPENING).await;
     }
 }
 
@@ -90,11 +96,12 @@ pub(super) struct Doubt {
 impl Doubt {
     /// How long it is left alone.
     fn pause(&self) -> Duration {
-        PAUSE * 4_u32.saturating_pow(self.tries.saturating_sub(1))
+        PAUSE * 2_u32.saturating_pow(self.tries.saturating_sub(1))
     }
 }
 
-/// Doubts that are left alone for a while, by when that ends and the number of each.
+/// Doubts that are left alone for a while, by when that ends and the number of each; one of each
+/// address.
 #[derive(Default)]
 struct Later {
     doubts: BTreeMap<(Instant, u64), Doubt>,
@@ -102,14 +109,19 @@ struct Later {
 }
 
 impl Later {
-    /// False if it is given up, or there is no room.
-    fn put(&mut self, doubt: Doubt) -> bool {
-        if doubt.tries > TRIES_MAX || self.doubts.len() >= LATER_MAX {
-            return false;
+    /// One that is waiting waits on: what was told of its page since says nothing new.
+    fn put(&mut self, doubt: Doubt) {
+        let is_there = self.doubts.values().any(|other| other.place == doubt.place);
+        if is_there || doubt.tries > TRIES_MAX || self.doubts.len() >= LATER_MAX {
+            return;
         }
         self.number += 1;
         self.doubts.insert((Instant::now() + doubt.pause(), self.number), doubt);
-        true
+    }
+
+    /// It is read now: what was tried before it was told of counts no more.
+    fn forget(&mut self, place: &Place) {
+        self.doubts.retain(|_, other| other.place != *place);
     }
 
     fn due(&mut self) -> Option<Doubt> {
@@ -123,10 +135,10 @@ impl Later {
             if let Some(due) = self.due() {
                 return Some(due);
             }
-            let next = self.doubts.first_key_value().map(|((due, _), _)| (*due).into());
+            let next = self.doubts.first_key_value().map(|((due, _), _)| *due);
             let come = match next {
                 None => doubts.recv().await,
-                Some(due) => match tokio::time::timeout_at(due, doubts.recv()).await {
+                Some(due) => match timeout_at(due, doubts.recv()).await {
                     Ok(come) => come,
                     Err(_) => continue,
                 },
@@ -148,6 +160,7 @@ pub(super) async fn look_into_doubts(search: Weak<SiteSearch>, mut doubts: mpsc:
         if tries == 0 && !search.has(&place).await {
             continue;
         }
+        later.forget(&place);
         let began = Instant::now();
         // Until then it stays in doubt, and is asked for before it is shown.
         let read = search.read(&place, READ_PATIENCE).await;
@@ -155,7 +168,7 @@ pub(super) async fn look_into_doubts(search: Weak<SiteSearch>, mut doubts: mpsc:
             later.put(Doubt { place, tries: tries + 1 });
         }
         drop(search);
-        tokio::time::sleep(began.elapsed().min(REST_MAX)).await;
+        sleep(began.elapsed().min(REST_MAX)).await;
     }
 }
 
@@ -308,4 +321,47 @@ pub(super) fn page_text(given: &Given) -> Option<PageText> {
 /// The hash of the text that a document is of.
 pub(super) fn sum_of(attributes: &[Value]) -> i64 {
     number_of(attributes, SHAPE_SUM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doubt(target: &str, tries: u32) -> Doubt {
+        let (host, target) = ("a.test".to_owned(), target.to_owned());
+        Doubt { place: Place { scheme: "https", host, target }, tries }
+    }
+
+    /// When each of so many tries is made of a page that can't be had, and what comes meanwhile.
+    async fn tries(news: &[(u64, u32)], count: usize) -> Vec<u64> {
+        let (told, mut doubts) = mpsc::channel(8);
+        let news = news.to_vec();
+        tokio::spawn(async move {
+            let began = Instant::now();
+            for (at, tries) in news {
+                tokio::time::sleep_until(began + Duration::from_millis(at)).await;
+                told.send(doubt("/a", tries)).await.expect("somebody listens");
+            }
+            std::future::pending::<()>().await;
+        });
+        let (mut later, began, mut all) = (Later::default(), Instant::now(), Vec::new());
+        while all.len() < count {
+            let Doubt { place, tries } = later.next(&mut doubts).await.expect("one of them");
+            later.forget(&place);
+            all.push(u64::try_from(began.elapsed().as_millis()).expect("a short time"));
+            later.put(Doubt { place, tries: tries + 1 });
+        }
+        all
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_told_anew_is_read_at_once_and_often_and_what_fails_ever_more_seldom() {
+        assert_eq!(tries(&[(0, 0)], 6).await, [0, 100, 300, 700, 1500, 3100]);
+        let edits = [(0, 0), (1000, 0), (2000, 0)];
+        let read = [0, 100, 300, 700, 1000, 1100, 1300, 1700, 2000, 2100, 2300];
+        assert_eq!(tries(&edits, read.len()).await, read);
+        // What whoever reads it brings about isn't news.
+        let own = [(0, 0), (400, 1), (800, 1)];
+        assert_eq!(tries(&own, 6).await, [0, 100, 300, 700, 1500, 3100]);
+    }
 }

@@ -38,6 +38,7 @@ mod querying;
 mod queue;
 mod reloading;
 mod search;
+mod search_edits;
 mod search_leaks;
 mod search_narrowing;
 mod search_sources;

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::origin::Origin;
-use crate::search::{Page, Pages, counter, paths, serve, set, settings, site, visit};
+use crate::search::{Page, Pages, counter, found, paths, serve, set, settings, site, visit};
 use crate::wick::{Wick, ask, open_folder, until};
 
 fn sorted(address: SocketAddr, query: &str) -> Vec<String> {
@@ -163,4 +164,65 @@ fn what_a_sitemap_names_later_is_found_later() {
     until("some rounds pass", || asked("/map.xml") > rounds + 2);
     assert_eq!((asked("/first"), asked("/later")), (1, 1));
     serving.wick.stop();
+}
+
+/// As if another version of Wick had written the indexes.
+fn written_by_another(state: &Path) {
+    for index in fs::read_dir(state.join("search")).expect("it is there").flatten() {
+        let file = index.path().join("format");
+        let format = fs::read_to_string(&file).expect("it says which it is");
+        let (_, rest) = format.split_once(' ').expect("a number comes first");
+        fs::write(file, format!("0 {rest}")).expect("it can be written");
+    }
+}
+
+#[test]
+fn an_index_of_another_version_is_made_anew_of_what_it_has() {
+    let pages = Pages::default();
+    for number in 0..40 {
+        set(&pages, &format!("/{number}"), Page::Public(format!("About {}", word(number))));
+    }
+    let origin = site(&pages);
+    let (folder, state) = (open_folder(), open_folder());
+    let file = settings(folder.path(), &origin, "search_crawl = false\n");
+    let kept = state.path().display().to_string();
+    let begin = || Wick::serve(&["--config", &file, "--state", &kept]);
+    let (wick, address) = begin();
+    (0..40).for_each(|number| drop(visit(address, &format!("/{number}"), "")));
+    let are_found = |address| {
+        (0..40).for_each(|number| {
+            until("it is found", || paths(address, &word(number)) == [format!("/{number}")]);
+        });
+    };
+    are_found(address);
+    wick.stop();
+    written_by_another(state.path());
+    let asked = origin.heads().len();
+    let (wick, address) = begin();
+    let status = || {
+        let told = Wick::run(&["search", "--state", &kept, "--json", "status"]).end().output;
+        serde_json::from_str::<Value>(&told).unwrap_or_default()
+    };
+    until("all of it is there", || {
+        let told = status();
+        told[0]["pages"] == 40 && told[0]["rebuilding"].is_null()
+    });
+    let heads = origin.heads();
+    let asks_for_pages = heads[asked..].iter().any(|head| head.starts_with("GET /1"));
+    assert!(!asks_for_pages, "{:?}", &heads[asked..]);
+    assert!(found(address, "about")["rebuilding"].is_null());
+    are_found(address);
+    wick.stop();
+    // Of one that can't be read nothing is left, and each answer says so.
+    written_by_another(state.path());
+    for index in fs::read_dir(state.path().join("search")).expect("it is there").flatten() {
+        fs::write(index.path().join("terms/meta.json"), "damaged").expect("it can be written");
+    }
+    let (wick, address) = begin();
+    until("it says that it isn't whole", || found(address, "about")["rebuilding"].is_object());
+    let page = visit(address, "/search?q=about", "");
+    assert!(page.contains("find all pages yet"), "{page}");
+    let told = status();
+    assert!(told[0]["rebuilding"].is_string(), "{told}");
+    wick.stop();
 }

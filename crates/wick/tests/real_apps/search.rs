@@ -1,10 +1,12 @@
 //! A search that one line of the settings makes: what was visited once is found, and an edit
-//! though nobody visits its page again.
+//! though nobody visits its page again, nine times in a row.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::strangers::LogIn;
 use crate::visitor::Visitor;
 use crate::wick::{Wick, until};
 
@@ -17,7 +19,26 @@ pub(crate) struct Sought {
     pub(crate) page: &'static str,
     /// Writes on a page a word that nobody has written before; how its address ends.
     pub(crate) write: fn(&Visitor, &str) -> &'static str,
+    /// How whoever edits logs in: apps refuse many edits of a guest's.
+    pub(crate) editor: &'static LogIn,
+    /// Writes a word in the place of all that stands on a page, and looks at it; how its address
+    /// ends.
+    pub(crate) edit: fn(&Visitor, &str) -> &'static str,
 }
+
+/// What is written in the place of one another, nothing like any other: a word that is like one of
+/// the site's would be proposed, and its page read for that.
+const EDITS: [&str; 9] = [
+    "toadflax",
+    "speedwell",
+    "marjoram",
+    "butterbur",
+    "chickweed",
+    "fumitory",
+    "knapwort",
+    "lungmoss",
+    "pennycress",
+];
 
 /// Serves `site` and searches it.
 pub(crate) fn is_made(name: &str, site: &Path, sought: &Sought) {
@@ -37,7 +58,37 @@ pub(crate) fn is_made(name: &str, site: &Path, sought: &Sought) {
     });
     let shown = reader.get(&format!("/search?q={WRITTEN}")).expect("the page", "<mark>");
     assert!(shown.text().contains(page), "{name}: {}", shown.text());
+    edits_are_found(name, &wick, sought);
     wick.stop();
+}
+
+/// Edits one page again and again, and tells how long each takes until it is found.
+fn edits_are_found(name: &str, wick: &Wick, sought: &Sought) {
+    let (reader, editor) = (Visitor::new(&wick.base), Visitor::new(&wick.base));
+    let LogIn { page, mark, fields, .. } = sought.editor;
+    let form = editor.get(page).expect("the page with the form", mark);
+    editor.submit(&form, mark, fields);
+    let (mut before, mut took) = (None, Vec::new());
+    for word in EDITS {
+        let page = (sought.edit)(&editor, word);
+        let seen = Instant::now();
+        until(&format!("{name}: the edit to {word} is found"), || {
+            paths(&reader, word).iter().any(|path| path.ends_with(page))
+        });
+        took.push(seen.elapsed());
+        if let Some(before) = before.replace(word) {
+            let old = paths(&reader, before);
+            assert!(!old.iter().any(|path| path.ends_with(page)), "{name}: {before}: {old:?}");
+        }
+    }
+    let milliseconds: Vec<u128> = took.iter().map(Duration::as_millis).collect();
+    took.sort_unstable();
+    let (half, most) = (took[took.len() / 2], took[took.len() - 1]);
+    println!(
+        "{name}: edits were found after {milliseconds:?} ms: p50 {} ms, at most {} ms",
+        half.as_millis(),
+        most.as_millis()
+    );
 }
 
 /// The paths of what a search brings.

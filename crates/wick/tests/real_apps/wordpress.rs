@@ -76,7 +76,24 @@ fn strangers_of_wordpress_are_served_from_memory() {
             guest.submit(&post, "id='comment_post_ID'", &written).expect("a comment", word);
             "/candle-number-9/"
         },
+        editor: &CASE.log_in,
+        edit: edit_candle_9,
     };
     search::is_made(CASE.name, &app.folder.root(), &sought);
     removed(app);
+}
+
+/// Writes a word in the place of a post's text, as the editor's script does, and looks at it.
+fn edit_candle_9(author: &Visitor, word: &str) -> &'static str {
+    const PAGE: &str = "/candle-number-9/";
+    let post = author.get(PAGE).expect("the post", "postid-");
+    let text = post.text();
+    let digits = text.split("postid-").nth(1).unwrap_or_default();
+    let id = digits.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
+    let nonce = author.get("/wp-admin/admin-ajax.php?action=rest-nonce").text();
+    let path = format!("/wp-json/wp/v2/posts/{id}?_wpnonce={nonce}");
+    let json = format!("{{\"content\":\"<p>{word}</p>\"}}");
+    author.post_json(&path, &json).expect("it is saved", word);
+    author.get(PAGE).expect("what was written", word);
+    PAGE
 }

@@ -49,8 +49,17 @@ pub struct Shown {
     pub relaxed: Option<String>,
     /// A query that finds more.
     pub did_you_mean: Option<String>,
+    /// That the index is being made anew, if it is.
+    pub anew: Option<Anew>,
     /// The hub that tells readers of feeds what has changed.
     pub hub: Option<String>,
+}
+
+/// That not all is found yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anew {
+    /// How much of the index is made, where that is known.
+    pub percent: Option<u64>,
 }
 
 /// One hit.
@@ -133,6 +142,7 @@ pub fn json(shown: &Shown) -> String {
         "did_you_mean": shown.did_you_mean,
         "narrowed": narrowed(&shown.narrow),
         "facets": facets(&shown.facets),
+        "rebuilding": shown.anew.map(|anew| json!({ "percent": anew.percent })),
         "hits": hits,
     })
     .to_string()
@@ -286,6 +296,7 @@ mod tests {
         assert_eq!(told["query"], "\"><img src=x>");
         assert_eq!(told["hits"][0]["topic"], "ffffffffffffffff");
         assert_eq!(told["narrowed"]["section"], "\"><i>");
+        assert_eq!(told["rebuilding"], serde_json::Value::Null);
         assert_eq!(
             told["facets"]["section"][0],
             serde_json::json!({ "value": "<img>", "count": 1 })
@@ -293,6 +304,21 @@ mod tests {
         let told: serde_json::Value = serde_json::from_str(&suggestions(&shown())).unwrap();
         assert_eq!(told[1][0], "<script>alert(1)</script>");
         assert_eq!(told[0], "\"><img src=x>");
+    }
+
+    #[test]
+    fn an_index_that_is_made_anew_says_so_wherever_it_answers() {
+        for (percent, words) in [
+            (Some(40), "doesn’t find all pages yet: 40 % of it is done."),
+            (None, "doesn’t find all pages yet."),
+        ] {
+            let shown = Shown { anew: Some(Anew { percent }), ..shown() };
+            let text = html(&Template::own(), &shown);
+            assert!(text.contains(words), "{text}");
+            let told: serde_json::Value = serde_json::from_str(&json(&shown)).unwrap();
+            assert_eq!(told["rebuilding"], serde_json::json!({ "percent": percent }));
+        }
+        assert!(!html(&Template::own(), &shown()).contains("yet"));
     }
 
     #[test]

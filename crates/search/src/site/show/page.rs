@@ -162,6 +162,13 @@ fn results(shown: &Shown) -> String {
     if !shown.query.is_empty() {
         out.push_str(&format!("<p class=\"wick-summary\" role=\"status\">{}</p>", summary(shown)));
     }
+    if let Some(anew) = shown.anew {
+        let done = anew.percent.map(|percent| format!(": {percent} % of it is done"));
+        out.push_str(&format!(
+            "<p class=\"wick-anew\">The search is being made anew, and doesn’t find all pages yet{}.</p>",
+            done.unwrap_or_default()
+        ));
+    }
     if let Some(meant) = &shown.did_you_mean {
         out.push_str(&format!(
             "<p class=\"wick-meant\">Did you mean <a href=\"{}\">{}</a>?</p>",
