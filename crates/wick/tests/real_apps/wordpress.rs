@@ -72,7 +72,7 @@ fn strangers_of_wordpress_are_served_from_memory() {
         write: |guest, word| {
             let post = guest.get("/candle-number-9/");
             let written =
-                [("comment", word), ("author", "Bob"), ("email", "bob@example.org"), ("url", "")];
+                [("comment", word), ("author", "Dan"), ("email", "dan@example.org"), ("url", "")];
             guest.submit(&post, "id='comment_post_ID'", &written).expect("a comment", word);
             "/candle-number-9/"
         },
