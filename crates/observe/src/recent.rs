@@ -92,10 +92,12 @@ impl Default for Entry {
     }
 }
 
+type Block = Box<[Mutex<Entry>]>;
+
 #[derive(Debug)]
 struct Ring {
     next: AtomicU64,
-    blocks: Box<[OnceLock<Box<[Mutex<Entry>]>>]>,
+    blocks: Box<[OnceLock<Block>]>,
 }
 
 impl Ring {
