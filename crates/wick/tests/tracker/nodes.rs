@@ -2,6 +2,8 @@
 //! other, a tracker is killed with what it hasn't written and comes back with it, and each byte is
 //! credited once.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use crate::mariadb;
 use crate::nats::Nats;
 use crate::served::{Served, get};
@@ -95,23 +97,31 @@ fn passkey(user: u32) -> String {
     format!("passkey{user:024}")
 }
 
+/// A client that began says more some time later, and clocks tell it by the second.
+fn next_second() {
+    let seconds = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let begun = seconds();
+    until("the next second", || seconds() > begun);
+}
+
 #[test]
 fn clients_of_all_nodes_see_each_other_and_each_byte_counts_once_over_a_nodes_death() {
     let Some(mut nodes) = Nodes::begin() else { return };
     nodes.announce(0, 1, 0, "started");
     nodes.announce(1, 2, 0, "started");
-    until("who comes to a third to see both", || {
-        nodes.announce(2, 3, 0, "completed").contains("5:peers12:")
+    nodes.announce(0, 4, 0, "started");
+    nodes.announce(1, 5, 0, "started");
+    until("who comes to a third to see all", || {
+        nodes.announce(2, 3, 0, "completed").contains("5:peers24:")
     });
+    next_second();
     // One goes from node to node; one ends where nothing is written yet; one did so and began anew.
     for (at, uploaded) in [(1, 100), (0, 250), (2, 400), (0, 500)] {
         nodes.announce(at, 1, uploaded, "completed");
     }
     nodes.announce(2, 2, 30, "completed");
     nodes.announce(0, 2, 70, "stopped");
-    nodes.announce(0, 4, 0, "started");
     nodes.announce(0, 4, 5000, "completed");
-    nodes.announce(1, 5, 0, "started");
     nodes.announce(0, 5, 900, "completed");
     nodes.until_uploaded("what the others know to be written", "300 30 0 0 0 0");
     nodes.served[0].rewrite(&nodes.top(0), &nodes.table("1s"));
