@@ -316,17 +316,19 @@ async fn php_fpm_tells_of_itself_and_no_visitor_can_ask_it() {
     let site = Site::new();
     let Some((fpm, origin)) = site.start().await else { return };
     assert_eq!(ask(&origin, "GET /").await, "200 hello ");
-    // A child that is only being made isn't counted yet.
+    // A child that is only being made isn't counted yet; while its own counts don't fit together
+    // php-fpm answers 500.
     let bound = std::time::Instant::now() + Duration::from_secs(20);
     loop {
-        let asked = origin.inquire(fpm.status_path(), "json&full").await.expect("it answers");
-        let page = asked.expect("a child is free");
-        let page = String::from_utf8_lossy(&page);
-        assert!(page.contains("\"processes\":["), "{page}");
-        if page.contains("\"total processes\":2") {
-            break;
+        let asked = origin.inquire(fpm.status_path(), "json&full").await;
+        if let Ok(asked) = &asked {
+            let page = String::from_utf8_lossy(asked.as_deref().expect("a child is free"));
+            assert!(page.contains("\"processes\":["), "{page}");
+            if page.contains("\"total processes\":2") {
+                break;
+            }
         }
-        assert!(std::time::Instant::now() < bound, "{page}");
+        assert!(std::time::Instant::now() < bound, "{asked:?}");
         tokio::task::yield_now().await;
     }
     if let Some(script) = fpm.opcache_script() {
