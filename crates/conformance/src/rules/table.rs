@@ -24,6 +24,8 @@ struct Grid {
     begins: Vec<bool>,
     /// Columns that `col` elements made, with their places.
     marked: Vec<usize>,
+    /// The first cell that reached each column: its place, and its name.
+    reached: Vec<(usize, &'static str)>,
     first_row: Option<usize>,
 }
 
@@ -39,18 +41,7 @@ pub(super) fn judge(look: &Look<'_, '_>, findings: &mut Findings) {
             _ => {}
         }
     }
-    let lone = grid
-        .marked
-        .iter()
-        .enumerate()
-        .find(|(column, _)| !grid.begins.get(*column).copied().unwrap_or(false));
-    if let Some((column, at)) = lone {
-        let message = format!(
-            "Table column {} established by element “col” has no cells beginning in it.",
-            column + 1
-        );
-        findings.error(*at, "empty-column", message);
-    }
+    grid.judge_columns(findings);
 }
 
 fn span(element: &Element<'_>, name: &str, max: u32) -> u32 {
@@ -79,6 +70,28 @@ impl Grid {
             if self.marked.len() < COLUMNS_MAX {
                 self.marked.push(at);
             }
+        }
+    }
+
+    /// The first column that `col` made, and the first that a wide cell did, in which none begins.
+    fn judge_columns(&self, findings: &mut Findings) {
+        let begins = |column: usize| self.begins.get(column).copied().unwrap_or(false);
+        let marked = self.marked.iter().map(|at| (*at, "col")).enumerate();
+        let reached = self.reached.iter().copied().enumerate();
+        let mut lone: Vec<_> = [
+            marked.into_iter().find(|(column, _)| !begins(*column)),
+            reached.skip(self.marked.len()).find(|(column, _)| !begins(*column)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        lone.dedup_by_key(|(column, _)| *column);
+        for (column, (at, name)) in lone {
+            let message = format!(
+                "Table column {} established by element “{name}” has no cells beginning in it.",
+                column + 1
+            );
+            findings.error(at, "empty-column", message);
         }
     }
 
@@ -135,6 +148,8 @@ impl Grid {
             }
             if self.begins.len() < end {
                 self.begins.resize(end, false);
+                let name = if cell.name == Name::Th { "th" } else { "td" };
+                self.reached.resize(end, (look.tree.node(id).at as usize, name));
             }
             if above[column..end].iter().any(|&taken| taken)
                 && !std::mem::replace(&mut is_overlap_told, true)
