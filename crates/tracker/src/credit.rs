@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use wire::tracker::PeerId;
 
 use crate::rights::{TorrentId, UserId, Worth};
+use crate::session::Session;
 
 /// What one user did with one torrent since the batch before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +81,26 @@ pub struct LastSession {
 }
 
 impl Credit {
+    /// One that adds nothing yet, of whom something was heard.
+    pub(crate) fn empty(user: UserId, torrent: TorrentId, last: LastSession) -> Self {
+        Self {
+            user,
+            torrent,
+            uploaded: 0,
+            downloaded: 0,
+            told_uploaded: 0,
+            told_downloaded: 0,
+            completed: 0,
+            seeded_seconds: 0,
+            announces: 0,
+            left: None,
+            is_active: true,
+            announced: 0,
+            last,
+            others: Vec::new(),
+        }
+    }
+
     /// Whether it has anything to add.
     pub(crate) fn adds(&self) -> bool {
         let bytes = [self.uploaded, self.downloaded, self.told_uploaded, self.told_downloaded];
@@ -135,6 +156,24 @@ pub struct Point {
     pub has_stopped: bool,
     /// What a byte was worth.
     pub worth: Worth,
+}
+
+impl Point {
+    /// Where a session stands, neither at its start nor at its end.
+    pub(crate) fn of(session: &Session, torrent: TorrentId, worth: Worth) -> Self {
+        Self {
+            user: UserId(session.user),
+            torrent,
+            peer_id: session.peer_id,
+            at: session.announced,
+            uploaded: session.uploaded,
+            downloaded: session.downloaded,
+            is_complete: session.is_complete,
+            has_started: false,
+            has_stopped: false,
+            worth,
+        }
+    }
 }
 
 /// What is written in one transaction.

@@ -331,20 +331,9 @@ mod tests {
                 announces: 1,
             };
             let credit = Credit {
-                user: UserId(1),
-                torrent: TorrentId(1),
-                uploaded: 0,
-                downloaded: 0,
-                told_uploaded: 0,
-                told_downloaded: 0,
-                completed: 0,
-                seeded_seconds: 0,
                 announces: 1,
                 left: Some(0),
-                is_active: true,
-                announced: 0,
-                last,
-                others: Vec::new(),
+                ..Credit::empty(UserId(1), TorrentId(1), last)
             };
             let line = Line::Credit(&credit, None);
             let told = [Figure::IsConnectable, Figure::MayBeConnectable].map(|it| it.of(&line));

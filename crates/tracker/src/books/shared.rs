@@ -11,6 +11,7 @@
 //! next of its session. 3. who was gone and comes back is credited only what is known for sure.
 //! Start at [`settle`]; what an announce adds is [`chain::insert`].
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -143,14 +144,14 @@ type Sessions = BTreeMap<Key, Vec<Row>>;
 
 /// Makes of a batch what it adds to what all trackers wrote, and writes its points. Says how many
 /// of them came too late to be credited. Within the transaction.
-pub(crate) async fn settle(
+pub(crate) async fn settle<'a>(
     link: &mut Link,
     node: &Node,
-    batch: &Batch,
-) -> Result<(Batch, u64), Trouble> {
+    batch: &'a Batch,
+) -> Result<(Cow<'a, Batch>, u64), Trouble> {
     if batch.points.is_empty() {
         // It was earned while there was one tracker, or nothing was.
-        return Ok((batch.clone(), 0));
+        return Ok((Cow::Borrowed(batch), 0));
     }
     hold(link).await?;
     let number = |row: Option<&Answer>, at| row.and_then(|row| row.number(at)).unwrap_or(0);
@@ -182,7 +183,7 @@ pub(crate) async fn settle(
     drop_unneeded(link, &sessions, floor * PLACES).await?;
     write_rests(link, &before, &rests).await?;
     link.run(&format!("UPDATE {NODES} SET told = {floor} WHERE id = 0")).await?;
-    Ok((added.to(batch), added.too_late))
+    Ok((Cow::Owned(added.to(batch)), added.too_late))
 }
 
 fn row(point: &Point, at: u64, node: u64) -> Row {

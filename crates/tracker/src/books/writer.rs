@@ -9,6 +9,7 @@
 //! refuses for what stands in it keeps no other row from being written, and is counted.
 //! Start at [`Writer::step`]; `tests/books` plays it against real databases that die.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -297,7 +298,7 @@ impl Writer {
         self.uncertain = Some(number);
         let (settled, too_late) = match &self.node {
             Some(node) => shared::settle(link, node, batch).await?,
-            None => (batch.clone(), 0),
+            None => (Cow::Borrowed(batch), 0),
         };
         let mut rows = Rows { link, shape, done: 0, without_owner: 0, refused: Vec::new() };
         rows.write(&settled).await?;

@@ -55,48 +55,30 @@ impl Pending {
 
     /// Keeps an announce as what several trackers' ledger is made of.
     pub(crate) fn note_point(&mut self, entry: &Entry) {
-        self.restore_point(point(entry));
+        self.restore_point(Point {
+            has_started: entry.has_started,
+            has_stopped: entry.has_stopped,
+            ..Point::of(&entry.session, entry.torrent, entry.worth)
+        });
     }
 
     /// Keeps where a session stands that was announced before there were several, with a credit
     /// that says nothing: what others wrote of it meanwhile may add to it.
     pub(crate) fn note_standing(&mut self, torrent: u32, session: &Session) {
+        let (user, torrent) = (UserId(session.user), TorrentId(torrent));
         let standing = LastSession { is_active: true, ..silent(session) };
-        match self.find(session.user, torrent) {
+        match self.find(user.0, torrent.0) {
             Some(credit) if credit.others.len() < OTHERS_MAX => {
                 credit.others.push(standing);
                 self.others += 1;
             }
             Some(_) => {}
             None => self.restore(Credit {
-                user: UserId(session.user),
-                torrent: TorrentId(torrent),
-                uploaded: 0,
-                downloaded: 0,
-                told_uploaded: 0,
-                told_downloaded: 0,
-                completed: 0,
-                seeded_seconds: 0,
-                announces: 0,
-                left: None,
-                is_active: true,
                 announced: session.announced,
-                last: standing,
-                others: Vec::new(),
+                ..Credit::empty(user, torrent, standing)
             }),
         }
-        self.restore_point(Point {
-            user: UserId(session.user),
-            torrent: TorrentId(torrent),
-            peer_id: session.peer_id,
-            at: session.announced,
-            uploaded: session.uploaded,
-            downloaded: session.downloaded,
-            is_complete: session.is_complete,
-            has_started: false,
-            has_stopped: false,
-            worth: Worth::default(),
-        });
+        self.restore_point(Point::of(session, torrent, Worth::default()));
     }
 
     /// A session of a user at a torrent is gone without a word; others of theirs may go on.
@@ -214,36 +196,9 @@ fn hash(user: u32, torrent: u32) -> u32 {
 
 fn first(entry: &Entry) -> Credit {
     Credit {
-        user: UserId(entry.session.user),
-        torrent: entry.torrent,
-        uploaded: 0,
-        downloaded: 0,
-        told_uploaded: 0,
-        told_downloaded: 0,
-        completed: 0,
-        seeded_seconds: 0,
-        announces: 0,
         left: Some(entry.left),
         is_active: entry.is_active,
-        announced: 0,
-        last: told(entry),
-        others: Vec::new(),
-    }
-}
-
-fn point(entry: &Entry) -> Point {
-    let session = &entry.session;
-    Point {
-        user: UserId(session.user),
-        torrent: entry.torrent,
-        peer_id: session.peer_id,
-        at: session.announced,
-        uploaded: session.uploaded,
-        downloaded: session.downloaded,
-        is_complete: session.is_complete,
-        has_started: entry.has_started,
-        has_stopped: entry.has_stopped,
-        worth: entry.worth,
+        ..Credit::empty(UserId(entry.session.user), entry.torrent, told(entry))
     }
 }
 

@@ -20,6 +20,7 @@ mod kills;
 mod ledger;
 mod loading;
 mod nodes;
+mod opened;
 mod rights;
 mod sessions;
 mod sites;

@@ -3,16 +3,14 @@
 //! stands there is what clients did, to the byte.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use base::Clock;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use tracker::books::{Contract, Dialect, Loader, NODES, POINTS, Place, Shared, Step, Writer};
+use tracker::books::{Dialect, NODES, POINTS, Place, Shared, Step, Writer};
 use tracker::{Mode, Rules, Tracker};
 use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
 
@@ -20,6 +18,7 @@ use crate::cut::{Door, Way};
 use crate::game::{die_after, seeds};
 use crate::kills::{address, answer};
 use crate::ledger::{TORRENTS, USERS};
+use crate::opened::{loaded, opened};
 use crate::sites::{Site, TORRENTPIER, UNIT3D, WICK, XBT, sums};
 use crate::{mariadb, postgres};
 
@@ -96,28 +95,9 @@ impl Nodes {
         let name = (!self.is_alone).then(|| format!("node{at}"));
         let rules = Rules { mode: Mode::Private, gap_seconds: 0, node: name, ..Rules::default() };
         let state: &Path = node.folder.path();
-        // A server that another test starts just now has a copy of the lock until it is a process
-        // of its own.
-        let tracker = loop {
-            match Tracker::open(state, rules.clone(), node.clock.now()) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    tokio::task::yield_now().await;
-                }
-                opened => break Arc::new(opened.expect("it opens").0),
-            }
-        };
-        let contract = Contract::known(self.site.contract).expect("one");
-        let (place, clock, status) = (self.place.clone(), node.clock.clone(), self.status.clone());
-        let mut loader = Loader::new(
-            place.clone(),
-            contract.clone(),
-            clock.clone(),
-            status.clone(),
-            tracker.clone(),
-        );
-        loader.step().await.expect("it is loaded");
-        let every = Duration::from_secs(60);
-        let writer = Writer::new(place, contract, every, clock, status, tracker.clone());
+        let tracker = opened(state, &rules, &node.clock).await;
+        let (place, status) = (self.place.clone(), self.status.clone());
+        let writer = loaded(&tracker, place, self.site.contract, &node.clock, status).await;
         node.running = Some((tracker, writer));
     }
 

@@ -4,15 +4,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use base::Clock;
 use changes::{Address, Secret};
-use tracker::books::{Contract, Dialect, Loader, Place, Shared, Step, Writer};
+use tracker::books::{Dialect, Place, Shared, Step, Writer};
 use tracker::{Mode, Rules, Tracker};
 use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
 
 use crate::mariadb;
+use crate::opened::loaded;
 use crate::sites::{GAZELLE, Site, TORRENTPIER, UNIT3D, XBT};
 
 /// The site of one contract, with a tracker that has been told of its torrents and users.
@@ -30,17 +30,7 @@ impl Stage {
         let clock = Clock::manual(1_800_000_000_000);
         let rules = Rules { mode: Mode::Private, ..Rules::default() };
         let tracker = Arc::new(Tracker::new(rules));
-        let contract = Contract::known(site.contract).expect("one of ours");
-        let (status, every) = (Shared::default(), Duration::from_secs(60));
-        let mut loader = Loader::new(
-            place.clone(),
-            contract.clone(),
-            clock.clone(),
-            status.clone(),
-            tracker.clone(),
-        );
-        loader.step().await.expect("it is loaded");
-        let writer = Writer::new(place, contract, every, clock.clone(), status, tracker.clone());
+        let writer = loaded(&tracker, place, site.contract, &clock, Shared::default()).await;
         Self { tracker, writer, clock }
     }
 

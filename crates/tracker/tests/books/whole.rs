@@ -2,21 +2,20 @@
 //! database, whoever dies between the two.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use base::Clock;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use tracker::books::{Contract, Dialect, Loader, Place, Shared, Step, Writer};
+use tracker::books::{Dialect, Place, Shared, Step, Writer};
 use tracker::{Mode, Refusal, Rules, Tracker};
 use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
 
 use crate::game::{die_after, seeds};
 use crate::ledger::{TORRENTS, USERS};
+use crate::opened::{loaded, opened};
 use crate::sites::WICK;
 
 const ROUNDS: usize = 120;
@@ -40,29 +39,8 @@ impl Whole {
         let rules = Rules { mode: Mode::Private, min_interval_seconds: 0, ..Rules::default() };
         let state: &Path = &self.folder.path().join("state");
         std::fs::create_dir_all(state).expect("a folder");
-        // A server that another test starts just now has a copy of the lock until it is a process
-        // of its own.
-        let tracker = loop {
-            match Tracker::open(state, rules.clone(), self.clock.now()) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    tokio::task::yield_now().await
-                }
-                opened => break Arc::new(opened.expect("it opens").0),
-            }
-        };
-        let contract = Contract::known("wick").expect("one");
-        let (place, status) = (self.place(), Shared::default());
-        let clock = self.clock.clone();
-        let mut loader = Loader::new(
-            place.clone(),
-            contract.clone(),
-            clock.clone(),
-            status.clone(),
-            tracker.clone(),
-        );
-        loader.step().await.expect("it is loaded");
-        let every = Duration::from_secs(60);
-        let writer = Writer::new(place, contract, every, clock, status, tracker.clone());
+        let tracker = opened(state, &rules, &self.clock).await;
+        let writer = loaded(&tracker, self.place(), "wick", &self.clock, Shared::default()).await;
         (tracker, writer)
     }
 

@@ -12,6 +12,7 @@ mod peers;
 mod plan;
 mod rates;
 mod reading;
+mod telling;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -171,8 +172,12 @@ impl Joined {
         });
         let run = self.node.clone().run(ears, self.shutdown.clone());
         let (node, shutdown) = (self.node.clone(), self.shutdown.clone());
-        let peers = peers::tell(node.clone(), observing.clone(), seal.clone(), shutdown.clone());
-        let rates = rates::tell(node, Arc::downgrade(server), seal, shutdown);
+        let (tracked, server) = (observing.clone(), Arc::downgrade(server));
+        let told = move |_: &Node| Some(peers::told(&tracked));
+        let peers =
+            telling::tell(node.clone(), seal.clone(), peers::PURPOSE, shutdown.clone(), told);
+        let told = move |node: &Node| rates::told(node, &server);
+        let rates = telling::tell(node, seal, rates::PURPOSE, shutdown, told);
         let run = async { _ = tokio::join!(run, rates, peers) };
         // Of its own, since a start or a reload may hold the others up for longer than a lag limit.
         let begun = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -38,13 +38,18 @@ impl Nodes {
              INSERT INTO wick_torrents (info_hash) VALUES (X'{hash}')",
             users.join(", ")
         ));
-        for served in &nodes.served {
-            until("the tables to be seen", || {
-                served.ask(&["tracker", "torrent", &hash]).contains("seeders")
-                    && served.ask(&["tracker", "status"]).contains(&format!("users      {USERS}"))
-            });
-        }
+        (0..nodes.served.len()).for_each(|at| nodes.until_read(at));
         Some(nodes)
+    }
+
+    /// Waits until a node has read the site's torrent and users: it writes what its log has before.
+    fn until_read(&self, at: usize) {
+        let users = format!("users      {USERS}");
+        until("the tables to be seen", || {
+            let served = &self.served[at];
+            served.ask(&["tracker", "torrent", &"68".repeat(20)]).contains("seeders")
+                && served.ask(&["tracker", "status"]).contains(&users)
+        });
     }
 
     fn top(&self, at: usize) -> String {
@@ -133,6 +138,7 @@ fn clients_of_all_nodes_see_each_other_and_each_byte_counts_once_over_a_nodes_de
     nodes.until_uploaded("the others to write", "500 30 0 0 1000 0");
     nodes.served[0].serve();
     nodes.until_uploaded("what it knew to be written too", "600 70 0 6000 1000 0");
+    nodes.until_read(0);
     nodes.announce(0, 1, 601, "stopped");
     nodes.until_uploaded("it to go on", "601 70 0 6000 1000 0");
     nodes.served.drain(..).for_each(|served| drop(served.stop()));
