@@ -122,10 +122,12 @@ pub(crate) fn needed(rows: &[Row], floor: u64) -> usize {
     rows.partition_point(|row| row.place <= floor).saturating_sub(1)
 }
 
-/// Where it belongs by its time, or near that by its counters. Never before what is at `floor` or
-/// before: what was there isn't all known.
+/// Where it belongs by its time, or near that by its counters. Never before what its own tracker was
+/// told before it, which is written in that order; nor before what is at `floor` or before: what was
+/// there isn't all known.
 fn place_of(rows: &[Row], row: &Row, floor: u64) -> usize {
-    let by_time = rows.partition_point(|known| known.place <= row.place);
+    let own = rows.iter().rposition(|known| known.node == row.node).map_or(0, |last| last + 1);
+    let by_time = rows.partition_point(|known| known.place <= row.place).max(own);
     let is_late = |known: &&Row| known.place > floor && known.is_near(row) && row.is_below(known);
     let is_early = |known: &&Row| known.is_near(row) && known.is_below(row);
     let is_unclear = |known: &&Row| known.place > floor && known.is_unclear(row);
@@ -220,24 +222,34 @@ mod tests {
         check("a clock that is behind", &clocks, &some(&[0, 4, 3, 1]));
         let clocks = [row(10, a, 5), row(30, a, 9), row(31, b, 7), row(600, b, 13)];
         check("a clock that is ahead", &clocks, &some(&[0, 4, 0, 4]));
+        let one_second =
+            [row(20, b, 100), row(20, 3, 400), row(25, b, 600), started(19, a), row(20, a, 250)];
+        let one_second = [&one_second[..], &[row(20, a, 500)]].concat();
+        check("three trackers in one second", &one_second, &some(&[0, 300, 200, 100, 0, 0]));
         check("the same twice", &[row(10, a, 5), row(10, b, 5), row(10, a, 6)], &some(&[0, 0, 1]));
         check("too late", &[row(10, a, 5), row(5, b, 3)], &[Some(0), None]);
     }
 
-    /// A client's own story: what it did in all, and what it announced.
-    fn story(dice: &mut StdRng) -> (u64, Vec<Row>) {
+    /// A client's own story: what it did in all, and what it announced, also several times within a
+    /// second if that `is_close`.
+    fn story(dice: &mut StdRng, is_close: bool) -> (u64, Vec<Row>) {
         let (mut seconds, mut counter, mut total) = (1_000, 0, 0);
         let mut said = vec![started(seconds, 0)];
         for _ in 0..dice.random_range(1..30) {
             let more = dice.random_range(0..1_000);
             (counter, total) = (counter + more, total + more);
             // Clocks tell a start from what comes after it.
-            let least = if said.last().is_some_and(Row::is_edge) { 10 } else { 1 };
+            let least = match said.last().is_some_and(Row::is_edge) {
+                true => 10,
+                false => u64::from(!is_close),
+            };
             // Often at once, as by both families of addresses.
             let most = if dice.random_bool(0.3) { 12 } else { 3_000 };
             seconds += dice.random_range(least..most);
             let node = dice.random_range(0..3);
             if dice.random_bool(0.2) {
+                // And an end from what comes within the second before it.
+                seconds += if is_close { 10 } else { 0 };
                 said.push(stopped(seconds, node, counter));
                 (counter, seconds) = (0, seconds + dice.random_range(10..400));
                 said.push(started(seconds, dice.random_range(0..3)));
@@ -250,9 +262,9 @@ mod tests {
 
     #[test]
     fn each_byte_counts_once_in_whichever_order_it_is_written() {
-        for seed in 0..2_000 {
+        for (seed, is_close) in (0..2_000).flat_map(|seed| [(seed, false), (seed, true)]) {
             let mut dice = StdRng::seed_from_u64(seed);
-            let (total, said) = story(&mut dice);
+            let (total, said) = story(&mut dice, is_close);
             // Each node's in its order, the nodes among each other in any, with clocks that differ.
             let clocks: Vec<u64> = (0..3).map(|_| dice.random_range(0..5)).collect();
             let mut order: Vec<u64> = said.iter().map(|row| row.node).collect();
