@@ -1,6 +1,10 @@
 //! Keeping books on a thread of their own, so that no database is in anybody's way.
+//!
+//! Invariant: a fault of ours in there, which panics, ends no bookkeeping: the owner is told, the
+//! status says so, and it begins anew.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,11 +16,14 @@ use tokio::sync::Notify;
 
 use super::contract::Contract;
 use super::keeper::Keeper;
-use super::link::Place;
+use super::link::{Place, Trouble};
 use super::loader::Loader;
 use super::push::Pushes;
-use super::status::{Shared, Status};
+use super::status::{Shared, Side, Status};
 use super::writer::Writer;
+
+/// What failed by a fault of ours is tried again after this.
+const FAULT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Books that are kept.
 pub struct Books {
@@ -42,15 +49,24 @@ impl Books {
         let wake = Arc::new(Notify::new());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (told, stop, woken) = (status.clone(), shutdown.clone(), wake.clone());
-        let work = move || {
+        let keep = move || {
             runtime.block_on(async {
                 let clock = Clock::machine();
-                let (there, held) = (place.clone(), keeper.clone());
+                let (there, contract, held) = (place.clone(), contract.clone(), keeper.clone());
                 let loader =
                     Loader::new(there, contract.clone(), clock.clone(), told.clone(), held);
+                let (place, told, keeper) = (place.clone(), told.clone(), keeper.clone());
                 let writer = Writer::new(place, contract, every, clock, told, keeper);
-                tokio::join!(loader.run(stop.clone(), woken), writer.run(stop));
+                tokio::join!(loader.run(stop.clone(), woken.clone()), writer.run(stop.clone()));
             });
+        };
+        let (told, stop) = (status.clone(), shutdown.clone());
+        let work = move || {
+            // Whoever begins anew asks the database what stands in it, as after a restart.
+            while catch_unwind(AssertUnwindSafe(&keep)).is_err() && !stop.has_begun() {
+                told.fails(Side::Writing, &fault(), unix_seconds());
+                std::thread::sleep(FAULT_PAUSE);
+            }
         };
         let thread = std::thread::Builder::new().name("tracker-books".to_owned()).spawn(work)?;
         Ok(Self { status, shutdown, wake, thread: Mutex::new(Some(thread)) })
@@ -75,5 +91,72 @@ impl Books {
         if matches!(ended, Some(Err(_))) {
             complain("the thread of the tracker's books panicked; please report it");
         }
+    }
+}
+
+fn fault() -> Trouble {
+    Trouble::Refused(
+        "keeping books panicked, which is a fault of Wick's; it begins anew each second; please \
+         report what was said before this"
+            .to_owned(),
+    )
+}
+
+fn unix_seconds() -> u32 {
+    u32::try_from(Clock::machine().now().unix_seconds()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::time::Instant;
+
+    use base::Now;
+
+    use super::super::status::State;
+    use super::*;
+    use crate::credit::Batch;
+    use crate::rights::{Torrent, TorrentId, User, UserId};
+
+    /// Its first batches are a fault.
+    #[derive(Default)]
+    struct Faulty(AtomicU32);
+
+    impl Keeper for Faulty {
+        fn resume(&self, _: u64) {}
+        fn take_batch(&self, _: Now) -> Option<Arc<Batch>> {
+            let asked = self.0.fetch_add(1, Relaxed);
+            assert!(asked >= 2, "a fault, as a test wants one");
+            None
+        }
+        fn written(&self, _: u64) {}
+        fn begin_loading(&self) {}
+        fn finish_loading(&self) {}
+        fn put_torrent(&self, _: &Torrent) {}
+        fn remove_torrent(&self, _: TorrentId) {}
+        fn put_user(&self, _: &User) {}
+        fn remove_user(&self, _: UserId) {}
+        fn set_passkey_key(&self, _: &str) {}
+    }
+
+    #[test]
+    fn a_fault_of_ours_is_told_and_books_are_kept_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Place::Sqlite(folder.path().join("tracker.sqlite"));
+        let contract = Contract::known("wick").expect("one of ours");
+        let faulty = Arc::new(Faulty::default());
+        let every = Duration::from_millis(10);
+        let books = Books::begin(place, contract, every, faulty.clone()).expect("a thread");
+        let bound = Instant::now() + Duration::from_secs(60);
+        let mut faults = 0;
+        while faulty.0.load(Relaxed) < 4 || books.status().state != State::Good {
+            let status = books.status();
+            faults = faults.max(status.failures);
+            assert!(!status.why.contains("panicked") || status.state == State::Refused);
+            assert!(Instant::now() < bound, "{status:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!((faults, books.status().failures), (2, 2), "each was told");
+        books.end();
     }
 }

@@ -10,7 +10,8 @@
 //! rise or nothing; so nothing is ever taken back. 3. what two trackers were told within seconds,
 //! with no start and no end between, lies in the order of the client's counters: clocks don't tell
 //! that well. 4. where clocks don't tell a start or an end from what another tracker was told, in one
-//! second, that order is taken which adds less: a byte may be lost there, and is not doubled.
+//! second, that place is taken which adds less to what is there. A byte may be lost there; it counts
+//! twice only where more than one such place is taken before all is known.
 
 /// In a second, so that there is room between two.
 pub(crate) const PLACES: u64 = 1 << 20;
@@ -77,23 +78,25 @@ impl Row {
 /// Puts an announce into its place among those of its session; says which, and what that adds. None if
 /// it is from `floor` or before, of which only the last is kept: what was there isn't known any
 /// more, and nothing is added.
-pub(crate) fn insert(rows: &mut Vec<Row>, mut row: Row, floor: u64) -> Option<(Row, Link)> {
+pub(crate) fn insert(rows: &mut Vec<Row>, row: Row, floor: u64) -> Option<(Row, Link)> {
     if row.place <= floor {
         return None;
     }
     let at = place_of(rows, &row, floor);
-    let (before, after) = around(rows, at);
-    let low = before.map_or(floor, |before| before.place);
-    let high = after.map_or(u64::MAX, |after| after.place);
-    let step = STEP.min((high - low) / 2);
-    if step == 0 {
-        // More than is ever announced within a second.
-        return None;
-    }
-    row.place = row.place.clamp(low + step, high - step);
+    let row = placed(rows, at, &row, floor)?;
     let added = added(rows, at, &row);
     rows.insert(at, row);
     Some((row, added))
+}
+
+/// The row between its neighbours there. None if there is no room: that is more than is ever
+/// announced within a second.
+fn placed(rows: &[Row], at: usize, row: &Row, floor: u64) -> Option<Row> {
+    let (before, after) = around(rows, at);
+    let low = before.map_or(floor, |before| before.place);
+    let high = after.map_or(u64::MAX, |after| after.place);
+    let step = STEP.min(high.saturating_sub(low) / 2);
+    (step > 0).then(|| Row { place: row.place.clamp(low + step, high - step), ..*row })
 }
 
 /// What comes before a place, and what is there.
@@ -135,8 +138,8 @@ fn place_of(rows: &[Row], row: &Row, floor: u64) -> usize {
     let last = by_time + rows[by_time..].iter().take_while(is_unclear).count();
     if first < last {
         let bytes = |at: usize| {
-            let link = added(rows, at, row);
-            link.uploaded.saturating_add(link.downloaded)
+            let link = placed(rows, at, row, floor).map(|row| added(rows, at, &row));
+            link.map_or(u64::MAX, |link| link.uploaded.saturating_add(link.downloaded))
         };
         return (first..=last).rev().min_by_key(|&at| bytes(at)).unwrap_or(by_time);
     }
@@ -226,6 +229,8 @@ mod tests {
             [row(20, b, 100), row(20, 3, 400), row(25, b, 600), started(19, a), row(20, a, 250)];
         let one_second = [&one_second[..], &[row(20, a, 500)]].concat();
         check("three trackers in one second", &one_second, &some(&[0, 300, 200, 100, 0, 0]));
+        let next = [row(20, b, 0), row(20, b, 600), stopped(21, a, 601)];
+        check("an end as the next second begins", &next, &some(&[0, 600, 1]));
         check("the same twice", &[row(10, a, 5), row(10, b, 5), row(10, a, 6)], &some(&[0, 0, 1]));
         check("too late", &[row(10, a, 5), row(5, b, 3)], &[Some(0), None]);
     }
@@ -280,6 +285,31 @@ mod tests {
                 sum += insert(&mut rows, row, 0).expect("nothing is too late").1.uploaded;
             }
             assert_eq!(sum, total, "seed {seed}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_comes_each_has_a_place_behind_what_its_own_tracker_was_told_before() {
+        for seed in 0..2_000 {
+            let mut dice = StdRng::seed_from_u64(seed);
+            let mut rows = Vec::new();
+            let mut seconds = [1_000; 3];
+            for uploaded in 0..dice.random_range(1..20) {
+                let node = dice.random_range(0..3);
+                // Many within a second, and as one begins.
+                seconds[node] += u64::from(dice.random_bool(0.6));
+                let edge = dice.random_range(0..4);
+                let row = Row {
+                    has_started: edge == 0,
+                    has_stopped: edge == 1,
+                    ..row(seconds[node], node as u64, uploaded * dice.random_range(0..9))
+                };
+                let (put, _) = insert(&mut rows, row, 5 * PLACES).expect("nothing is too late");
+                let last = rows.iter().rfind(|known| known.node == put.node);
+                assert_eq!(last, Some(&put), "seed {seed}");
+                let is_sorted = rows.is_sorted_by(|one, other| one.place < other.place);
+                assert!(is_sorted, "seed {seed}: {rows:?}");
+            }
         }
     }
 }
