@@ -10,6 +10,7 @@ use wire::tracker::{Announce, Counts, Event, InfoHash, Peers};
 
 use crate::address::Addresses;
 use crate::dice::Dice;
+use crate::free::Free;
 use crate::ledger::Entry;
 use crate::ledger::accounting::{Before, Told, better, delta};
 use crate::ledger::pending::Pending;
@@ -30,6 +31,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) addresses: Addresses,
     /// Whose it is, on a private tracker.
     pub(crate) user: Option<UserRow>,
+    pub(crate) free: Option<&'a Free>,
     pub(crate) rules: &'a Rules,
     /// Unix seconds.
     pub(crate) at: u32,
@@ -264,7 +266,13 @@ impl Shard {
             has_started: ask.announce.event == Event::Started,
         };
         let delta = delta(known, told, ask.timeout_seconds);
-        let worth = ask.user.map_or(Worth::default(), |user| better(user.worth(), row.worth()));
+        let mut worth = ask.user.map_or(Worth::default(), |user| better(user.worth(), row.worth()));
+        let is_free = ask.free.is_some_and(|free| {
+            ask.user.is_some_and(|user| free.holds(UserId(user.id), TorrentId(row.id)))
+        });
+        if is_free {
+            worth.downloaded = 0;
+        }
         Entry {
             torrent: TorrentId(row.id),
             info_hash: row.info_hash,

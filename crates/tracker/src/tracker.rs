@@ -23,6 +23,7 @@ use crate::books::Node;
 use crate::denied::Denied;
 use crate::exchange::Exchange;
 use crate::expiry::{ROUND_SECONDS, STEP};
+use crate::free::Free;
 use crate::joining;
 use crate::journal::log::{self, Journal, create};
 use crate::journal::spool::Spool;
@@ -86,6 +87,10 @@ pub struct Tracker {
     pub(crate) missed: Missed,
     /// Whom the site's own tables turn away; none as long as they turn nobody away.
     denied: ArcSwapOption<Denied>,
+    /// What costs whom nothing; none as long as nothing does.
+    free: ArcSwapOption<Free>,
+    /// Nodes that won't come back, until the ledger knows.
+    pub(crate) left: Mutex<Vec<String>>,
 }
 
 /// The state folder.
@@ -133,6 +138,8 @@ impl Tracker {
             generation: AtomicU8::new(0),
             missed: Missed::default(),
             denied: ArcSwapOption::empty(),
+            free: ArcSwapOption::empty(),
+            left: Mutex::default(),
         }
     }
 
@@ -314,10 +321,12 @@ impl Tracker {
             first_name = Announce { info_hash: first, ..announce.clone() };
             announce = &first_name;
         }
+        let free = self.free.load();
         let ask = Ask {
             announce,
             addresses,
             user,
+            free: free.as_deref(),
             rules,
             at: u32::try_from(now.unix_seconds()).unwrap_or(u32::MAX),
             timeout_seconds: self.pace.timeout_seconds(),
@@ -417,6 +426,13 @@ impl Tracker {
         self.denied.store(is_any.then(|| denied.into()));
     }
 
+    /// Lets users take for nothing what the site's own tables say, as long as they do.
+    pub fn set_free(&self, free: Free) {
+        if self.free.load().as_deref() != Some(&free) {
+            self.free.store((free.count() > 0).then(|| free.into()));
+        }
+    }
+
     /// The rules that hold.
     #[must_use]
     pub fn rules(&self) -> std::sync::Arc<Rules> {
@@ -496,6 +512,14 @@ impl Tracker {
     /// A user is gone from the site.
     pub fn remove_user(&self, id: UserId) {
         self.users.remove(id);
+    }
+
+    /// Nodes of a cluster won't come back: the ledger doesn't wait any more for what they may
+    /// still have to tell, from the next turn of the books on.
+    pub fn let_go(&self, nodes: &[String]) {
+        if self.rules.load().node.is_some() {
+            self.left.lock().extend_from_slice(nodes);
+        }
     }
 
     /// The database has this batch, for good.

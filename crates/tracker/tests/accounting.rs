@@ -4,7 +4,7 @@
 mod world;
 
 use tracker::rights::Worth;
-use tracker::{Credit, Torrent, Tracker, User};
+use tracker::{Credit, Free, Torrent, TorrentId, Tracker, User, UserId};
 use wire::tracker::{Announce, Event};
 use world::{START, announce, folder, now, private, tell, torrent, user};
 
@@ -104,6 +104,25 @@ fn the_better_of_what_user_and_torrent_are_worth_counts_and_what_was_told_stands
         assert_eq!((credit.uploaded, credit.downloaded), expected, "{name}");
         assert_eq!((credit.told_uploaded, credit.told_downloaded), (1000, 500), "{name}");
     }
+}
+
+#[test]
+fn what_is_free_costs_whom_it_is_free_for_nothing_as_long_as_it_is() {
+    let tracker = site();
+    let pair = |user, torrent| (UserId(user), TorrentId(torrent));
+    let mut told = says(0, 0, 9, Event::Started);
+    tell(&tracker, &told, START).unwrap();
+    let mut credit = |free: Free, downloaded| {
+        tracker.set_free(free);
+        told = says(downloaded, downloaded, 9, Event::Update);
+        tell(&tracker, &told, START + downloaded as u32).unwrap();
+        let credit = credits(&tracker, START)[0].clone();
+        (credit.uploaded, credit.downloaded, credit.told_downloaded)
+    };
+    assert_eq!(credit(Free::new(vec![pair(2, 1), pair(1, 2)], vec![]), 100), (100, 100, 100));
+    assert_eq!(credit(Free::new(vec![pair(1, 1)], vec![]), 200), (100, 0, 100));
+    assert_eq!(credit(Free::new(vec![], vec![UserId(1)]), 300), (100, 0, 100));
+    assert_eq!(credit(Free::default(), 400), (100, 100, 100));
 }
 
 #[test]

@@ -208,7 +208,7 @@ async fn say_tracker(tracker: &TrackerPlan, wrong: &mut Vec<String>) {
         say(&format!("  udp       {room}\n"));
     }
     let Some(books) = &tracker.books else { return };
-    let state = match books.try_out().await {
+    let state = match books.try_out(tracker.rules.node.is_some()).await {
         Ok(()) => "has what it needs",
         Err(why) => {
             wrong.push(format!("the tracker's database: {why}"));

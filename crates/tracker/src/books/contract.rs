@@ -38,6 +38,9 @@ pub struct Contract {
     pub denied_addresses: Option<DeniedAddresses>,
     /// And by what a client calls itself.
     pub denied_clients: Option<DeniedClients>,
+    /// Where it stands that what a user takes costs nothing.
+    #[serde(default)]
+    pub free: Vec<FreeTaking>,
     /// Where torrents come from.
     pub torrents: Reading,
     /// Where users come from.
@@ -111,6 +114,20 @@ pub struct DeniedClients {
     pub table: String,
     /// Its column of beginnings.
     pub start: String,
+}
+
+/// A table of users who take for nothing, of one torrent or of any. It may be missing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FreeTaking {
+    /// Which.
+    pub table: String,
+    /// Its column of users.
+    pub user: String,
+    /// Its column of torrents; without it a row counts for all.
+    pub torrent: Option<String>,
+    /// A column that says by anything but 0 that a row is over.
+    pub over: Option<String>,
 }
 
 /// What is read of a table.
@@ -333,6 +350,7 @@ impl Contract {
             let keys = self.computed_passkeys.iter_mut().map(|key| &mut key.table);
             let addresses = self.denied_addresses.iter_mut().map(|denied| &mut denied.table);
             let clients = self.denied_clients.iter_mut().map(|denied| &mut denied.table);
+            let clients = clients.chain(self.free.iter_mut().map(|free| &mut free.table));
             let tables = readings.into_iter().chain(writes).chain(keys).chain(addresses);
             let mut found = false;
             for table in tables.chain(clients).filter(|one| *one == old) {
@@ -359,7 +377,11 @@ impl Contract {
         let clients = self.denied_clients.iter_mut().filter(|denied| denied.table == table);
         let addresses = addresses.flat_map(|denied| [&mut denied.first, &mut denied.last]);
         let denied = addresses.chain(clients.map(|denied| &mut denied.start));
-        for own in denied.filter(|own| *own == column) {
+        let free = self.free.iter_mut().filter(|free| free.table == table).flat_map(|free| {
+            let FreeTaking { user, torrent, over, .. } = free;
+            [Some(user), torrent.as_mut(), over.as_mut()].into_iter().flatten()
+        });
+        for own in denied.chain(free).filter(|own| *own == column) {
             new.clone_into(own);
             found = true;
         }

@@ -8,6 +8,7 @@ use super::shared::Node;
 use crate::Tracker;
 use crate::credit::Batch;
 use crate::denied::Denied;
+use crate::free::Free;
 use crate::rights::{Torrent, TorrentId, User, UserId};
 use crate::rules::XbtKey;
 use crate::wanted::Missed;
@@ -31,6 +32,12 @@ pub trait Keeper: Send + Sync + 'static {
     fn told(&self) -> u32 {
         0
     }
+    /// Nodes of one ledger that won't come back, by name, which the database isn't told of yet.
+    fn left(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// The database knows that these won't come back.
+    fn let_go(&self, _names: &[String]) {}
     /// Everything comes anew; what doesn't come until [`Keeper::finish_loading`] is gone.
     fn begin_loading(&self);
     /// Everything came.
@@ -47,6 +54,8 @@ pub trait Keeper: Send + Sync + 'static {
     fn set_passkey_key(&self, private_key: &str);
     /// Whom the site turns away from now on.
     fn set_denied(&self, _denied: Denied) {}
+    /// Who takes what for nothing from now on.
+    fn set_free(&self, _free: Free) {}
     /// What clients came with and nobody knows, where that is kept.
     fn missed(&self) -> Option<&Missed> {
         None
@@ -72,6 +81,14 @@ impl Keeper for Tracker {
 
     fn told(&self) -> u32 {
         self.batches.told()
+    }
+
+    fn left(&self) -> Vec<String> {
+        self.left.lock().clone()
+    }
+
+    fn let_go(&self, names: &[String]) {
+        self.left.lock().retain(|name| !names.contains(name));
     }
 
     fn begin_loading(&self) {
@@ -100,6 +117,10 @@ impl Keeper for Tracker {
 
     fn set_denied(&self, denied: Denied) {
         Self::set_denied(self, denied);
+    }
+
+    fn set_free(&self, free: Free) {
+        Self::set_free(self, free);
     }
 
     fn missed(&self) -> Option<&Missed> {

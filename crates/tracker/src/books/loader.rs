@@ -5,7 +5,7 @@
 //! is past the last number (which costs the database a look at the end of a key), one slice of
 //! each table, so that all of both is looked at again within [`LOOK_TICKS`] steps, and the rows
 //! of passkeys and torrents that clients came with and nobody knows: these may be new in a place
-//! that no slice comes to soon. In a table of [`SLICE_ROWS_MIN`] rows each step looks at all of
+//! that no slice comes to soon. Who takes what for nothing is read whole then as well. In a table of [`SLICE_ROWS_MIN`] rows each step looks at all of
 //! it.
 //! Invariants: 1. no question asks for more than [`SLICE_ROWS_MAX`] rows. 2. a row is put only
 //! if it is new or changed: what is kept of each is its number and a hash of it. 3. nothing is
@@ -23,6 +23,7 @@ use wire::tracker::Passkey;
 
 use super::contract::{Contract, Field};
 use super::denials;
+use super::gratis;
 use super::keeper::Keeper;
 use super::known::Known;
 use super::link::{Link, Place, Row, Trouble};
@@ -189,6 +190,7 @@ impl Loader {
             self.keeper.begin_loading();
         }
         self.read_denied().await?;
+        self.read_free().await?;
         for which in [Which::Users, Which::Torrents] {
             self.table(which).at = 0;
             while !self.slice(which, SLICE_ROWS_MAX).await? {}
@@ -218,6 +220,7 @@ impl Loader {
             self.look().await?;
         }
         self.ask_for_missed().await?;
+        self.read_free().await?;
         let ended_ms = self.clock.now().ticks_ms;
         self.rests_until_ms = ended_ms + REST * (ended_ms - begun_ms);
         Ok(())
@@ -275,6 +278,22 @@ impl Loader {
             (status.denied_addresses, status.denied_clients) = (addresses as u64, clients as u64);
         });
         self.keeper.set_denied(denied);
+        Ok(())
+    }
+
+    /// Who takes what for nothing.
+    async fn read_free(&mut self) -> Result<(), Trouble> {
+        let mut session = self.session().await?;
+        let Session { link, shape } = &mut session;
+        let read = match shape.free.is_empty() {
+            true => None,
+            false => Some(gratis::read(link, &shape.free).await?),
+        };
+        self.session = Some(session);
+        if let Some(free) = read {
+            self.status.change(|status| status.free = free.count() as u64);
+            self.keeper.set_free(free);
+        }
         Ok(())
     }
 

@@ -14,6 +14,7 @@
 mod contract;
 mod denials;
 mod figure;
+mod gratis;
 mod importer;
 mod keeper;
 mod known;

@@ -5,9 +5,9 @@
 
 use super::contract::{Contract, Dialect};
 use super::link::{Link, Place, Trouble};
-use super::schema::{batches_table, grants, own_tables, shared_grants};
+use super::schema::{BATCHES, batches_table, grants, own_tables, shared_grants};
 use super::shape::Shape;
-use super::shared::shared_tables;
+use super::shared::{NODES, POINTS, shared_tables};
 
 /// A connection, and what its database has.
 pub(crate) struct Session {
@@ -29,11 +29,12 @@ impl Session {
     }
 }
 
-/// Looks whether a place has what a contract asks for, and changes nothing there.
+/// Looks whether a place has what a contract asks for, and what a ledger of several trackers needs
+/// where it is one; changes nothing there.
 ///
 /// # Errors
 /// What is wrong, with what the owner can do about it.
-pub async fn check(place: &Place, contract: &Contract) -> Result<(), Trouble> {
+pub async fn check(place: &Place, contract: &Contract, is_shared: bool) -> Result<(), Trouble> {
     let looked = async {
         let mut link = place.connect(false).await?;
         let shape = match Shape::find(&mut link, place, contract).await {
@@ -44,9 +45,32 @@ pub async fn check(place: &Place, contract: &Contract) -> Result<(), Trouble> {
         for asked in [&shape.torrents, &shape.users] {
             link.ask(&asked.after(0, 1)).await?;
         }
+        for (table, is_shortened) in [(BATCHES, false), (NODES, false), (POINTS, true)] {
+            if is_shared || table == BATCHES {
+                may_change(&mut link, table, is_shortened).await?;
+            }
+        }
         Ok(())
     };
-    looked.await.map_err(|trouble| advised(trouble, place, contract, false))
+    looked.await.map_err(|trouble| advised(trouble, place, contract, is_shared))
+}
+
+/// Whether rows of one of our tables may be put in and changed, or taken out: asked by statements
+/// that find no row to do that to.
+async fn may_change(link: &mut Link, table: &str, is_shortened: bool) -> Result<(), Trouble> {
+    let change = match is_shortened {
+        true => format!("DELETE FROM {table} WHERE 1 = 0"),
+        false => format!("UPDATE {table} SET id = id WHERE 1 = 0"),
+    };
+    let put = format!("INSERT INTO {table} SELECT * FROM {table} WHERE 1 = 0");
+    for statement in [put, change] {
+        match link.run(&statement).await {
+            // It is made at the start.
+            Err(Trouble::Table(_)) => return Ok(()),
+            done => done?,
+        };
+    }
+    Ok(())
 }
 
 async fn make_own(link: &mut Link, dialect: Dialect) -> Result<(), Trouble> {

@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 
 use super::contract::{Contract, Dialect, Each, Expression, Field, Given, Manner, Only, Reading};
-use super::contract::{DeniedAddresses, DeniedClients, Times, Write};
+use super::contract::{DeniedAddresses, DeniedClients, FreeTaking, Times, Write};
 use super::denials::DENIED_MAX;
 use super::figure::Figure;
+use super::gratis::FREE_MAX;
 use super::link::{Link, Place, Trouble};
 use super::value::quoted;
 
@@ -23,6 +24,8 @@ pub(crate) struct Shape {
     pub(crate) looks_up: bool,
     /// None for a contract that knows of none.
     pub(crate) denials: Option<Denials>,
+    /// None where no table says so.
+    pub(crate) free: Vec<FreeAsked>,
     /// Tables that keep no transactions.
     pub(crate) loose: Vec<String>,
     /// Bytes that a statement may have.
@@ -44,6 +47,12 @@ pub(crate) struct Denials {
     pub(crate) addresses: Option<String>,
     /// For how peer ids begin.
     pub(crate) clients: Option<String>,
+}
+
+/// The question for users who take for nothing, and for which torrents if it says so.
+pub(crate) struct FreeAsked {
+    pub(crate) question: String,
+    pub(crate) names_torrents: bool,
 }
 
 /// What is written to a table.
@@ -113,6 +122,7 @@ impl Shape {
         }
         let loose = tables.loose.clone();
         let denials = tables.denials(contract).await?;
+        let free = tables.free(contract).await?;
         let packet = match dialect {
             Dialect::MySql => link.ask("SELECT @@max_allowed_packet").await?,
             Dialect::Postgres | Dialect::Sqlite => Vec::new(),
@@ -125,6 +135,7 @@ impl Shape {
             writes,
             looks_up: contract.looks_up(),
             denials,
+            free,
             loose,
             statement_bytes_max: usize::try_from(packet)
                 .unwrap_or(usize::MAX)
@@ -224,14 +235,31 @@ impl Tables<'_> {
             return Ok(None);
         }
         let mut denials = Denials { addresses: None, clients: None };
+        let rest = format!("LIMIT {DENIED_MAX}");
         if let Some(DeniedAddresses { table, first, last }) = denied_addresses {
             let bits = |name: String| format!("{name} & 4294967295");
-            denials.addresses = self.question(table, &[first, last], bits).await?;
+            denials.addresses = self.question(table, &[first, last], bits, &rest).await?;
         }
         if let Some(DeniedClients { table, start }) = denied_clients {
-            denials.clients = self.question(table, &[start], |name| name).await?;
+            denials.clients = self.question(table, &[start], |name| name, &rest).await?;
         }
         Ok(Some(denials))
+    }
+
+    async fn free(&mut self, contract: &Contract) -> Result<Vec<FreeAsked>, Trouble> {
+        let mut free = Vec::new();
+        for FreeTaking { table, user, torrent, over } in &contract.free {
+            let columns: Vec<&String> = [user].into_iter().chain(torrent).collect();
+            let which = match over {
+                Some(over) => format!("WHERE {} = '0'", quoted(over, self.place.dialect())),
+                None => String::new(),
+            };
+            let rest = format!("{which} LIMIT {FREE_MAX}");
+            let question = self.question(table, &columns, |name| name, &rest).await?;
+            let names_torrents = torrent.is_some();
+            free.extend(question.map(|question| FreeAsked { question, names_torrents }));
+        }
+        Ok(free)
     }
 
     /// For columns of a table that may be missing; none where it is.
@@ -240,6 +268,7 @@ impl Tables<'_> {
         table: &str,
         columns: &[&String],
         asked: impl Fn(String) -> String,
+        rest: &str,
     ) -> Result<Option<String>, Trouble> {
         let known = match self.columns(table).await {
             Err(Trouble::Table(_)) => return Ok(None),
@@ -254,7 +283,7 @@ impl Tables<'_> {
             wanted.push(asked(quoted(name, dialect)));
         }
         let (wanted, table) = (wanted.join(", "), quoted(table, dialect));
-        Ok(Some(format!("SELECT {wanted} FROM {table} LIMIT {DENIED_MAX}")))
+        Ok(Some(format!("SELECT {wanted} FROM {table} {rest}")))
     }
 
     async fn written(&mut self, write: &Write, times: Times) -> Result<Written, Trouble> {

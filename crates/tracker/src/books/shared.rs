@@ -82,15 +82,33 @@ pub(crate) fn rows(dialect: Dialect, node: &Node, number: u64) -> [String; 2] {
         Dialect::Postgres | Dialect::Sqlite => ("", " ON CONFLICT (id) DO NOTHING"),
     };
     let row = |id: u64, name: &str, number: u64| {
-        let mut text = String::new();
-        let name: String = name.chars().take(64).collect();
-        Value::Text(name).write(dialect, super::contract::Times::Unix, u64::MAX, &mut text);
+        let text = quoted(dialect, name);
         format!(
             "INSERT {ignore}INTO {NODES} (id, name, number, written, told) \
              VALUES ({id}, {text}, {number}, 0, 0){conflict}"
         )
     };
     [row(0, "", 0), row(node.id, &node.name, number)]
+}
+
+/// A node's name as it is in the database.
+fn quoted(dialect: Dialect, name: &str) -> String {
+    let mut text = String::new();
+    let name: String = name.chars().take(64).collect();
+    Value::Text(name).write(dialect, super::contract::Times::Unix, u64::MAX, &mut text);
+    text
+}
+
+/// Waits no more for trackers by these names. Who comes back all the same is waited for again.
+pub(crate) async fn let_go(
+    link: &mut Link,
+    dialect: Dialect,
+    node: &Node,
+    names: &[String],
+) -> Result<(), Trouble> {
+    let names: Vec<String> = names.iter().map(|name| quoted(dialect, name)).collect();
+    let which = format!("name IN ({}) AND id NOT IN (0, {})", names.join(", "), node.id);
+    link.run(&format!("UPDATE {NODES} SET is_gone = 1 WHERE {which}")).await.map(drop)
 }
 
 /// Tells that all that was announced until a moment is written, and drops what nobody can need

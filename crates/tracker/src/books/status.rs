@@ -53,6 +53,8 @@ pub struct Status {
     pub denied_addresses: u64,
     /// Beginnings.
     pub denied_clients: u64,
+    /// Rows that say that a user takes for nothing.
+    pub free: u64,
     /// How often all of both tables was looked at.
     pub looks: u64,
 }

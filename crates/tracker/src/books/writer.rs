@@ -164,6 +164,13 @@ impl Writer {
             Some(session) => session,
             None => self.connect().await?,
         };
+        if let Some(node) = &self.node {
+            let left = self.keeper.left();
+            if !left.is_empty() {
+                shared::let_go(&mut session.link, self.place.dialect(), node, &left).await?;
+                self.keeper.let_go(&left);
+            }
+        }
         let Some(batch) = self.keeper.take_batch(self.clock.now()) else {
             // Nothing is asked of a database that has nothing to do; whether it is still there
             // is known when it has. But others wait for what we may still have to tell.

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use base::{Clock, Now};
 use changes::{Address, Door, Secret};
 use tracker::books::{Contract, Dialect, Keeper, Loader, Place, Shared, own_tables};
-use tracker::{Batch, Denied, Mode, Refusal, Rules, Torrent, TorrentId, Tracker, User, UserId};
+use tracker::{
+    Batch, Denied, Free, Mode, Refusal, Rules, Torrent, TorrentId, Tracker, User, UserId,
+};
 use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
 
 use crate::mariadb;
@@ -26,6 +28,7 @@ struct Inner {
     is_loaded: bool,
     passkey_key: String,
     denied: Denied,
+    free: Free,
 }
 
 impl Held {
@@ -86,6 +89,10 @@ impl Keeper for Held {
 
     fn set_denied(&self, denied: Denied) {
         self.with(|held| held.denied = denied);
+    }
+
+    fn set_free(&self, free: Free) {
+        self.with(|held| held.free = free);
     }
 
     fn set_passkey_key(&self, private_key: &str) {
@@ -244,7 +251,7 @@ async fn a_passkey_or_a_hash_that_a_client_comes_with_is_looked_for_in_a_large_t
 async fn loaded(server: &mariadb::Server, site: &'static Site, change: &str) -> Arc<Held> {
     let database = format!("load_{}", site.contract);
     server.ask(&format!(
-        "CREATE DATABASE {database}; GRANT SELECT ON {database}.* TO app@localhost; \
+        "CREATE OR REPLACE DATABASE {database}; GRANT SELECT ON {database}.* TO app@localhost; \
          USE {database}; {} {change}",
         site.made(Dialect::MySql)
     ));
@@ -329,6 +336,52 @@ async fn whom_an_xbt_site_turns_away_is_turned_away() {
             let is_good = !held.denied.denies_client(&PeerId(*b"-TR4050-abcdefghijkl"));
             assert_eq!((is_bad, is_good), (expected.1, true), "{}", site.contract);
         });
+    }
+}
+
+#[tokio::test]
+async fn what_a_site_gives_away_is_free_until_it_is_over() {
+    let Some(server) = mariadb::Server::start(&[]) else { return };
+    let tokens = "INSERT INTO users_freeleeches (UserID, TorrentID, Expired) VALUES (7, 2, 0), \
+         (7, 3, 1), (8, 2, 0)";
+    let of_unit3d = "INSERT INTO freeleech_tokens (user_id, torrent_id) VALUES (7, 2), (8, 2); \
+         INSERT INTO personal_freeleeches (user_id) VALUES (9)";
+    for (site, change, expected) in [
+        (&GAZELLE, tokens, [true, false, false, false]),
+        (&UNIT3D, of_unit3d, [true, false, true, true]),
+        (&UNIT3D, "DROP TABLE freeleech_tokens, personal_freeleeches", [false; 4]),
+        (&XBT, "", [false; 4]),
+    ] {
+        let held = loaded(&server, site, change).await;
+        let found = [(7, 2), (7, 3), (9, 2), (9, 8)]
+            .map(|(user, torrent)| held.with(|it| it.free.holds(UserId(user), TorrentId(torrent))));
+        assert_eq!(found, expected, "{} {change}", site.contract);
+    }
+    // One that is used now counts soon, and no more when it is over.
+    let held = Arc::new(Held::default());
+    let place = Place::MySql(Address {
+        door: Door::Socket(server.socket()),
+        user: "app".to_owned(),
+        password: Secret::new("app"),
+        database: "site".to_owned(),
+    });
+    server.ask(&format!("USE site; {}", GAZELLE.made(Dialect::MySql)));
+    let mut loader = loader("gazelle", place, &held);
+    loader.step().await.expect("it is loaded");
+    let is_free = || held.with(|held| held.free.holds(UserId(7), TorrentId(2)));
+    for (change, expected) in [
+        ("INSERT INTO users_freeleeches (UserID, TorrentID) VALUES (7, 2)", true),
+        ("UPDATE users_freeleeches SET Expired = 1", false),
+    ] {
+        server.ask(&format!("USE site; {change}"));
+        for _ in 0..600 {
+            loader.step().await.expect("it reads on");
+            if is_free() == expected {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(is_free(), expected, "{change}");
     }
 }
 

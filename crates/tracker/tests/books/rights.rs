@@ -6,7 +6,7 @@ use std::time::Duration;
 use base::Clock;
 use changes::{Address, Door, Secret};
 use tracker::books::{Contract, Dialect, Loader, Place, Shared, State, Step, Writer};
-use tracker::books::{batches_table, grants};
+use tracker::books::{NODES, POINTS, batches_table, check, grants};
 
 use crate::game::Game;
 use crate::ledger::Ledger;
@@ -40,11 +40,25 @@ async fn the_least_rights_do_and_what_is_missing_is_said() {
     let status = game.status.read();
     assert_eq!(status.state, State::Refused);
     let make = batches_table(Dialect::MySql);
+    let looked = check(&place(&server, "tracker"), &contract, false).await;
+    let why = looked.expect_err("the table of batches isn't there").to_string();
+    assert!(why.contains(&make) && why.contains(&batches), "{why}");
     assert!(status.why.contains(&make) && status.why.contains(&batches), "{}", status.why);
     // What it says is done.
     server.ask(&format!("USE site; {make}; {batches}"));
     assert_eq!(game.step().await, Step::Written(1), "{:?}", game.status.read());
     assert_eq!(game.status.read().why, "");
+    assert_eq!(check(&place(&server, "tracker"), &contract, false).await, Ok(()));
+    // Of several it is one that needs more.
+    let looked = check(&place(&server, "tracker"), &contract, true).await;
+    let why = looked.expect_err("their tables aren't there").to_string();
+    let (_, statements) = why.split_once("owner run: ").expect("what to do");
+    assert!(statements.contains(NODES) && statements.contains(POINTS), "{statements}");
+    server.ask(&format!("USE site; {statements}"));
+    assert_eq!(check(&place(&server, "tracker"), &contract, true).await, Ok(()));
+    server.ask(&format!("REVOKE DELETE ON site.{POINTS} FROM tracker@localhost"));
+    let looked = check(&place(&server, "tracker"), &contract, true).await;
+    assert!(looked.is_err_and(|why| why.to_string().contains("DELETE")));
     game.check(|text| server.ask(&format!("USE site; {text}")));
     // A password that is no more.
     server.ask("ALTER USER tracker@localhost IDENTIFIED BY 'another'");

@@ -135,7 +135,10 @@ pub(crate) const GAZELLE: Site = Site {
             VARCHAR(45) NOT NULL DEFAULT '', mtime INT NOT NULL DEFAULT 0, PRIMARY KEY (peer_id,
             fid, uid)) ENGINE = InnoDB;
         CREATE TABLE xbt_snatched (uid INT NOT NULL, tstamp INT NOT NULL, fid INT NOT NULL, IP
-            VARCHAR(45) NOT NULL, KEY (fid)) ENGINE = InnoDB;",
+            VARCHAR(45) NOT NULL, KEY (fid)) ENGINE = InnoDB;
+        CREATE TABLE users_freeleeches (UserID INT NOT NULL, TorrentID INT NOT NULL, Time DATETIME,
+            Expired TINYINT(1) NOT NULL DEFAULT 0, Downloaded BIGINT NOT NULL DEFAULT 0, Uses INT
+            NOT NULL DEFAULT 1, PRIMARY KEY (UserID, TorrentID)) ENGINE = InnoDB;",
     torrent: "INSERT INTO torrents (ID, info_hash) VALUES ({id}, {hash})",
     user: "INSERT INTO users_main (ID, torrent_pass) VALUES ({id}, 'passkey{id}')",
     credits: "",
@@ -170,7 +173,11 @@ pub(crate) const UNIT3D: Site = Site {
             NULL, active TINYINT(1) NOT NULL, seedtime BIGINT UNSIGNED NOT NULL DEFAULT 0, immune
             TINYINT(1) NOT NULL, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL, completed_at
             TIMESTAMP NULL, UNIQUE KEY (user_id, torrent_id), FOREIGN KEY (user_id) REFERENCES
-            users (id)) ENGINE = InnoDB;",
+            users (id)) ENGINE = InnoDB;
+        CREATE TABLE freeleech_tokens (id BIGINT UNSIGNED PRIMARY KEY AUTO_INCREMENT, user_id INT
+            UNSIGNED NOT NULL, torrent_id INT UNSIGNED NOT NULL) ENGINE = InnoDB;
+        CREATE TABLE personal_freeleeches (id INT UNSIGNED PRIMARY KEY AUTO_INCREMENT, user_id INT
+            UNSIGNED NOT NULL) ENGINE = InnoDB;",
     torrent: "INSERT INTO torrents (id, name, info_hash, size) VALUES ({id}, 'a', {hash}, 1)",
     user: "INSERT INTO users (id, passkey) VALUES ({id}, 'passkey{id}')",
     credits: "SELECT user_id, torrent_id, uploaded, downloaded, actual_uploaded, \

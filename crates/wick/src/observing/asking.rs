@@ -201,7 +201,13 @@ pub(crate) fn tell(
             serde_json::to_value(sphinx::tell(searching.map(|it| &**it), &question)?)
         }
         Question::Cluster(question) => {
-            serde_json::to_value(cluster::tell(observing.cluster.get(), &question)?)
+            let told = cluster::tell(observing.cluster.get(), &question)?;
+            if let ClusterQuestion::Forget { nodes } = &question
+                && let Some(open) = observing.tracker.get().and_then(|tracking| tracking.open())
+            {
+                open.tracker.let_go(nodes);
+            }
+            serde_json::to_value(told)
         }
         Question::Search(question) => {
             serde_json::to_value(search::tell(&observing.searches(), &question)?)

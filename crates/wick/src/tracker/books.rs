@@ -47,6 +47,9 @@ impl Books {
                 format!("not well since {}: {}", at(status.since), status.why)
             }
         };
+        if status.free > 0 {
+            said += &format!("; {} free", status.free);
+        }
         if status.rows_unreadable > 0 {
             said += &format!("; {} rows can't be read", status.rows_unreadable);
         }

@@ -96,14 +96,14 @@ impl BooksPlan {
         }
     }
 
-    /// Whether a database that is named is there and has what the contract asks for; else what
-    /// to do.
-    pub(crate) async fn try_out(&self) -> Result<(), String> {
+    /// Whether a database that is named is there and has what the contract asks for, also where
+    /// several nodes write into it; else what to do.
+    pub(crate) async fn try_out(&self, is_shared: bool) -> Result<(), String> {
         if self.database.is_none() {
             return Ok(());
         }
         let (place, contract) = (self.place(Path::new(""))?, self.contract()?);
-        books::check(&place, &contract).await.map_err(|trouble| trouble.to_string())
+        books::check(&place, &contract, is_shared).await.map_err(|trouble| trouble.to_string())
     }
 
     /// One of ours by its name, or the owner's by its path.

@@ -93,6 +93,11 @@ impl Nodes {
         });
     }
 
+    fn until_gone(&self, expected: &str) {
+        let question = "USE site; SELECT is_gone FROM wick_tracker_nodes WHERE name = 'n0'";
+        until("the ledger to know", || self.server.ask(question) == expected);
+    }
+
     fn uploaded(&self) -> String {
         self.server.ask("USE site; SELECT uploaded FROM wick_users ORDER BY id").replace('\n', " ")
     }
@@ -141,6 +146,14 @@ fn clients_of_all_nodes_see_each_other_and_each_byte_counts_once_over_a_nodes_de
     nodes.until_read(0);
     nodes.announce(0, 1, 601, "stopped");
     nodes.until_uploaded("it to go on", "601 70 0 6000 1000 0");
+    // Who is said to be gone for good isn't waited for, and is when it comes back all the same.
+    nodes.served[0].kill();
+    until("it to be missing", || {
+        nodes.served[1].ask(&["cluster", "forget", "n0"]).contains("taken off")
+    });
+    nodes.until_gone("1");
+    nodes.served[0].serve();
+    nodes.until_gone("0");
     nodes.served.drain(..).for_each(|served| drop(served.stop()));
     assert_eq!(nodes.uploaded(), "601 70 0 6000 1000 0", "nothing comes after it");
     let told = nodes.server.ask("USE site; SELECT COUNT(*) FROM wick_tracker_nodes WHERE id <> 0");
