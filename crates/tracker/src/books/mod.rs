@@ -42,6 +42,6 @@ pub use push::{Push, PushError, Pushes};
 pub use run::Books;
 pub use schema::{BATCHES, batches_table, grants, own_tables};
 pub use session::check;
-pub use shared::{NODES, Node, POINTS, shared_tables};
+pub use shared::{Awaited, NODES, Node, POINTS, shared_tables};
 pub use status::{Shared, State, Status};
 pub use writer::{Step, Writer};

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use serde::Serialize;
 use wire::tracker::PeerId;
 
 use super::contract::Dialect;
@@ -32,6 +33,8 @@ pub const POINTS: &str = "wick_tracker_points";
 
 /// Sessions' users and torrents in one question, and rows in one statement.
 const AT_ONCE: usize = 200;
+/// Who hasn't told for so long is spoken of.
+const AWAITED_SECONDS: u32 = 600;
 const COMPLETE: u64 = 1;
 const STARTED: u64 = 2;
 const STOPPED: u64 = 4;
@@ -111,14 +114,25 @@ pub(crate) async fn let_go(
     link.run(&format!("UPDATE {NODES} SET is_gone = 1 WHERE {which}")).await.map(drop)
 }
 
+/// A tracker that hasn't told for long: what the others are announced is kept for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Awaited {
+    /// As in [`NODES`].
+    pub id: u64,
+    /// What people call it.
+    pub name: String,
+    /// Up to when it has told all; unix seconds, 0 if it never did.
+    pub told: u32,
+}
+
 /// Tells that all that was announced until a moment is written, and drops what nobody can need
-/// any more.
+/// any more. Says who is waited for longest, if for long.
 pub(crate) async fn tell(
     link: &mut Link,
     dialect: Dialect,
     node: &Node,
     told: u32,
-) -> Result<(), Trouble> {
+) -> Result<Option<Awaited>, Trouble> {
     link.run(dialect.begin()).await?;
     hold(link).await?;
     let id = node.id;
@@ -126,7 +140,18 @@ pub(crate) async fn tell(
         .await?;
     let gone = horizon(link).await?.saturating_sub(GAP_SECONDS) * PLACES;
     link.run(&format!("DELETE FROM {POINTS} WHERE place < {gone} AND torrent_id <> 0")).await?;
-    link.run("COMMIT").await.map(drop)
+    link.run("COMMIT").await?;
+    let since = told.saturating_sub(AWAITED_SECONDS);
+    let question = format!(
+        "SELECT id, name, told FROM {NODES} WHERE id NOT IN (0, {id}) AND is_gone = 0 \
+         AND told < {since} ORDER BY told LIMIT 1"
+    );
+    let awaited = |row: &Answer| {
+        let (id, name) = (row.number(0)?, row.text(1)?.to_owned());
+        let told = row.number(2).and_then(|told| u32::try_from(told).ok())?;
+        Some(Awaited { id, name, told })
+    };
+    Ok(link.ask(&question).await?.first().and_then(awaited))
 }
 
 /// The database's clock, in unix seconds.

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::link::Trouble;
+use super::shared::Awaited;
 
 /// How the books stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -39,6 +40,8 @@ pub struct Status {
     /// Announces that credited nothing, as what other trackers wrote about that time isn't kept any
     /// more.
     pub announces_too_late: u64,
+    /// Of several trackers, who hasn't told for long what was announced to it.
+    pub awaited: Option<Awaited>,
     /// Batches that the database once held and then no more.
     pub batches_forgotten: u64,
     /// Tables that keep no transactions, where a failure may lose or double a batch.

@@ -176,7 +176,9 @@ impl Writer {
             // is known when it has. But others wait for what we may still have to tell.
             let told = self.keeper.told();
             if let Some(node) = self.node.as_ref().filter(|_| told > self.told) {
-                shared::tell(&mut session.link, self.place.dialect(), node, told).await?;
+                let dialect = self.place.dialect();
+                let awaited = shared::tell(&mut session.link, dialect, node, told).await?;
+                self.status.change(|status| status.awaited = awaited);
                 self.told = told;
             }
             if is_new {

@@ -387,8 +387,19 @@ async fn who_was_taken_for_gone_and_comes_back_doubles_nothing() {
     }
     // It dies with what it was told; the owner says that it is gone, and the others go on.
     nodes.nodes[0].running = None;
-    let gone = "UPDATE wick_tracker_nodes SET is_gone = 1 WHERE name = 'node0'";
-    site.execute_batch(gone).expect("it is gone");
+    nodes.wait(700);
+    nodes.settle(2).await;
+    nodes.settle(1).await;
+    let awaited = nodes.status.read().awaited.expect("it is waited for");
+    assert!(awaited.name == "node0" && awaited.told > 0, "{awaited:?}");
+    let (tracker, _) = nodes.nodes[1].running.as_ref().expect("it is there");
+    tracker.let_go(&["node0".to_owned(), "node1".to_owned()]);
+    nodes.wait(30);
+    nodes.settle(1).await;
+    assert_eq!(nodes.status.read().awaited, None);
+    let gone = "SELECT group_concat(name) FROM wick_tracker_nodes WHERE is_gone = 1";
+    let gone: String = site.query_row(gone, [], |row| row.get(0)).expect("a name");
+    assert_eq!(gone, "node0", "nobody lets go of himself");
     for _ in 0..40 {
         nodes.wait(30);
         (0..CLIENTS).for_each(|_| nodes.announce());

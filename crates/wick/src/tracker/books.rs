@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tracker::Tracker;
-use tracker::books::{self, Pushes, State};
+use tracker::books::{self, Awaited, NODES, Pushes, State};
 
 use super::BooksPlan;
 use super::asking::at;
@@ -55,6 +55,17 @@ impl Books {
         }
         if status.rows_refused > 0 {
             said += &format!("; {} rows refused, {}", status.rows_refused, status.last_refused);
+        }
+        if let Some(Awaited { id, name, told }) = &status.awaited {
+            let since = match told {
+                0 => "at all".to_owned(),
+                told => format!("since {}", at(*told)),
+            };
+            said += &format!(
+                "; keeps each announce for node {name}, which hasn't told {since}: if it is gone \
+                 for good, wick cluster forget {name}; if only its former folder is, UPDATE \
+                 {NODES} SET is_gone = 1 WHERE id = {id}"
+            );
         }
         if !status.loose_tables.is_empty() {
             said += &format!("; without transactions: {}", status.loose_tables.join(", "));
