@@ -5,8 +5,8 @@
 //! is past the last number (which costs the database a look at the end of a key), one slice of
 //! each table, so that all of both is looked at again within [`LOOK_TICKS`] steps, and the rows
 //! of passkeys and torrents that clients came with and nobody knows: these may be new in a place
-//! that no slice comes to soon. Who takes what for nothing is read whole then as well. In a table of [`SLICE_ROWS_MIN`] rows each step looks at all of
-//! it.
+//! that no slice comes to soon. Who takes what for nothing is read whole then as well. In a table
+//! of [`SLICE_ROWS_MIN`] rows each step looks at all of it.
 //! Invariants: 1. no question asks for more than [`SLICE_ROWS_MAX`] rows. 2. a row is put only
 //! if it is new or changed: what is kept of each is its number and a hash of it. 3. nothing is
 //! removed because a question failed, nor because a slice was empty at a table's beginning and
@@ -216,11 +216,11 @@ impl Loader {
         if begun_ms < self.rests_until_ms {
             return Ok(());
         }
-        if std::mem::take(&mut self.wants_look) {
-            self.look().await?;
+        match std::mem::take(&mut self.wants_look) {
+            true => self.look().await?,
+            false => self.read_free().await?,
         }
         self.ask_for_missed().await?;
-        self.read_free().await?;
         let ended_ms = self.clock.now().ticks_ms;
         self.rests_until_ms = ended_ms + REST * (ended_ms - begun_ms);
         Ok(())
