@@ -30,8 +30,9 @@ pub enum Word {
     Theirs,
     /// What changes may go untold from here on.
     Lost,
-    /// All that changes is told from here on; what changed before may not have been.
-    Recovered,
+    /// All that changes is told from here on; what changed before may not have been. By which
+    /// epoch, and how often its reader's reading has begun.
+    Recovered(u64, u64),
     /// Its reader tells this.
     Told(String),
     /// Its reader had told all that it had heard when the stream was at this place. Whoever has
@@ -336,7 +337,8 @@ impl Lease {
         if wanted.passed != lead.begun {
             wanted.passed = lead.begun;
             // First this: from the moment at which it is followed it is relied on.
-            words.extend([Word::Until(self.until.max(1)), Word::Recovered]);
+            let followed = Word::Recovered(self.epoch, lead.begun);
+            words.extend([Word::Until(self.until.max(1)), followed]);
         }
         words.extend(lead.news.into_iter().map(Word::Told));
         if lead.begun != 0 && is_further {

@@ -98,8 +98,8 @@ fn who_reads_is_obeyed_by_all_and_relied_on_no_longer_than_it_reads() {
     said.leads[0].news = vec!["x".to_owned()];
     let place = said.leads[0].until;
     let words = table.hear(&said);
-    let expected =
-        [Word::Until(place), Word::Recovered, Word::Told("x".to_owned()), Word::Until(place)];
+    let followed = Word::Recovered(said.leads[0].epoch, 1);
+    let expected = [Word::Until(place), followed, Word::Told("x".to_owned()), Word::Until(place)];
     assert_eq!((words[0].as_slice(), words[1].as_slice()), ([].as_slice(), expected.as_slice()));
     table.nodes[1].0.leases.obeyed(KEY, place);
     let relied = table.nodes[1].0.heard_until();
@@ -122,7 +122,7 @@ fn another_takes_over_when_reading_stands_still_and_all_is_taken_for_changed() {
     // The new one's own reading has a beginning of its own, of the same number.
     table.read_on(1, 1);
     let words = table.talk(100);
-    assert!(words[0].contains(&Word::Recovered));
+    assert!(words[0].iter().any(|word| matches!(word, Word::Recovered(_, 1))));
 }
 
 #[test]
@@ -208,7 +208,8 @@ fn who_comes_later_learns_who_reads_and_another_stream_forgets_it() {
     let said = table.says(0);
     let arrival = Arrival { sequence: table.sequence + 1, said: Some(said) };
     let words: Vec<_> = late.take(arrival, 0).words.into_iter().map(|(_, word)| word).collect();
-    assert!(words.contains(&Word::Recovered) && late.leases.readings()[0].is_followed);
+    let is_followed = words.iter().any(|word| matches!(word, Word::Recovered(..)));
+    assert!(is_followed && late.leases.readings()[0].is_followed);
     let words = late.begin_anew(3);
     assert_eq!(
         words.into_iter().map(|(_, word)| word).collect::<Vec<_>>(),
@@ -470,7 +471,7 @@ mod simulated {
                     }
                 }
                 Word::Lost => (node.page, node.is_followed) = (None, false),
-                Word::Recovered => (node.page, node.is_followed) = (None, true),
+                Word::Recovered(..) => (node.page, node.is_followed) = (None, true),
                 Word::Told(_) => node.page = None,
                 Word::Until(place) => node.hearing.leases.obeyed(KEY, place),
             }

@@ -85,7 +85,8 @@ pub use explain::{Line, Question};
 #[doc(hidden)]
 pub use fellows::page_in_parcel;
 pub use fellows::{
-    Calm, Deposits, FellowRequest, Fellows, Fellowship, Place, Reading, Roll, Shield, Traffic, Word,
+    Beginning, Calm, Deposits, FellowRequest, Fellows, Fellowship, Place, Reading, Roll, Shield,
+    Traffic, Word,
 };
 #[doc(hidden)]
 pub use following::Omission;

@@ -29,7 +29,7 @@ use wire::RequestHead;
 
 pub use self::deposits::Deposits;
 use self::news::{News, Told};
-pub use self::reading::{Calm, Reading, Traffic, Word};
+pub use self::reading::{Beginning, Calm, Reading, Traffic, Word};
 pub(crate) use self::shield::ask::ask;
 #[doc(hidden)]
 pub use self::shield::page_in_parcel;
@@ -139,6 +139,11 @@ impl Server {
         self.tell_fellows(site, || vec![Told::written(head, targets)]);
     }
 
+    /// Tells them that a page was found changed here though nobody told of a change.
+    pub(crate) fn tell_changed(&self, site: &Site) {
+        self.tell_fellows(site, || vec![Told::Changed(true)]);
+    }
+
     fn tell_fellows(&self, site: &Site, what: impl FnOnce() -> Vec<Told>) {
         let Some(fellowship) = self.fellowship.as_ref().filter(|_| !site.is_elsewhere) else {
             return;
@@ -182,6 +187,9 @@ impl Server {
                     }
                 }
             }
+            Told::Changed(_) => sites.iter().for_each(|site| {
+                site.generations.note_change();
+            }),
             Told::Learned(learned) => {
                 sites.iter().for_each(|site| self.hear_learned(site, &learned));
             }
@@ -290,6 +298,18 @@ mod tests {
         check(&["a.test"], &[("one", &["a.test"]), ("rest", &[])], &["one"]);
         check(&[], &[("one", &["a.test"]), ("rest", &[])], &["one", "rest"]);
         check(&["a.test"], &[("one", &["b.test"])], &[]);
+    }
+
+    #[test]
+    fn what_is_found_changed_on_one_node_is_old_on_all() {
+        let (teller, told) = node(&[("x", &["a.test"])]);
+        teller.tell_changed(teller.sites().only().expect("one site"));
+        let (listener, _) = node(&[("one", &["a.test"]), ("two", &["b.test"])]);
+        told.0.lock().iter().for_each(|news| listener.hear(news));
+        let noticed = |site: &&Arc<Site>| site.generations.content() > 0;
+        let sites = listener.sites();
+        let noticed: Vec<_> = sites.each().into_iter().filter(noticed).collect();
+        assert_eq!(noticed.iter().map(|site| &*site.name).collect::<Vec<_>>(), ["one"]);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(super) enum Told {
     Written(WriteTold),
     /// This was learned.
     Learned(LearnedTold),
+    /// Something was found changed of which nobody had told.
+    Changed(bool),
 }
 
 /// A write that succeeded, and what it was to.

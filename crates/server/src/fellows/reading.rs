@@ -13,7 +13,7 @@ use std::time::Duration;
 use changes::{Change, Column, Event, KeyClass, Lost, Operation, Place, Values};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 /// Words that may wait for an ear.
 const WORDS_MAX: usize = 4096;
@@ -80,12 +80,43 @@ pub enum Word {
     /// Changes may go unheard from here on.
     Lost,
     /// All changes are heard from here on.
-    Recovered,
+    Recovered(Beginning),
     /// Its reader tells this.
     Told(String),
     /// All is heard up to this place; zero: it isn't relied on any more.
     Until(u64),
 }
+
+/// From where on a source is followed: nodes that go by the same beginning hear the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Beginning {
+    /// By which its reader reads it.
+    pub epoch: u64,
+    /// How often that reader's following has begun.
+    pub begun: u64,
+}
+
+/// What an ear is to do next.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// To tell this.
+    Word(Word),
+    /// To read it for all, by this number.
+    Ours(u64),
+    /// To say so once all is obeyed that came before.
+    Mark(Mark),
+}
+
+/// What calls a reader from its reading.
+#[derive(Debug)]
+pub(crate) enum Called {
+    /// It isn't this node's any more, by that number.
+    Turned,
+    Mark(Mark),
+}
+
+/// Whoever waits for all to be obeyed that came before.
+pub(crate) type Mark = oneshot::Sender<()>;
 
 /// One source that is read for all, as its ear sees it. Dropping it leaves it to others.
 pub(crate) struct Desk {
@@ -105,7 +136,10 @@ struct State {
     words: VecDeque<Word>,
     /// By which number this node reads it; it is never lost with what waits.
     ours: Option<u64>,
-    is_followed: bool,
+    /// From where on it is followed, if it is.
+    followed: Option<Beginning>,
+    /// They come behind all words.
+    marks: Vec<Mark>,
 }
 
 impl Desk {
@@ -117,16 +151,19 @@ impl Desk {
         is_ours.then(|| Self { source, reading, inbox })
     }
 
-    /// The next word, or the number by which this node is to read it; waits for either. Giving up
-    /// and asking again loses nothing.
-    pub(crate) async fn next(&self) -> Result<Word, u64> {
+    /// What comes next; waits for it. Giving up and asking again loses nothing.
+    pub(crate) async fn next(&self) -> Turn {
         loop {
             {
                 let mut state = self.inbox.state.lock();
-                match (state.words.pop_front(), state.ours) {
-                    (Some(word), _) => return Ok(word),
-                    (None, Some(epoch)) => return Err(epoch),
-                    (None, None) => {}
+                if let Some(word) = state.words.pop_front() {
+                    return Turn::Word(word);
+                }
+                if let Some(mark) = state.marks.pop() {
+                    return Turn::Mark(mark);
+                }
+                if let Some(epoch) = state.ours {
+                    return Turn::Ours(epoch);
                 }
             }
             self.inbox.filled.notified().await;
@@ -140,9 +177,34 @@ impl Desk {
         }
     }
 
+    /// The same, or until somebody waits for what its reader has told. Giving up and asking again
+    /// loses nothing.
+    pub(crate) async fn called(&self, epoch: u64) -> Called {
+        loop {
+            {
+                let mut state = self.inbox.state.lock();
+                if state.ours != Some(epoch) {
+                    return Called::Turned;
+                }
+                if let Some(mark) = state.marks.pop() {
+                    return Called::Mark(mark);
+                }
+            }
+            self.inbox.filled.notified().await;
+        }
+    }
+
+    /// As whom a beginning of it is known.
+    pub(crate) fn going_by(&self, beginning: Beginning) -> u64 {
+        let Beginning { epoch, begun } = beginning;
+        // The same on all nodes, unlike that of keys.
+        xxhash_rust::xxh3::xxh3_64(format!("{epoch} {begun} {}", self.source).as_bytes())
+    }
+
     /// The others who ask what is behind it.
     pub(crate) fn company(&self) -> Company {
-        Company { source: self.source.clone(), reading: self.reading.clone() }
+        let (source, reading) = (self.source.clone(), self.reading.clone());
+        Company { source, reading, inbox: self.inbox.clone() }
     }
 
     pub(crate) fn place(&self) -> u64 {
@@ -187,9 +249,23 @@ impl Drop for Desk {
 pub(crate) struct Company {
     source: String,
     reading: Arc<dyn Reading>,
+    inbox: Arc<Inbox>,
 }
 
 impl Company {
+    /// Is over once this node has obeyed all that it had heard of the source; an error: it may
+    /// never have.
+    pub(crate) fn obeyed(&self) -> oneshot::Receiver<()> {
+        let (mark, obeyed) = oneshot::channel();
+        let mut state = self.inbox.state.lock();
+        // Who has given up isn't kept.
+        state.marks.retain(|mark| !mark.is_closed());
+        state.marks.push(mark);
+        drop(state);
+        self.inbox.filled.notify_one();
+        obeyed
+    }
+
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.source == other.source
     }
@@ -232,15 +308,15 @@ impl Inbox {
         match &word {
             Word::Ours(epoch) => state.ours = Some(*epoch),
             Word::Theirs => state.ours = None,
-            Word::Recovered => state.is_followed = true,
-            Word::Lost => state.is_followed = false,
+            Word::Recovered(beginning) => state.followed = Some(*beginning),
+            Word::Lost => state.followed = None,
             Word::Told(_) | Word::Until(_) => {}
         }
         if state.words.len() >= WORDS_MAX {
             state.words.clear();
             state.words.push_back(Word::Lost);
-            if state.is_followed {
-                state.words.push_back(Word::Recovered);
+            if let Some(beginning) = state.followed {
+                state.words.push_back(Word::Recovered(beginning));
             }
         }
         state.words.push_back(word);
@@ -369,14 +445,78 @@ mod tests {
         let inbox = Inbox::default();
         let told = || Word::Told(String::new());
         inbox.put(Word::Ours(7));
-        inbox.put(Word::Recovered);
+        let followed = || Word::Recovered(Beginning { epoch: 7, begun: 1 });
+        inbox.put(followed());
         (0..WORDS_MAX - 1).for_each(|_| inbox.put(told()));
         let left: Vec<_> = inbox.state.lock().words.drain(..).collect();
-        assert_eq!(left, [Word::Lost, Word::Recovered, told()]);
+        assert_eq!(left, [Word::Lost, followed(), told()]);
         assert_eq!(inbox.state.lock().ours, Some(7));
         inbox.put(Word::Lost);
         (0..WORDS_MAX).for_each(|at| inbox.put(Word::Until(at as u64)));
         let left: Vec<_> = inbox.state.lock().words.drain(..).collect();
         assert_eq!(left, [Word::Lost, Word::Until(WORDS_MAX as u64 - 1)]);
+    }
+
+    /// A desk of a source that nobody reads.
+    fn desk() -> Desk {
+        struct Nobody;
+        impl Reading for Nobody {
+            fn want(&self, _: &str, _: Arc<dyn Fn(Word) + Send + Sync>) -> bool {
+                true
+            }
+            fn leave(&self, _: &str) {}
+            fn rest(&self, _: &str, _: Duration) {}
+            fn tell(&self, _: &str, _: u64, _: String) {}
+            fn place(&self) -> u64 {
+                0
+            }
+            fn read_on(&self, _: &str, _: u64, _: u64, _: u64) {}
+            fn obeyed(&self, _: &str, _: u64) {}
+            fn beat(&self) -> Duration {
+                Duration::from_secs(1)
+            }
+            fn show_traffic(&self, _: &str, _: Arc<dyn Fn() -> Traffic + Send + Sync>) {}
+            fn hush(&self, _: &str, _: bool) {}
+            fn calm(&self, _: &str) -> Calm {
+                Calm::default()
+            }
+        }
+        let reading: Arc<dyn Reading> = Arc::new(Nobody);
+        Desk::open(&reading, "a".to_owned()).expect("it is free")
+    }
+
+    #[tokio::test]
+    async fn who_waits_comes_behind_all_that_was_heard() {
+        let desk = desk();
+        desk.inbox.put(Word::Told("x".to_owned()));
+        let mut obeyed = desk.company().obeyed();
+        assert!(matches!(desk.next().await, Turn::Word(Word::Told(_))));
+        assert!(obeyed.try_recv().is_err(), "it isn't obeyed yet");
+        let Turn::Mark(mark) = desk.next().await else { unreachable!("somebody waits") };
+        mark.send(()).expect("it waits");
+        assert_eq!(obeyed.try_recv(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_what_a_reader_tells_is_told_by_the_reader() {
+        let desk = desk();
+        desk.inbox.put(Word::Ours(7));
+        assert!(matches!(desk.next().await, Turn::Word(Word::Ours(7))));
+        drop(desk.company().obeyed());
+        let obeyed = desk.company().obeyed();
+        let Called::Mark(mark) = desk.called(7).await else { unreachable!("it still reads") };
+        drop(mark);
+        assert!(obeyed.await.is_err(), "it may never be");
+        assert!(desk.inbox.state.lock().marks.is_empty(), "who gave up isn't kept");
+        desk.inbox.put(Word::Theirs);
+        assert!(matches!(desk.called(7).await, Called::Turned));
+    }
+
+    #[test]
+    fn another_beginning_or_source_is_another() {
+        let desk = desk();
+        let as_whom = |epoch, begun| desk.going_by(Beginning { epoch, begun });
+        assert_eq!(as_whom(1, 1), as_whom(1, 1));
+        assert!(as_whom(1, 1) != as_whom(1, 2) && as_whom(1, 12) != as_whom(11, 2));
     }
 }

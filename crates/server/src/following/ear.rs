@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::Following;
 use super::shared;
 use super::together::Joined;
-use crate::fellows::reading::{Desk, Obeyed, Reading};
+use crate::fellows::reading::{Desk, Mark, Obeyed, Reading};
 
 /// After so long a better rung is looked for.
 pub(super) const LOOK_UP_EVERY: Duration = Duration::from_secs(60);
@@ -35,6 +35,10 @@ pub(crate) enum Heard {
     By(Means),
     /// All that was heard before is obeyed.
     Obeyed(Obeyed),
+    /// It is followed from here on; as whom that beginning is known.
+    From(u64),
+    /// Somebody waits until all is obeyed that was heard before.
+    Mark(Mark),
 }
 
 /// By what a source is heard.

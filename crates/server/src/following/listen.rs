@@ -50,6 +50,8 @@ pub(super) struct Listener {
 struct EarState {
     means: Option<Means>,
     is_heard: bool,
+    /// From where on it is heard next, as other nodes know it.
+    beginning: Option<u64>,
     calm: Calm,
     /// Whether something was told since it was last asked that only a table is known of.
     has_changed: bool,
@@ -113,6 +115,9 @@ impl Listener {
                 self.following.status.lock().by(index, means);
             }
             Heard::Obeyed(obeyed) => obeyed.say(),
+            Heard::From(beginning) => self.ears[index].beginning = Some(beginning),
+            // Who waited may have given up.
+            Heard::Mark(mark) => drop(mark.send(())),
             Heard::Event(Event::Change(change)) => self.take_change(index, &change),
             Heard::Event(Event::Recovered) => self.recover(index),
             Heard::Event(Event::Lost(lost)) => self.lose(index, &lost),
@@ -235,6 +240,9 @@ impl Listener {
         self.following.status.lock().heard(index, self.ticks_ms());
         self.sweep_unread(index);
         // Only then, so that nothing from before the sweep is taken for what is heard of.
+        if let Some(beginning) = self.ears[index].beginning.take() {
+            self.following.together.from(index, beginning);
+        }
         self.note_all_heard();
     }
 
@@ -286,6 +294,7 @@ impl Listener {
         }
         // First this, so that nothing is stored for hours after the sweep.
         self.following.note_heard(false);
+        self.following.together.lost(index);
         self.following.own.forget();
         self.following.scope.doubt();
         if self.omits != Omission::SweepOfTheLost {

@@ -150,3 +150,27 @@ async fn a_class_whose_fetch_writes_is_fetched_by_nobody_unasked_until_it_was_pr
     following.learner.lock().end_burst();
     assert!(may_ask("/like?id=1"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_site_goes_by_is_known_as_long_as_all_is_heard_for_all_nodes() {
+    let mut listener = listener([Means::Log, Means::Log]);
+    let following = listener.following.clone();
+    assert_eq!(following.goes_by(), None, "this node reads both for itself");
+    let mut begin = |index, beginning| {
+        listener.take(index, Heard::Event(Event::Lost(Lost::Silent)));
+        assert_eq!(following.goes_by(), None);
+        listener.take(index, Heard::From(beginning));
+        assert_eq!(following.goes_by(), None, "nothing was swept yet");
+        listener.take(index, Heard::Event(Event::Recovered));
+        following.goes_by()
+    };
+    assert_eq!(begin(0, 7), None, "the other one is its own");
+    let first = begin(1, 8);
+    assert!(first.is_some());
+    let second = begin(0, 9);
+    assert!(second.is_some() && second != first);
+    assert_eq!(begin(1, 8), second);
+    // The same sources, named in another order.
+    assert!(begin(0, 8).is_some());
+    assert_eq!(begin(1, 9), second);
+}

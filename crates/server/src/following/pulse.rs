@@ -31,12 +31,12 @@ const AFTERLOOKS_RARE: u32 = 16;
 pub(super) async fn beat(server: Arc<Server>, site: Arc<Site>, following: Arc<Following>) {
     tokio::join!(
         wanted::restore(server.clone(), site.clone(), following.clone()),
-        pulse(&site, &following),
-        look_after(&site, &following),
+        pulse(&server, &site, &following),
+        look_after(&server, &site, &following),
     );
 }
 
-async fn pulse(site: &Arc<Site>, following: &Arc<Following>) {
+async fn pulse(server: &Server, site: &Arc<Site>, following: &Arc<Following>) {
     let (mut asked_before, mut turn) = (0, 0usize);
     loop {
         sleep(EVERY).await;
@@ -50,12 +50,12 @@ async fn pulse(site: &Arc<Site>, following: &Arc<Following>) {
         // The most wanted page every other time, and all in turn between.
         let place = if turn.is_multiple_of(2) { 0 } else { (turn / 2) % orders.len() };
         turn = turn.wrapping_add(1);
-        look(site, &orders[place].1).await;
+        look(server, site, &orders[place].1).await;
     }
 }
 
 /// Whether the app's own cache gave old pages after a sweep.
-async fn look_after(site: &Arc<Site>, following: &Arc<Following>) {
+async fn look_after(server: &Server, site: &Arc<Site>, following: &Arc<Following>) {
     let (mut sweeps, mut found) = (0u32, false);
     loop {
         following.wanted.settled().await;
@@ -71,25 +71,27 @@ async fn look_after(site: &Arc<Site>, following: &Arc<Following>) {
                 break;
             }
             found |= see_again(&order).await == crate::strangers::again::Seen::Another
-                && sweep(site, content);
+                && sweep(server, site, content);
         }
     }
 }
 
 /// One look, and what follows from it.
-async fn look(site: &Arc<Site>, order: &Order) {
+async fn look(server: &Server, site: &Arc<Site>, order: &Order) {
     let Some(strangers) = &site.strangers else { return };
     let content = site.generations.content();
     let seen = see_again(order).await;
     if site.generations.content() == content && learn(strangers, &order.brief.target, seen) {
-        sweep(site, content);
+        sweep(server, site, content);
     }
 }
 
-/// Sweeps, unless that was done since the site's content was looked at.
-fn sweep(site: &Site, content: u64) -> bool {
+/// Sweeps here and on other nodes, unless that was done since the site's content was looked at.
+fn sweep(server: &Server, site: &Site, content: u64) -> bool {
     let is_same = site.generations.content() == content;
     if is_same {
+        // First they are told, so that none is asked for what is known to be old.
+        server.tell_changed(site);
         site.generations.note_change();
         if let Some(following) = &site.following {
             following.counts.unheard.bump();

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use super::ear::{AGAIN_AFTER, Heard, LOOK_UP_EVERY, Means, is_log_possible, open};
-use crate::fellows::reading::{Desk, Word, event_of, waiting};
+use crate::fellows::reading::{Beginning, Called, Desk, Turn, Word, event_of, waiting};
 
 /// A reader that can't follow for so long lets another node try…
 const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
@@ -60,13 +60,27 @@ async fn hear_others(desk: &Desk, to: &Listener<'_>) -> Option<u64> {
         return None;
     }
     loop {
-        let heard = match desk.next().await {
-            Err(epoch) => return Some(epoch),
-            Ok(Word::Ours(_) | Word::Theirs) => continue,
-            Ok(Word::Lost) => Heard::Event(Event::Lost(waiting())),
-            Ok(Word::Recovered) => Heard::Event(Event::Recovered),
-            Ok(Word::Until(place)) => Heard::Obeyed(desk.obeyed(place)),
-            Ok(Word::Told(text)) => {
+        let word = match desk.next().await {
+            Turn::Ours(epoch) => return Some(epoch),
+            Turn::Mark(mark) => {
+                if !to.tell(Heard::Mark(mark)).await {
+                    return None;
+                }
+                continue;
+            }
+            Turn::Word(word) => word,
+        };
+        let heard = match word {
+            Word::Ours(_) | Word::Theirs => continue,
+            Word::Lost => Heard::Event(Event::Lost(waiting())),
+            Word::Recovered(beginning) => {
+                if !to.tell(Heard::From(desk.going_by(beginning))).await {
+                    return None;
+                }
+                Heard::Event(Event::Recovered)
+            }
+            Word::Until(place) => Heard::Obeyed(desk.obeyed(place)),
+            Word::Told(text) => {
                 let (event, is_polled) = event_of(&text);
                 if let Some(is_polled) = is_polled.filter(|is_polled| *is_polled != was_polled) {
                     was_polled = is_polled;
@@ -158,7 +172,13 @@ impl Reader<'_> {
         loop {
             let event = tokio::select! {
                 biased;
-                () = self.desk.turned(self.epoch) => return End::Turned,
+                called = self.desk.called(self.epoch) => match called {
+                    Called::Turned => return End::Turned,
+                    Called::Mark(mark) => match self.to.tell(Heard::Mark(mark)).await {
+                        true => continue,
+                        false => return End::NobodyListens,
+                    },
+                },
                 _ = beat.tick() => {
                     let place = self.desk.place();
                     while let Some(event) = feed.ready() {
@@ -213,7 +233,13 @@ impl Reader<'_> {
     async fn pass_on(&mut self, event: Event, is_polled: bool) -> bool {
         match &event {
             // That it is followed is said with the place from which on it is.
-            Event::Recovered => (self.begun, self.state) = (self.begun + 1, State::Followed),
+            Event::Recovered => {
+                (self.begun, self.state) = (self.begun + 1, State::Followed);
+                let beginning = Beginning { epoch: self.epoch, begun: self.begun };
+                if !self.to.tell(Heard::From(self.desk.going_by(beginning))).await {
+                    return false;
+                }
+            }
             Event::Lost(_) => {
                 self.state = State::Lost;
                 self.desk.read_on(self.epoch, 0, 0);

@@ -5,9 +5,12 @@
 //! counts for nothing ([`changes::Learner::calm`]): else what somebody wrote through another node
 //! would be taken for what probes did here, and what somebody read there for an edit. Who probes
 //! asks the others to keep their readers waiting for a moment, as it does with its own.
+//! What one node's page may be for another depends on whether both hear the same of these
+//! databases: [`Following::goes_by`].
 //! Bound: readers wait because of another node for [`HUSH_MAX`] at most, and then not again for
 //! [`PEACE`].
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +29,11 @@ const PEACE: Duration = Duration::from_secs(15);
 
 /// Databases that other nodes use as well.
 #[derive(Default)]
-pub(crate) struct Together(Mutex<Vec<Company>>);
+pub(crate) struct Together {
+    companies: Mutex<Vec<Company>>,
+    /// By source: as whom the beginning is known that this node goes by.
+    beginnings: Mutex<BTreeMap<usize, u64>>,
+}
 
 /// One of them, until this is dropped.
 pub(super) struct Joined {
@@ -43,7 +50,7 @@ impl Joined {
             Some(following) => following.traffic_of_all(clock.now().ticks_ms),
             None => Traffic { begun: 0, is_quiet: true },
         }));
-        following.together.0.lock().push(company.clone());
+        following.together.companies.lock().push(company.clone());
         following.learner.lock().share(true);
         Self { following: following.clone(), company }
     }
@@ -51,7 +58,7 @@ impl Joined {
 
 impl Drop for Joined {
     fn drop(&mut self) {
-        let mut all = self.following.together.0.lock();
+        let mut all = self.following.together.companies.lock();
         all.retain(|company| !company.is(&self.company));
         let is_shared = !all.is_empty();
         drop(all);
@@ -60,9 +67,19 @@ impl Drop for Joined {
 }
 
 impl Together {
+    /// A source is followed from a beginning on.
+    pub(super) fn from(&self, source: usize, beginning: u64) {
+        self.beginnings.lock().insert(source, beginning);
+    }
+
+    /// It isn't any more.
+    pub(super) fn lost(&self, source: usize) {
+        self.beginnings.lock().remove(&source);
+    }
+
     /// What is known of all others; none: there can be none.
     pub(super) fn calm(&self) -> Option<Calm> {
-        let all = self.0.lock().clone();
+        let all = self.companies.lock().clone();
         let calms = all.iter().map(Company::calm);
         calms.reduce(|one, other| Calm {
             since_ms: one.since_ms.max(other.since_ms),
@@ -75,7 +92,7 @@ impl Together {
 
     /// Asks the others to be quiet until that is dropped.
     pub(super) fn hush(&self) -> Hush {
-        let hush = Hush(self.0.lock().clone());
+        let hush = Hush(self.companies.lock().clone());
         hush.again();
         hush
     }
@@ -123,6 +140,23 @@ impl<'a> Hushed<'a> {
 }
 
 impl Following {
+    /// From which beginnings on this site is followed, where one node reads each of its sources
+    /// for all, and all of them are heard. Whoever goes by the same ones hears the same.
+    pub(crate) fn goes_by(&self) -> Option<u64> {
+        let mut all: Vec<u64> = self.together.beginnings.lock().values().copied().collect();
+        (self.is_heard() && all.len() == self.sources.len()).then_some(())?;
+        all.sort_unstable();
+        let bytes: Vec<u8> = all.into_iter().flat_map(u64::to_le_bytes).collect();
+        Some(xxhash_rust::xxh3::xxh3_64(&bytes))
+    }
+
+    /// Waits until all is obeyed here that this node had heard of these sources; false: it may
+    /// never be.
+    pub(crate) async fn has_obeyed(&self) -> bool {
+        let marks: Vec<_> = self.together.companies.lock().iter().map(Company::obeyed).collect();
+        futures_util::future::try_join_all(marks).await.is_ok()
+    }
+
     /// All that is sent to the origin, by visitors, personas and probes.
     fn traffic_of_all(&self, ticks_ms: u64) -> Traffic {
         let is_probing = self.learner.lock().is_probing(ticks_ms);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::Node;
-use server::{Calm, Reading, Traffic, Word};
+use server::{Beginning, Calm, Reading, Traffic, Word};
 
 pub(super) struct Shared(pub(super) Arc<Node>);
 
@@ -67,7 +67,7 @@ fn put(word: cluster::Word) -> Word {
         cluster::Word::Ours(epoch) => Word::Ours(epoch),
         cluster::Word::Theirs => Word::Theirs,
         cluster::Word::Lost => Word::Lost,
-        cluster::Word::Recovered => Word::Recovered,
+        cluster::Word::Recovered(epoch, begun) => Word::Recovered(Beginning { epoch, begun }),
         cluster::Word::Told(news) => Word::Told(news),
         cluster::Word::Until(place) => Word::Until(place),
     }

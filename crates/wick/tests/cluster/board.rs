@@ -276,7 +276,12 @@ pub(crate) struct Edits(Vec<(u64, Instant)>);
 
 impl Edits {
     pub(crate) fn note(&mut self, version: u64) {
-        self.0.push((version, Instant::now()));
+        self.note_at(version, Instant::now());
+    }
+
+    /// One that is told at that moment.
+    pub(crate) fn note_at(&mut self, version: u64, told: Instant) {
+        self.0.push((version, told));
     }
 
     /// The least version that a request may show that begins now.

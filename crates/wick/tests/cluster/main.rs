@@ -8,6 +8,7 @@ mod daemon;
 #[allow(dead_code, reason = "the tests of feeds need more of it")]
 mod database;
 mod finding;
+mod followed;
 mod moving;
 #[allow(dead_code, reason = "the tests of certificates ask more of it")]
 mod nats;

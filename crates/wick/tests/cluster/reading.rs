@@ -21,7 +21,7 @@ pub(crate) const LOGGED: &[&str] = &[
 ];
 
 /// How long a database may take to tell its log's reader, on a machine that is busy.
-const FEED: Duration = Duration::from_secs(1);
+pub(crate) const FEED: Duration = Duration::from_secs(1);
 
 enum Database {
     MariaDb(Server),
@@ -91,9 +91,9 @@ impl Database {
     }
 }
 
-struct Site {
-    nodes: Vec<Node>,
-    origin: Origin,
+pub(crate) struct Site {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) origin: Origin,
     database: Database,
     _nats: Nats,
 }
@@ -105,18 +105,31 @@ impl Site {
     }
 
     fn start_with(count: usize, database: fn() -> Option<Database>) -> Option<Self> {
+        Self::start_as(database, &vec![(true, String::new()); count])
+    }
+
+    /// Nodes before one MariaDB: whether each follows it, and more settings of its `[cluster]`.
+    pub(crate) fn start_each(nodes: &[(bool, String)]) -> Option<Self> {
+        Self::start_as(Database::mariadb, nodes)
+    }
+
+    fn start_as(database: fn() -> Option<Database>, nodes: &[(bool, String)]) -> Option<Self> {
         let nats = Nats::start(1)?;
         let database = database()?;
         let changes = format!("changes = {:?}\n", database.address());
         let origin = Origin::start();
-        let node = |at| Node::start_also(&format!("n{at}"), &origin, &nats, &changes);
-        let nodes: Vec<_> = (0..count).map(node).collect();
+        let node = |(at, (follows, more)): (usize, &(bool, String))| {
+            let changes = if *follows { &*changes } else { "" };
+            let site = format!("origin = \"http://{}\"\n{changes}", origin.address);
+            Node::start_as(&format!("n{at}"), &site, &nats, more)
+        };
+        let nodes: Vec<_> = nodes.iter().enumerate().map(node).collect();
         until_in_touch(&nodes);
         Some(Self { nodes, origin, database, _nats: nats })
     }
 
     /// Changes what pages show, and tells it to nobody but the database.
-    fn edit(&self) -> u64 {
+    pub(crate) fn edit(&self) -> u64 {
         let version = self.origin.change();
         self.database.update(&format!("v{version}"));
         version
@@ -131,7 +144,7 @@ impl Site {
         self.nodes.iter().position(|node| node.name == first)
     }
 
-    fn until_read(&self) -> usize {
+    pub(crate) fn until_read(&self) -> usize {
         until("one node reads, as all know", || self.reader().is_some());
         self.reader().expect("they agree")
     }

@@ -15,7 +15,7 @@ use crate::board::{Node, until_in_touch};
 use crate::nats::{Nats, Wire};
 use crate::wick::{self, Wick, until};
 
-const SECRET: &str = "a-secret-of-many-letters";
+pub(crate) const SECRET: &str = "a-secret-of-many-letters";
 
 /// An origin that counts who asked for what, and takes its time.
 struct Site {
@@ -147,14 +147,20 @@ fn shielded() -> Option<Shielded> {
     };
     let nodes: Vec<_> = (0..3).map(node).collect();
     until_in_touch(&nodes);
-    for node in &nodes {
+    until_known(&nodes);
+    Some(Shielded { nodes, site, _nats: nats })
+}
+
+/// Waits until each knows where to ask the others.
+pub(crate) fn until_known(nodes: &[Node]) {
+    for node in nodes {
         until("each knows where to ask the others", || {
             let status = node.status();
             let members = status["members"].as_array().expect("a list");
-            members.len() == 2 && members.iter().all(|member| member["listen"].is_string())
+            let is_known = members.iter().all(|member| member["listen"].is_string());
+            members.len() == nodes.len() - 1 && is_known
         });
     }
-    Some(Shielded { nodes, site, _nats: nats })
 }
 
 fn get(node: &Node, path: &str) -> String {
@@ -167,7 +173,7 @@ fn counter(node: &Node, name: &str) -> u64 {
     status["pages"][name].as_u64().unwrap_or_else(|| unreachable!("no {name} in {status}"))
 }
 
-fn counters(nodes: &[Node], name: &str) -> u64 {
+pub(crate) fn counters(nodes: &[Node], name: &str) -> u64 {
     nodes.iter().map(|node| counter(node, name)).sum()
 }
 

@@ -1,7 +1,7 @@
 //! This node's side: the owner of a missing page is asked before the origin is.
 //!
-//! The order matters: what the site counts is read first, then how far this node is in touch,
-//! then how far it has heard. So what is stored of the answer falls to everything that this node
+//! The order matters: what the site counts is read first, then from where on its database is
+//! heard, then how far this node is in touch, then how far it has heard. So what is stored of the answer falls to everything that this node
 //! didn't know when it said how far that is.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use wire::{Name, RequestHead, ResponseHead, Version};
 
 use super::parcel::{self, PARCEL_BYTES_MAX, Parcel, Without};
-use super::{FIELD, Shield};
+use super::{FIELD, GOES_BY, Shield};
 use crate::carry::insert;
 use crate::fellows::{Fellowship, Place};
 use crate::fetch::{self, Landing};
@@ -36,18 +36,29 @@ use crate::views;
 const PATIENCE: Duration = Duration::from_secs(75);
 
 /// What was known before a fellow was asked.
-struct Before {
+pub(super) struct Before {
     began: Moment,
     ticks_ms: u64,
     /// All that was acknowledged before this moment had been heard.
     heard_since_ms: u64,
-    place: Place,
+    pub(super) place: Place,
+    /// From where on this node hears of what is behind the site; none: it follows nothing.
+    pub(super) goes_by: Option<u64>,
 }
 
 /// Whether a site's pages may come from a fellow: only where each node hears of all that makes
-/// them old by the stream. What a database tells each node for itself, one may hear later.
+/// them old by the stream, [what it goes by](goes_by) too.
 pub(super) fn is_fit(site: &Site) -> bool {
-    site.caches && !site.is_elsewhere && site.following.is_none()
+    site.caches && !site.is_elsewhere
+}
+
+/// From where on this node hears of what is behind a site, if it follows anything. None: not by
+/// the stream, and what each node hears for itself, one may hear later.
+pub(super) fn goes_by(site: &Site) -> Option<Option<u64>> {
+    match &site.following {
+        Some(following) => following.goes_by().map(Some),
+        None => Some(None),
+    }
 }
 
 /// The reply that a fellow's page makes; else everything as it was, for the origin to be asked.
@@ -63,6 +74,7 @@ pub(crate) async fn ask(
     };
     let Some((before, parcel)) = found else { return Err(Box::new((journey, lead))) };
     let was_kept = parcel.was_kept;
+    let sources = journey.site.following.clone();
     let Some(page) = accepted(&journey, hash, &before, parcel) else {
         server.counters.fellows_without.bump();
         return Err(Box::new((journey, lead)));
@@ -72,7 +84,11 @@ pub(crate) async fn ask(
     let key = Key { hash, text: &journey.key };
     insert(&server, &journey.site, &key, page.clone(), before.began);
     if let Some(strangers) = journey.site.strangers.as_ref().filter(|_| page.is_for_strangers()) {
-        welcome::order(&journey, hash).drop_if_heard(strangers);
+        let order = welcome::order(&journey, hash);
+        if let Some(following) = sources {
+            following.wanted.note(&order, &page);
+        }
+        order.drop_if_heard(strangers);
     }
     lead.land(Landing::Page { page: page.clone(), verdict: Verdict::Collapsed });
     let asked = journey.asked();
@@ -106,15 +122,16 @@ async fn fetched(journey: &Journey, fellowship: &Fellowship) -> Option<(Before, 
     let ticks_ms = journey.now().ticks_ms;
     may_ask(journey, shield, ticks_ms).then_some(())?;
     let began = journey.site.generations.moment();
+    let goes_by = goes_by(&journey.site)?;
     let lag_ms = u64::try_from(fellowship.lag.as_millis()).unwrap_or(u64::MAX);
     let heard_until = fellowship.heard_until.load(Ordering::SeqCst);
     let heard_since_ms = heard_until.saturating_sub(lag_ms).min(ticks_ms);
     let roll = fellowship.fellows.roll();
-    let before = Before { began, ticks_ms, heard_since_ms, place: roll.heard? };
+    let before = Before { began, ticks_ms, heard_since_ms, place: roll.heard?, goes_by };
     let (address, origin) = shield.way(&roll, &journey.key, ticks_ms)?;
     let counters = &server.counters;
     counters.fellows_asked.bump();
-    let call = call(journey, shield, before.place);
+    let call = call(journey, shield, &before);
     let exchange = async {
         let answer = origin.send(call).await?;
         if answer.head.status != 200 {
@@ -159,13 +176,15 @@ async fn fetched(journey: &Journey, fellowship: &Fellowship) -> Option<(Before, 
 
 /// The request as the fellow shall see it: the visitor's, but for what concerns only its own
 /// copy of the page.
-fn call(journey: &Journey, shield: &Shield, place: Place) -> Call {
+fn call(journey: &Journey, shield: &Shield, before: &Before) -> Call {
     let (peers, head) = (journey.peers, &journey.head);
     let mut fields = policy::to_origin(head, peers.peer.ip(), peers.scheme);
     policy::strip_conditionals(&mut fields);
     policy::strip_range(&mut fields);
-    fields.retain(|_, name, _| !name.eq_ignore_ascii_case(FIELD.as_bytes()));
-    shield.fields(place, peers.scheme, peers.peer.ip().to_canonical(), &mut fields);
+    let is_own =
+        |name: &[u8]| [FIELD, GOES_BY].iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()));
+    fields.retain(|_, name, _| !is_own(name));
+    shield.fields(before, peers.scheme, peers.peer.ip().to_canonical(), &mut fields);
     let head = RequestHead {
         method: http::Method::GET,
         target: head.target.clone(),
@@ -188,6 +207,8 @@ fn call(journey: &Journey, shield: &Shield, place: Place) -> Call {
 
 /// The page of a parcel, if it is for this request and still fresh.
 fn accepted(journey: &Journey, hash: u64, before: &Before, parcel: Parcel) -> Option<Page> {
+    // One that knows nothing of what is followed here doesn't say so.
+    (parcel.goes_by == before.goes_by).then_some(())?;
     let Parcel { status, fields, body, vary, terms, tags, is_of_bearer, for_strangers, .. } =
         parcel;
     let now = journey.now();

@@ -34,6 +34,7 @@ use parking_lot::Mutex;
 use policy::strangers::shape;
 use wire::{Fields, RequestHead, Version};
 
+use self::ask::Before;
 use super::{Place, Roll};
 
 /// How long a connection to a fellow may take.
@@ -53,6 +54,9 @@ const WAITING_MAX: usize = 1024;
 const SECRET_BYTES_MIN: usize = 16;
 /// The field by which a fellow says what it is, and how far it has heard.
 const FIELD: &str = "wick-fellow";
+/// The field by which one whose site's sources are read for all says from which beginnings on it
+/// hears them: [`Following::goes_by`](crate::following::Following::goes_by).
+const GOES_BY: &str = "wick-fellow-goes-by";
 /// What is spoken; one who speaks otherwise is told that there is nothing for it.
 const SPEECH: &str = "1";
 
@@ -89,6 +93,8 @@ pub struct FellowRequest {
     scheme: &'static str,
     peer: IpAddr,
     place: Place,
+    /// From where on it hears of what is behind the site; none: it follows nothing.
+    goes_by: Option<u64>,
 }
 
 impl Shield {
@@ -127,7 +133,12 @@ impl Shield {
             return Err("only nodes of a cluster are answered here, and this is none; sites are \
                         served on other addresses");
         };
-        let own = |name: &str| name == FIELD;
+        let number = |value: &HeaderValue| u64::from_str_radix(value.to_str().ok()?, 16).ok();
+        let goes_by = parts.headers.get(GOES_BY).map(number);
+        if goes_by == Some(None) {
+            return Err("what it says of what it follows can't be read");
+        }
+        let own = |name: &str| name == FIELD || name == GOES_BY;
         let mut fields = Fields::new();
         for (name, value) in &parts.headers {
             let stays = *name == AUTHORIZATION || *name == CONNECTION || own(name.as_str());
@@ -144,7 +155,7 @@ impl Shield {
             version: Version::Http11,
             fields,
         };
-        Ok(FellowRequest { head, scheme, peer, place })
+        Ok(FellowRequest { head, scheme, peer, place, goes_by: goes_by.flatten() })
     }
 
     /// Who owns a key, and the way there; none: this node, or nobody who could be asked.
@@ -185,8 +196,11 @@ impl Shield {
         unshared.insert(kind(head), ticks_ms + UNSHARED_MS);
     }
 
-    fn fields(&self, place: Place, scheme: &str, peer: IpAddr, fields: &mut Fields) {
-        let Place { stream, sequence } = place;
+    fn fields(&self, before: &Before, scheme: &str, peer: IpAddr, fields: &mut Fields) {
+        let Place { stream, sequence } = before.place;
+        if let Some(goes_by) = before.goes_by {
+            fields.push(GOES_BY, format!("{goes_by:x}"));
+        }
         let said = format!("{SPEECH} {stream} {sequence} {scheme} {peer}");
         fields.push(FIELD, said);
         if let Some(shown) = &self.shown {
@@ -239,7 +253,7 @@ mod tests {
         }
         let (parts, ()) = request.body(()).expect("it is one").into_parts();
         shield.read(&parts).map(|read| {
-            let FellowRequest { head, scheme, peer, place } = read;
+            let FellowRequest { head, scheme, peer, place, .. } = read;
             assert!(head.fields.all_named("authorization").next().is_none());
             assert!(head.fields.all_named(FIELD).next().is_none());
             format!("{scheme} {} {} {peer} {}", head.host, head.target, place.sequence)

@@ -58,6 +58,9 @@ struct Facts {
     tags: Vec<String>,
     /// Of a page for strangers alone: whether it tells the time.
     tells_time: Option<bool>,
+    /// From where on its owner hears of what is behind the site; none: it follows nothing.
+    #[serde(default)]
+    goes_by: Option<u64>,
 }
 
 /// A page that came.
@@ -72,6 +75,8 @@ pub(super) struct Parcel {
     pub(super) is_of_bearer: bool,
     /// Whether the owner had it, so that its app knows nothing of this view.
     pub(super) was_kept: bool,
+    /// From where on its owner hears of what is behind the site.
+    pub(super) goes_by: Option<u64>,
     pub(super) for_strangers: Option<ForStrangers>,
 }
 
@@ -99,6 +104,7 @@ pub(super) fn write(
     page: &Arc<Page>,
     ticks_ms: u64,
     was_kept: bool,
+    goes_by: Option<u64>,
 ) -> Option<Vec<u8>> {
     let stored = page.as_stored()?;
     let is_plain = stored.object.is_none() && stored.template.is_none();
@@ -130,6 +136,7 @@ pub(super) fn write(
         was_kept,
         tags: page.marks.names()?.map(str::to_owned).collect(),
         tells_time: page.sharing.as_ref().map(|sharing| sharing.tells_time),
+        goes_by,
     }));
     out.extend_from_slice(&text);
     out.extend_from_slice(&stored.body);
@@ -189,6 +196,7 @@ pub(super) fn read(whole: &Bytes, asked_ticks_ms: u64) -> Option<Result<Parcel, 
         tags: facts.tags,
         is_of_bearer: facts.is_of_bearer,
         was_kept: facts.was_kept,
+        goes_by: facts.goes_by,
         for_strangers: facts.tells_time.map(|tells_time| ForStrangers { tells_time, copy }),
     }))
 }
@@ -215,6 +223,7 @@ mod tests {
             was_kept: true,
             tags: vec!["news".to_owned()],
             tells_time: None,
+            goes_by: None,
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use policy::{MissReason, NoStore, Plan, Verdict};
 use store::Key;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::parcel::{self, Without};
 use super::{FellowRequest, Shield};
@@ -27,6 +27,8 @@ use crate::try_out;
 
 /// How long this node may take to obey what the other has heard already.
 const CATCH_UP: Duration = Duration::from_millis(250);
+/// How often it is looked whether a change is visible to all.
+const SETTLING_POLL: Duration = Duration::from_millis(10);
 /// For a page to be made.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Looks for one page: between them it is fetched, and found out whether it is everybody's.
@@ -58,7 +60,7 @@ impl Server {
     }
 
     async fn page_for_fellow(self: &Arc<Self>, request: FellowRequest) -> Result<Vec<u8>, Without> {
-        let FellowRequest { mut head, scheme, peer, place } = request;
+        let FellowRequest { mut head, scheme, peer, place, goes_by } = request;
         let fellowship = self.fellowship.as_ref().ok_or(Without::Later)?;
         let obeyed = timeout(CATCH_UP, fellowship.fellows.obeyed(place)).await;
         if obeyed.is_err() || self.is_leaving() || !self.is_in_touch(self.clock.now().ticks_ms) {
@@ -71,6 +73,7 @@ impl Server {
         if !is_for_store || crate::journey::bears_credentials(&head.fields) {
             return Err(Without::Unshared);
         }
+        hears_the_same(&site, goes_by).await?;
         let port = if scheme == "https" { 443 } else { 80 };
         let local = SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), port);
         let peers = Peers { is_here: false, ..Peers::new((peer, 0).into(), local, scheme) };
@@ -86,7 +89,7 @@ impl Server {
             let task = match self.task(found, key.hash) {
                 Ok(page) => {
                     page.note_asked(now.ticks_ms);
-                    let parcel = parcel::write(&site, &page, now.ticks_ms, !has_asked);
+                    let parcel = parcel::write(&site, &page, now.ticks_ms, !has_asked, goes_by);
                     return parcel.ok_or(Without::Unshared);
                 }
                 Err(task) => task.ok_or(Without::Unshared)?,
@@ -142,4 +145,25 @@ impl Server {
             (verdict, None) => Ok(matches!(verdict, Verdict::Miss(_) | Verdict::Revalidated)),
         }
     }
+}
+
+/// Waits until this node has obeyed what it had heard of a site's database, and what it stores is
+/// made of what all can read.
+///
+/// # Errors
+/// It doesn't hear what the other does.
+async fn hears_the_same(site: &Site, goes_by: Option<u64>) -> Result<(), Without> {
+    let Some(following) = &site.following else {
+        return goes_by.map_or(Ok(()), |_| Err(Without::Unshared));
+    };
+    goes_by.ok_or(Without::Unshared)?;
+    let settled = async {
+        let has_obeyed = following.has_obeyed().await;
+        while has_obeyed && site.generations.is_settling() {
+            sleep(SETTLING_POLL).await;
+        }
+        has_obeyed
+    };
+    let has_obeyed = timeout(CATCH_UP, settled).await.unwrap_or(false);
+    (has_obeyed && following.goes_by() == goes_by).then_some(()).ok_or(Without::Later)
 }
