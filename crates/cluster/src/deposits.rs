@@ -3,7 +3,7 @@
 //! They lie with NATS, each under its name, and nobody hears of them: who needs one asks for it.
 //! So they outlive the node that laid them down, and cost the others nothing. They are a hint:
 //! what is lost, late or too large is not found, and its visitor is answered as if there were no
-//! other node.
+//! other node. What must not get lost is waited for ([`Deposits::lay_down_surely`]).
 //! Bounds: [`CONTENT_BYTES_MAX`] each, [`WAITING_BYTES_MAX`] that wait here, [`KEPT_BYTES`] with
 //! NATS, for [`KEPT`]; the oldest give way.
 
@@ -48,6 +48,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TELLING: &[u8] = b"telling";
 /// The rest after a failure. Nothing is looked for meanwhile.
 const REST: Duration = Duration::from_secs(5);
+
+/// What lies there, or whether anything does, can't be told now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what lies with NATS can't be told now")]
+pub struct Untold;
 
 /// What is laid down by one node, and found by it.
 pub(crate) struct Deposits {
@@ -128,21 +133,49 @@ impl Deposits {
         self.stirs.notify_one();
     }
 
-    pub(crate) async fn find(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let place = self.place.lock().clone()?;
+    /// Lays it down before all that waits; whether NATS has it for sure.
+    pub(crate) async fn lay_down_surely(
+        &self,
+        context: &Context,
+        name: &[u8],
+        content: &[u8],
+    ) -> bool {
+        if self.place.lock().is_none() {
+            return false;
+        }
+        let name = self.seal.name(name);
+        let Some(parcel) = self.seal.close(&name, content, self.clock.now().unix_seconds()) else {
+            return false;
+        };
+        let subject = self.subject(&name);
+        let taken = async { context.publish(subject, parcel.into()).await?.await };
+        match timeout(PATIENCE, taken).await {
+            Ok(Ok(_)) => self.laid.bump(),
+            _ => {
+                self.note_out_of_reach();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What lies under a name, if anything does.
+    ///
+    /// # Errors
+    /// That can't be told in time, or what lies there is none of this cluster's.
+    pub(crate) async fn find(&self, name: &[u8]) -> Result<Option<Vec<u8>>, Untold> {
+        let place = self.place.lock().clone().ok_or(Untold)?;
         let name = self.seal.name(name);
         let subject = self.subject(&name);
         let found = match timeout(PATIENCE, place.get_last_raw_message_by_subject(&subject)).await {
             Ok(Ok(found)) => found,
             Ok(Err(error)) if matches!(error.kind(), LastRawMessageErrorKind::NoMessageFound) => {
                 self.missing.bump();
-                return None;
+                return Ok(None);
             }
             _ => {
-                // Others needn't wait for it, too.
-                *self.place.lock() = None;
-                self.stirs.notify_one();
-                return None;
+                self.note_out_of_reach();
+                return Err(Untold);
             }
         };
         let now = self.clock.now().unix_seconds();
@@ -151,7 +184,13 @@ impl Deposits {
             Some(_) => self.found.bump(),
             None => self.refused.bump(),
         }
-        opened
+        opened.map(Some).ok_or(Untold)
+    }
+
+    /// Others needn't wait for it, too.
+    fn note_out_of_reach(&self) {
+        *self.place.lock() = None;
+        self.stirs.notify_one();
     }
 
     /// Closes what is told to other nodes by another way.
@@ -314,7 +353,7 @@ mod tests {
         assert!(node(None).is_none());
         let deposits = node(Some("a-secret-of-many-letters")).expect("there is a secret");
         deposits.lay_down(b"a", b"content");
-        assert_eq!(deposits.find(b"a").await, None);
+        assert_eq!(deposits.find(b"a").await, Err(Untold));
         assert_eq!(deposits.waiting.lock().parcels.len(), 1, "it goes when NATS is there");
     }
 

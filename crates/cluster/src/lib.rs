@@ -43,7 +43,7 @@ mod settings;
 mod status;
 
 pub use calm::{Asks, Calm, Traffic};
-pub use deposits::DepositCounts;
+pub use deposits::{DepositCounts, Untold};
 pub use figures::Look;
 pub use kept::KeepError;
 pub use lease::Word;

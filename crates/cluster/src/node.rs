@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use async_nats::Client;
+use async_nats::{Client, jetstream};
 use base::complaint::complain;
 use base::{Clock, Counter, Shutdown};
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use crate::calm::{Asks, Calm, Traffic};
-use crate::deposits::Deposits;
+use crate::deposits::{Deposits, Untold};
 use crate::figures::{Figures, Look};
 use crate::hearing::{Arrival, Hearing};
 use crate::lags::Lags;
@@ -191,9 +191,19 @@ impl Node {
         }
     }
 
-    /// What a node laid down last under this name; none where it isn't found in time.
-    pub async fn find(&self, name: &[u8]) -> Option<Vec<u8>> {
-        self.deposits.as_ref()?.find(name).await
+    /// The same at once; whether NATS has it, which is waited for for a second at most.
+    pub async fn lay_down_surely(&self, name: &[u8], content: &[u8]) -> bool {
+        let client = self.client.lock().clone();
+        let (Some(deposits), Some(client)) = (&self.deposits, client) else { return false };
+        deposits.lay_down_surely(&jetstream::new(client), name, content).await
+    }
+
+    /// What a node laid down last under this name; none where nothing lies there.
+    ///
+    /// # Errors
+    /// It can't be told within a second, or at all without a secret.
+    pub async fn find(&self, name: &[u8]) -> Result<Option<Vec<u8>>, Untold> {
+        self.deposits.as_ref().ok_or(Untold)?.find(name).await
     }
 
     /// Closes what only nodes of this cluster may read, to tell it; none without a secret.

@@ -86,7 +86,7 @@ pub use explain::{Line, Question};
 pub use fellows::page_in_parcel;
 pub use fellows::{
     Beginning, Calm, Deposits, FellowRequest, Fellows, Fellowship, Place, Reading, Roll, Shield,
-    Traffic, Word,
+    Traffic, Untold, Word,
 };
 #[doc(hidden)]
 pub use following::Omission;

@@ -560,6 +560,10 @@ async fn with_session(journey: Journey, hash: u64, task: &Task) -> Result<Reply,
     match (journey.reader.visitor, task) {
         (_, Task::Purge | Task::Companion(_) | Task::Deliver { .. }) => Err(Box::new(journey)),
         (Visitor::Holder, _) => Box::pin(bind::of_holder(journey)).await,
+        (Visitor::Unproven, _) => {
+            bind::note_loaded(&journey, &strangers).await;
+            Err(Box::new(journey))
+        }
         (Visitor::Stranger, Task::Pass(PassReason::Method)) if is_unsafe(&journey.head.method) => {
             Ok(Box::pin(bind::write(journey, hash, PassReason::Method)).await)
         }

@@ -15,6 +15,7 @@ mod news;
 mod rates;
 pub(crate) mod reading;
 pub(crate) mod refusals;
+mod sessions;
 mod shield;
 
 use std::future::Future;
@@ -27,7 +28,7 @@ use std::time::Duration;
 use policy::purge::{Mode, Purge};
 use wire::RequestHead;
 
-pub use self::deposits::Deposits;
+pub use self::deposits::{Deposits, Untold};
 use self::news::{News, Told};
 pub use self::reading::{Beginning, Calm, Reading, Traffic, Word};
 pub(crate) use self::shield::ask::ask;
@@ -202,11 +203,16 @@ impl Server {
         }
     }
 
-    /// Something may have been missed: nothing that is older is fresh.
+    /// Something may have been missed: nothing that is older is fresh, and what is open of a
+    /// session has to be looked up.
     pub fn hear_unknown(&self) {
-        self.sites().each().into_iter().for_each(|site| {
+        let ticks_ms = self.clock.now().ticks_ms;
+        for site in self.sites().each() {
             site.generations.note_change();
-        });
+            if let Some(strangers) = &site.strangers {
+                strangers.holders.doubt(ticks_ms);
+            }
+        }
     }
 }
 

@@ -27,6 +27,7 @@ use super::Strangers;
 use super::age::{AGE_MS, Aged};
 use super::brief::page_name;
 use super::copies::{Copy, tokens_of};
+use super::holders::Bound;
 use super::minting::{Browser, Entry};
 use super::persona;
 use super::verify::apart;
@@ -103,8 +104,8 @@ async fn try_without(
     jar.absorb(&answer.head.fields, journey.now().unix_seconds());
     if !jar.is_empty() {
         let open = copies.iter().map(|copy| page_name(&copy.host, &copy.target)).collect();
-        let bound = strangers.holders.bind_later(&jar, copies, open, journey.now().ticks_ms);
-        journey.server.tell_session(&journey.site, &bound);
+        let bound = strangers.holders.bind_later(&jar, copies, open, journey.now());
+        journey.server.tell_begun(&journey.site, &journey.head.host, &bound);
     }
     let told = Told::fetched(Verdict::Pass(reason), answer.head.status, None);
     Reply::passed(answer, &journey, &told)
@@ -248,12 +249,11 @@ async fn begin(
     let reply = session.send(&mut journey, strangers, body).await;
     let open = copies.iter().map(|copy| page_name(&copy.host, &copy.target)).collect();
     let Session { jar, binding, .. } = session;
-    let bound = strangers.holders.bind(&jar, binding, copies, open, ticks_ms);
+    let bound = strangers.holders.bind(&jar, binding, copies, open, journey.now());
     match reply {
         Ok((reply, answer)) => {
-            let unix_seconds = journey.now().unix_seconds();
-            strangers.holders.follow(&bound, &answer, unix_seconds);
-            journey.server.tell_session(&journey.site, &bound);
+            strangers.holders.follow(&bound, &answer, journey.now());
+            journey.server.tell_begun(&journey.site, &journey.head.host, &bound);
             strangers.counts.bound.bump();
             reply
         }
@@ -443,26 +443,51 @@ fn keep_last(sets: &mut Vec<Vec<u8>>, answer: &Fields) {
     }
 }
 
+/// Notes it if a visitor with a session loads a page, which is nobody else's from then on; whether
+/// this is so.
+pub(crate) async fn note_loaded(journey: &Journey, strangers: &Strangers) -> bool {
+    let Journey { server, site, head, .. } = journey;
+    let is_safe = matches!(head.method, Method::GET | Method::HEAD);
+    if !is_safe || errand(&head.fields) != Errand::Navigation {
+        return false;
+    }
+    let (page, ticks_ms) = (page_name(&head.host, &head.target), journey.now().ticks_ms);
+    let mut bound = strangers.holders.find(&head.fields, ticks_ms);
+    if bound.is_none() && server.note_loaded_unknown(site, strangers, head, &page) {
+        // It may have come to be known meanwhile, by who couldn't know of this yet.
+        bound = strangers.holders.find(&head.fields, ticks_ms);
+    }
+    if let Some(bound) = bound.filter(|bound| bound.close(&page)) {
+        server.close_everywhere(site, &bound, page).await;
+    }
+    true
+}
+
 /// A holder's request from a page that was still a stranger's when it was loaded: in the
 /// words of the holder's own session. The journey comes back if that doesn't apply.
 pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey>> {
     let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
-    let ticks_ms = journey.now().ticks_ms;
-    let Some(bound) = strangers.holders.find(&journey.head.fields, ticks_ms) else {
+    if note_loaded(&journey, &strangers).await || !is_same_origin(&journey.head) {
+        return Err(Box::new(journey));
+    }
+    let Some(from) = page_of(&journey.head).map(|target| page_name(&journey.head.host, target))
+    else {
         return Err(Box::new(journey));
     };
-    let is_safe = matches!(journey.head.method, Method::GET | Method::HEAD);
-    let is_navigation = errand(&journey.head.fields) == Errand::Navigation;
-    if is_safe && is_navigation && bound.close(&page_name(&journey.head.host, &journey.head.target))
-    {
-        journey.server.tell_session(&journey.site, &bound);
-    }
-    if bound.is_heard() && !journey.server.is_in_touch(ticks_ms) {
-        return Err(Box::new(journey));
-    }
-    let from = page_of(&journey.head).map(|target| page_name(&journey.head.host, target));
-    let is_open = from.is_some_and(|page| bound.has_open(&page));
-    if (is_safe && is_navigation) || !is_open || !is_same_origin(&journey.head) {
+    let Journey { server, site, head, .. } = &journey;
+    let (server, site) = (server.clone(), site.clone());
+    let is_safe = matches!(head.method, Method::GET | Method::HEAD);
+    let ticks_ms = journey.now().ticks_ms;
+    let known = strangers.holders.find(&head.fields, ticks_ms);
+    let may_be_open = match &known {
+        Some(bound) => bound.has_open(&from) && (!bound.is_heard() || server.is_in_touch(ticks_ms)),
+        None => {
+            !is_safe
+                && server.is_in_touch(ticks_ms)
+                && server.may_be_of_another_node(&site, &strangers, head)
+        }
+    };
+    if !may_be_open {
         return Err(Box::new(journey));
     }
     let body = match journey.gather(align::BODY_BYTES_MAX).await {
@@ -470,39 +495,76 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
         Ok(None) => return Err(Box::new(journey)),
         Err(error) => return Ok(Reply::failed(&error, &journey.key)),
     };
-    if !is_safe || has_token(&journey.head) {
-        journey.server.fetch_bound(&journey.site, &strangers, &journey.head.host, &bound).await;
+    let bound = match known {
+        Some(bound) => Some(bound),
+        None => server.session_begun_elsewhere(&site, &strangers, &journey.head, &body).await,
+    };
+    let bound = bound.filter(|bound| bound.has_open(&from));
+    let copies = match &bound {
+        Some(bound) => open_copies(&journey, &strangers, bound, &body).await,
+        None => Vec::new(),
+    };
+    match bound.filter(|bound| !copies.is_empty() && bound.has_open(&from)) {
+        Some(bound) => Ok(in_session(journey, &strangers, &bound, copies, body).await),
+        None => {
+            journey.put_back(body);
+            Err(Box::new(journey))
+        }
+    }
+}
+
+/// The copies that a holder's request comes from and that are still open in the session.
+async fn open_copies(
+    journey: &Journey,
+    strangers: &Strangers,
+    bound: &Arc<Bound>,
+    body: &[u8],
+) -> Vec<Arc<Copy>> {
+    let Journey { server, site, head, .. } = journey;
+    let is_safe = matches!(head.method, Method::GET | Method::HEAD);
+    if !is_safe || has_token(head) {
+        server.fetch_bound(site, strangers, &head.host, bound).await;
     }
     // Reading is none of the binding's business unless it carries a value.
     let mut copies = match is_safe {
-        true => carried(&strangers, &journey.head, b""),
-        false => origins(&strangers, &journey.head, &body),
+        true => carried(strangers, head, b""),
+        false => origins(strangers, head, body),
     };
-    copies.retain(|copy| bound.has_open(&page_name(&copy.host, &copy.target)));
-    if copies.is_empty() {
-        journey.put_back(body);
-        return Err(Box::new(journey));
+    if !copies.is_empty() && !server.knows_closed(site, strangers, bound).await {
+        return Vec::new();
     }
+    copies.retain(|copy| bound.has_open(&page_name(&copy.host, &copy.target)));
+    copies
+}
+
+/// Sends a holder's request in the words of the session that these copies are bound with.
+async fn in_session(
+    mut journey: Journey,
+    strangers: &Strangers,
+    bound: &Arc<Bound>,
+    copies: Vec<Arc<Copy>>,
+    body: Bytes,
+) -> Reply {
     let mut session = Session::default();
     let binding = match bound.binding(&copies) {
         Ok(binding) => binding,
         Err(copies) => {
             for copy in &copies {
-                session.align(&journey, &strangers, copy).await;
+                session.align(&journey, strangers, copy).await;
             }
             bound.renew(session.binding.clone())
         }
     };
     session.binding = (*binding).clone();
-    Ok(match session.send(&mut journey, &strangers, body).await {
+    match session.send(&mut journey, strangers, body).await {
         Ok((reply, answer)) => {
-            if strangers.holders.follow(&bound, &answer, journey.now().unix_seconds()) {
-                journey.server.tell_session(&journey.site, &bound);
+            if strangers.holders.follow(bound, &answer, journey.now()) {
+                journey.server.tell_followed(&journey.site, &journey.head.host, bound);
             }
             reply
         }
         Err(reply) => reply,
-    })
+    }
 }
 
 /// Begins a session for a page that tells the time, while the visitor reads it.

@@ -30,6 +30,7 @@ pub(crate) mod persona;
 mod preference;
 pub(crate) mod proving;
 pub(crate) mod refusal;
+pub(crate) mod reloaded;
 pub(crate) mod remake;
 pub(crate) mod rules;
 pub(crate) mod scripts;
@@ -53,6 +54,7 @@ pub(crate) use self::keeping::{Keeping, app_cookie, noise_of, proofs_of};
 use self::minting::Minting;
 use self::names::Names;
 use self::preference::Fronts;
+use self::reloaded::Reloaded;
 pub use self::rules::StrangerRules;
 use crate::StoredNote;
 use crate::fellows::refusals::Recent;
@@ -64,6 +66,7 @@ pub(crate) struct Strangers {
     pub(crate) classes: Classes,
     pub(crate) copies: Copies,
     pub(crate) holders: Holders,
+    pub(crate) reloaded: Reloaded,
     pub(crate) minting: Minting,
     pub(crate) aged: AgedSessions,
     pub(crate) constancy: Mutex<Constancy>,
@@ -109,6 +112,7 @@ impl Strangers {
             classes: Classes::default(),
             copies,
             holders: Holders::default(),
+            reloaded: Reloaded::default(),
             minting: Minting::default(),
             aged: AgedSessions::default(),
             constancy: Mutex::default(),

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use base::complaint::complain;
 use base::{Clock, Shutdown};
 use cluster::{Ears, Node, Run, Seal, Status};
-use server::{Deposits, Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig};
+use server::{Deposits, Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig, Untold};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
 use self::figures::Meter;
@@ -271,11 +271,19 @@ impl Deposits for Way {
         self.0.open(sealed)
     }
 
+    fn lay_down_surely<'a>(
+        &'a self,
+        name: &'a [u8],
+        content: &'a [u8],
+    ) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        Box::pin(self.0.lay_down_surely(name, content))
+    }
+
     fn find<'a>(
         &'a self,
         name: &'a [u8],
-    ) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + 'a>> {
-        Box::pin(self.0.find(name))
+    ) -> Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Untold>> + Send + 'a>> {
+        Box::pin(async { self.0.find(name).await.map_err(|_| Untold) })
     }
 }
 

@@ -18,6 +18,7 @@ const PAGE: &str = "/post/1";
 struct Moving {
     nodes: Vec<Node>,
     nats: Nats,
+    site: String,
     _folder: TempDir,
 }
 
@@ -35,7 +36,7 @@ fn moving(count: usize, secret: &str) -> Option<Moving> {
     let node = |at: usize| Node::start_as(&format!("n{at}"), &site, &nats, secret);
     let nodes: Vec<_> = (0..count).map(node).collect();
     until_in_touch(&nodes);
-    Some(Moving { nodes, nats, _folder: folder })
+    Some(Moving { nodes, nats, site, _folder: folder })
 }
 
 fn get(node: &Node, cookie: &str) -> String {
@@ -61,11 +62,15 @@ fn read(node: &Node) -> String {
 /// The same, once it is laid down for the others.
 fn read_laid_down(node: &Node) -> String {
     let token = read(node);
+    until_laid_down(node);
+    token
+}
+
+fn until_laid_down(node: &Node) {
     until("it is laid down", || {
         let counts = node.status()["deposits"].clone();
         counts["laid"] != 0 && counts["waiting"] == 0 && counts["lost"] == 0
     });
-    token
 }
 
 /// Sends the page's form.
@@ -114,7 +119,7 @@ fn is_there(node: &Node, words: &str) -> bool {
 fn a_form_is_sent_to_any_node_though_the_one_that_showed_it_is_gone() {
     let secret = "secret = \"a-secret-of-many-letters\"\n";
     // The last is ended first: a node that can't say goodbye tries for a while.
-    let Some(Moving { _folder, nats, mut nodes }) = moving(3, secret) else { return };
+    let Some(Moving { _folder, nats, mut nodes, .. }) = moving(3, secret) else { return };
     // Read at one, written at another that never had the page.
     let read_token = read_laid_down(&nodes[0]);
     let answer = write(&nodes[1], &read_token, "moved-one", OWN);
@@ -163,8 +168,54 @@ fn a_form_is_sent_to_any_node_though_the_one_that_showed_it_is_gone() {
 }
 
 #[test]
+fn a_node_that_begins_later_knows_which_pages_are_still_open() {
+    let secret = "secret = \"a-secret-of-many-letters\"\n";
+    let Some(Moving { _folder, nats, site, mut nodes }) = moving(2, secret) else { return };
+    let read_token = read_laid_down(&nodes[0]);
+    let begin = |node: &Node, words: &str| {
+        let session = cookie(&write(node, &read_token, words, OWN));
+        until_laid_down(node);
+        session
+    };
+    let [open, loaded, loaded_late] =
+        ["one", "two", "three"].map(|words| begin(&nodes[0], &format!("begun-{words}")));
+    // Of one session the page is loaded again, on a node that didn't begin it.
+    until("the other node heard of it", || {
+        comment(&nodes[1], &read_token, "heard", &format!("{OWN}{loaded}")).contains(" 303")
+    });
+    assert_ne!(token(&get(&nodes[1], &loaded)), read_token);
+
+    let late = Node::start_as("late", &site, &nats, secret);
+    nodes.push(late);
+    until_in_touch(&nodes);
+    // Of another one on the new node, before that knows whose it is.
+    assert_ne!(token(&get(&nodes[2], &loaded_late)), read_token);
+    write(&nodes[2], &read_token, "open-page", &format!("{OWN}{open}"));
+    let refuses = |node: &Node, token: &str, session: &str| {
+        let answer = comment(node, token, "refused", &format!("{OWN}{session}"));
+        assert!(answer.starts_with("HTTP/1.1 403"), "{}: {answer}", node.name);
+    };
+    refuses(&nodes[2], &read_token, &loaded);
+    refuses(&nodes[2], &read_token, &loaded_late);
+    refuses(&nodes[2], "0123456789abcdef0123456789abcdef", &open);
+    refuses(&nodes[2], &read_token, "Cookie: PHPSESSID=0123456789abcdef0123456789\n");
+
+    // All nodes that were there are replaced, one after another.
+    for at in [0, 1] {
+        nodes[at].stop();
+        nodes[at].begin();
+        until_in_touch(&nodes);
+    }
+    write(&nodes[0], &read_token, "after-an-upgrade", &format!("{OWN}{open}"));
+    for session in [&loaded, &loaded_late] {
+        refuses(&nodes[1], &read_token, session);
+    }
+    assert!(is_there(&nodes[0], "open-page") && !is_there(&nodes[0], "refused"));
+}
+
+#[test]
 fn without_a_secret_a_form_is_sent_to_the_node_that_showed_it() {
-    let Some(Moving { _folder, nats: _nats, nodes }) = moving(2, "") else { return };
+    let Some(Moving { _folder, nats: _nats, nodes, .. }) = moving(2, "") else { return };
     let read_token = read(&nodes[0]);
     let answer = comment(&nodes[1], &read_token, "moved", OWN);
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
