@@ -1,28 +1,24 @@
 //! The announces of one session as several trackers write them, and what one more of them adds.
 //!
-//! What a session is owed is a sum over neighbours: by how much its counters grew from each
-//! announce to the next. So an announce that is written late, because its tracker was cut off or
-//! dead, changes one link into two and no other; it may be written in any order with others.
+//! What a session is owed is what its counters climbed for certain, by all announces that are known:
+//! [`climbs`](super::climbs). An announce adds what that grows by with it. So it may be written
+//! late, because its tracker was cut off or dead, and in any order with others.
 //!
-//! Pure. Invariants: 1. the sum over all that [`insert`] said is that over the links of all that
-//! was inserted, in whichever order they came; but a pause may count as seeding where the end before
-//! it comes late. 2. each counter is for itself, and a link counts a
-//! rise or nothing; so nothing is ever taken back. 3. what two trackers were told within seconds,
-//! with no start and no end between, lies in the order of the client's counters: clocks don't tell
-//! that well. 4. where clocks don't tell a start or an end from what another tracker was told, in one
-//! second, that place is taken which adds less to what is there. A byte may be lost there; it counts
-//! twice only where more than one such place is taken before all is known.
+//! Pure. Invariants: 1. the sum over all that [`insert`] said is what all that was inserted climbed,
+//! in whichever order they came, and never more than the client did; but a pause may count as seeding
+//! where the end before it comes late. 2. each counter is for itself, and nothing is ever taken back.
+//! 3. where clocks don't tell which of two announces was first, nothing is credited that depends on
+//! it, until others tell.
+
+use super::climbs::{CLOCKS_SECONDS, CLOSE_MAX, Sums, walk};
+pub(crate) use super::climbs::GAP_SECONDS;
 
 /// In a second, so that there is room between two.
 pub(crate) const PLACES: u64 = 1 << 20;
 /// Between two of one second.
 const STEP: u64 = 1 << 10;
-/// What came so long after the announce before it is a session of its own.
-pub(crate) const GAP_SECONDS: u64 = 86_400;
 /// Seeding may go on unseen for so long: the longest interval and what it is waited beyond.
 const SEEDING_GAP_SECONDS: u64 = 2 * 3600;
-/// Clocks of two trackers may differ by so much.
-const CLOCKS_SECONDS: u64 = 5;
 
 /// An announce in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,121 +44,85 @@ pub(crate) struct Link {
 }
 
 impl Row {
-    /// Whether a run may end or begin here.
-    fn is_edge(&self) -> bool {
-        self.has_started || self.has_stopped
-    }
-
-    fn is_below(&self, other: &Self) -> bool {
-        let own = (self.uploaded, self.downloaded);
-        let others = (other.uploaded, other.downloaded);
-        own != others && own.0 <= others.0 && own.1 <= others.1
-    }
-
-    /// Whether clocks alone don't tell which of two was first.
-    fn is_near(&self, other: &Self) -> bool {
-        self.node != other.node
-            && self.place.abs_diff(other.place) <= CLOCKS_SECONDS * PLACES
-            && !self.is_edge()
-            && !other.is_edge()
-    }
-
-    /// Whether neither clocks nor counters tell which of two was first.
-    fn is_unclear(&self, other: &Self) -> bool {
-        self.node != other.node
-            && self.place.abs_diff(other.place) < PLACES
-            && (self.is_edge() || other.is_edge())
+    /// By its tracker's clock.
+    pub(super) fn seconds(&self) -> u64 {
+        self.place / PLACES
     }
 }
 
 /// Puts an announce into its place among those of its session; says which, and what that adds. None if
-/// it is from `floor` or before, of which only the last is kept: what was there isn't known any
-/// more, and nothing is added.
+/// it is from `floor` or before, of which only what stands for it is kept: what was there isn't known
+/// any more, and nothing is added. None as well, and it isn't kept, where a client says so much within
+/// seconds to several trackers that none of it stands for the rest.
 pub(crate) fn insert(rows: &mut Vec<Row>, row: Row, floor: u64) -> Option<(Row, Link)> {
     if row.place <= floor {
         return None;
     }
-    let at = place_of(rows, &row, floor);
-    let row = placed(rows, at, &row, floor)?;
-    let added = added(rows, at, &row);
+    let row = placed(rows, &row);
+    // What stands for all before it is enough to know of that.
+    let from = needed(rows, row.place.saturating_sub(PLACES));
+    let at = rows.partition_point(|known| known.place < row.place);
+    let before = walk(&rows[from..]);
+    let seeded_seconds = seeded(rows, at, &row);
     rows.insert(at, row);
-    Some((row, added))
-}
-
-/// The row between its neighbours there. None if there is no room: that is more than is ever
-/// announced within a second.
-fn placed(rows: &[Row], at: usize, row: &Row, floor: u64) -> Option<Row> {
-    let (before, after) = around(rows, at);
-    let low = before.map_or(floor, |before| before.place);
-    let high = after.map_or(u64::MAX, |after| after.place);
-    let step = STEP.min(high.saturating_sub(low) / 2);
-    (step > 0).then(|| Row { place: row.place.clamp(low + step, high - step), ..*row })
-}
-
-/// What comes before a place, and what is there.
-fn around(rows: &[Row], at: usize) -> (Option<Row>, Option<Row>) {
-    (at.checked_sub(1).map(|at| rows[at]), rows.get(at).copied())
-}
-
-/// What a row adds at a place: one link becomes two.
-fn added(rows: &[Row], at: usize, row: &Row) -> Link {
-    let (before, after) = around(rows, at);
-    let of = |one: Option<Row>, other: Option<Row>| {
-        one.zip(other).map(|(one, other)| link(&one, &other)).unwrap_or_default()
-    };
-    let (new, more, old) = (of(before, Some(*row)), of(Some(*row), after), of(before, after));
-    let sum = |of: fn(&Link) -> u64| (of(&new) + of(&more)).saturating_sub(of(&old));
-    Link {
-        uploaded: sum(|link| link.uploaded),
-        downloaded: sum(|link| link.downloaded),
-        seeded_seconds: sum(|link| link.seeded_seconds),
-        completed: sum(|link| link.completed),
+    let after = walk(&rows[from..]);
+    if !has_room(&after.stands, at - from, rows.len() - from) {
+        rows.remove(at);
+        return None;
     }
+    let [uploaded, downloaded, completed] = grown(&before.sums, &after.sums);
+    Some((row, Link { uploaded, downloaded, seeded_seconds, completed }))
 }
 
 /// From which on rows are needed, where all that is still to come lies behind `floor`.
 pub(crate) fn needed(rows: &[Row], floor: u64) -> usize {
-    rows.partition_point(|row| row.place <= floor).saturating_sub(1)
+    let is_clear = |at: &&usize| rows[**at].seconds() + CLOCKS_SECONDS <= floor / PLACES;
+    walk(rows).stands.iter().rev().find(is_clear).copied().unwrap_or(0)
 }
 
-/// Where it belongs by its time, or near that by its counters. Never before what its own tracker was
-/// told before it, which is written in that order; nor before what is at `floor` or before: what was
-/// there isn't all known.
-fn place_of(rows: &[Row], row: &Row, floor: u64) -> usize {
-    let own = rows.iter().rposition(|known| known.node == row.node).map_or(0, |last| last + 1);
-    let by_time = rows.partition_point(|known| known.place <= row.place).max(own);
-    let is_late = |known: &&Row| known.place > floor && known.is_near(row) && row.is_below(known);
-    let is_early = |known: &&Row| known.is_near(row) && known.is_below(row);
-    let is_unclear = |known: &&Row| known.place > floor && known.is_unclear(row);
-    let first = by_time - rows[..by_time].iter().rev().take_while(is_unclear).count();
-    let last = by_time + rows[by_time..].iter().take_while(is_unclear).count();
-    if first < last {
-        let bytes = |at: usize| {
-            let link = placed(rows, at, row, floor).map(|row| added(rows, at, &row));
-            link.map_or(u64::MAX, |link| link.uploaded.saturating_add(link.downloaded))
-        };
-        return (first..=last).rev().min_by_key(|&at| bytes(at)).unwrap_or(by_time);
+/// The row in a place that no other has, behind what its own tracker was told before it.
+fn placed(rows: &[Row], row: &Row) -> Row {
+    let own = rows.iter().rfind(|known| known.node == row.node);
+    let mut place = own.map_or(row.place, |own| row.place.max(own.place + STEP));
+    while rows.iter().any(|known| known.place == place) {
+        place += STEP;
     }
-    match rows[..by_time].iter().rev().take_while(is_late).count() {
-        0 => by_time + rows[by_time..].iter().take_while(is_early).count(),
-        late => by_time - late,
-    }
+    Row { place, ..*row }
 }
 
-fn link(before: &Row, after: &Row) -> Link {
-    let seconds = after.place / PLACES - before.place / PLACES;
-    if seconds > GAP_SECONDS {
-        return Link::default();
-    }
-    let goes_on = !before.has_stopped;
-    let has_seeded = before.is_complete && after.is_complete && seconds <= SEEDING_GAP_SECONDS;
-    Link {
-        uploaded: after.uploaded.saturating_sub(before.uploaded),
-        downloaded: after.downloaded.saturating_sub(before.downloaded),
-        seeded_seconds: if goes_on && has_seeded { seconds } else { 0 },
-        completed: u64::from(!before.is_complete && after.is_complete),
-    }
+/// Whether there are few enough around a row between those that stand for all before them.
+fn has_room(stands: &[usize], at: usize, count: usize) -> bool {
+    let next = stands.partition_point(|&stand| stand < at);
+    let before = next.checked_sub(1).map_or(0, |before| stands[before]);
+    let after = stands.get(next).copied().unwrap_or(count);
+    after == at || after - before <= CLOSE_MAX
 }
+
+fn grown(before: &Sums, after: &Sums) -> [u64; 3] {
+    let grown = |at: usize| after[at].saturating_sub(before[at]);
+    [0, 1, 2].map(|at| u64::try_from(grown(at)).unwrap_or(u64::MAX))
+}
+
+/// By how much a row at a place adds to the seconds seeded: what was between its neighbours becomes
+/// what is between them and it.
+fn seeded(rows: &[Row], at: usize, row: &Row) -> u64 {
+    let (before, after) = (at.checked_sub(1).map(|at| rows[at]), rows.get(at).copied());
+    let between = |one: Option<Row>, other: Option<Row>| {
+        one.zip(other).map_or(0, |(one, other)| seconds_between(&one, &other))
+    };
+    let more = between(before, Some(*row)) + between(Some(*row), after);
+    more.saturating_sub(between(before, after))
+}
+
+fn seconds_between(before: &Row, after: &Row) -> u64 {
+    let seconds = after.seconds() - before.seconds();
+    let has_seeded = before.is_complete && after.is_complete && !before.has_stopped;
+    if has_seeded && seconds <= SEEDING_GAP_SECONDS { seconds } else { 0 }
+}
+
+#[cfg(test)]
+#[path = "chain_tests.rs"]
+mod stories;
 
 #[cfg(test)]
 mod tests {
@@ -228,7 +188,7 @@ mod tests {
         let one_second =
             [row(20, b, 100), row(20, 3, 400), row(25, b, 600), started(19, a), row(20, a, 250)];
         let one_second = [&one_second[..], &[row(20, a, 500)]].concat();
-        check("three trackers in one second", &one_second, &some(&[0, 300, 200, 100, 0, 0]));
+        check("three trackers in one second", &one_second, &some(&[0, 0, 500, 100, 0, 0]));
         let next = [row(20, b, 0), row(20, b, 600), stopped(21, a, 601)];
         check("an end as the next second begins", &next, &some(&[0, 600, 1]));
         check("the same twice", &[row(10, a, 5), row(10, b, 5), row(10, a, 6)], &some(&[0, 0, 1]));
@@ -244,7 +204,7 @@ mod tests {
             let more = dice.random_range(0..1_000);
             (counter, total) = (counter + more, total + more);
             // Clocks tell a start from what comes after it.
-            let least = match said.last().is_some_and(Row::is_edge) {
+            let least = match said.last().is_some_and(|row| row.has_started || row.has_stopped) {
                 true => 10,
                 false => u64::from(!is_close),
             };

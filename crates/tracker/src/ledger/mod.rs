@@ -2,6 +2,7 @@
 
 pub(crate) mod accounting;
 pub(crate) mod chain;
+mod climbs;
 pub(crate) mod entry;
 pub(crate) mod pending;
 
