@@ -5,9 +5,9 @@
 //! each has the torrent, the session as it announced, and whether it went. What is heard adds
 //! nothing to anybody's credit: that is the ledger's, in the database.
 //! Bounds: [`MESSAGES_MAX`] messages of [`MESSAGE_BYTES`] wait to be taken; what is more is counted, and told with the next
-//! announce of its session.
+//! announce of its session. Where nobody takes them, none is kept.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
@@ -29,6 +29,8 @@ const MESSAGES_MAX: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
     messages: Mutex<Vec<Vec<u8>>>,
+    /// Whether anybody takes them: without a secret nobody does.
+    is_taken: AtomicBool,
 }
 
 impl Exchange {
@@ -50,14 +52,16 @@ impl Exchange {
 }
 
 impl Tracker {
-    /// What was announced here since this was asked last, for the others.
+    /// What was announced here since this was asked last, for the others. Nothing is kept for them
+    /// before it is asked for the first time.
     #[must_use]
     pub fn take_told(&self) -> Vec<Vec<u8>> {
+        self.exchange.is_taken.store(true, Relaxed);
         std::mem::take(&mut *self.exchange.messages.lock())
     }
 
     pub(crate) fn tell(&self, entry: &Entry) {
-        if !self.exchange.put(entry) {
+        if self.exchange.is_taken.load(Relaxed) && !self.exchange.put(entry) {
             self.counters.untold.bump();
         }
     }
@@ -124,7 +128,10 @@ mod tests {
 
     fn tracker() -> Tracker {
         let node = Some("one".to_owned());
-        Tracker::new(Rules { allows_private_addresses: true, node, ..Rules::default() })
+        let rules = Rules { allows_private_addresses: true, node, ..Rules::default() };
+        let tracker = Tracker::new(rules);
+        assert!(tracker.take_told().is_empty());
+        tracker
     }
 
     fn tell(tracker: &Tracker, client: u8, event: Event, at: u64) -> usize {
@@ -171,6 +178,16 @@ mod tests {
             other.take_told().concat().len(),
             "only what came here is told"
         );
+    }
+
+    #[test]
+    fn nothing_is_kept_where_nobody_takes_it() {
+        let node = Some("one".to_owned());
+        let one = Tracker::new(Rules { allows_private_addresses: true, node, ..Rules::default() });
+        tell(&one, 1, Event::Started, 1_000);
+        assert!(one.take_told().is_empty());
+        tell(&one, 2, Event::Started, 1_001);
+        assert_eq!(one.take_told().len(), 1, "somebody takes it now");
     }
 
     #[test]

@@ -32,6 +32,7 @@ use super::registry::Found;
 use super::session::{Session, advised};
 use super::shape::Asked;
 use super::status::{Shared, Side};
+use super::unix_seconds;
 use super::value::{Value, quoted};
 use crate::rights::{TorrentId, UserId};
 use crate::wanted::Wanted;
@@ -177,7 +178,7 @@ impl Loader {
                 self.session = None;
                 let trouble =
                     advised(trouble, &self.place, &self.contract, self.keeper.node().is_some());
-                let now = u32::try_from(self.clock.now().unix_seconds()).unwrap_or(u32::MAX);
+                let now = unix_seconds(&self.clock);
                 self.status.fails(Side::Reading, &trouble, now);
                 Err(trouble)
             }

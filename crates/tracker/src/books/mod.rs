@@ -45,3 +45,8 @@ pub use session::check;
 pub use shared::{Awaited, NODES, Node, POINTS, shared_tables};
 pub use status::{Shared, State, Status};
 pub use writer::{Step, Writer};
+
+/// What a clock says, as books keep it.
+fn unix_seconds(clock: &base::Clock) -> u32 {
+    u32::try_from(clock.now().unix_seconds()).unwrap_or(u32::MAX)
+}

@@ -20,6 +20,7 @@ use super::link::{Place, Trouble};
 use super::loader::Loader;
 use super::push::Pushes;
 use super::status::{Shared, Side, Status};
+use super::unix_seconds;
 use super::writer::Writer;
 
 /// What failed by a fault of ours is tried again after this.
@@ -64,7 +65,7 @@ impl Books {
         let work = move || {
             // Whoever begins anew asks the database what stands in it, as after a restart.
             while catch_unwind(AssertUnwindSafe(&keep)).is_err() && !stop.has_begun() {
-                told.fails(Side::Writing, &fault(), unix_seconds());
+                told.fails(Side::Writing, &fault(), unix_seconds(&Clock::machine()));
                 std::thread::sleep(FAULT_PAUSE);
             }
         };
@@ -100,10 +101,6 @@ fn fault() -> Trouble {
          report what was said before this"
             .to_owned(),
     )
-}
-
-fn unix_seconds() -> u32 {
-    u32::try_from(Clock::machine().now().unix_seconds()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::link::{Link, Row as Answer, Trouble};
 use super::value::Value;
 use crate::credit::{Batch, Credit, LastSession, Point};
 use crate::ledger::accounting::weigh;
-use crate::ledger::chain::{self, GAP_SECONDS, PLACES, Row};
+use crate::ledger::chain::{self, CLOCKS_SECONDS, GAP_SECONDS, PLACES, Row};
 use crate::rights::{TorrentId, UserId};
 
 /// A row for each tracker.
@@ -138,8 +138,11 @@ pub(crate) async fn tell(
     let id = node.id;
     link.run(&format!("UPDATE {NODES} SET told = {told} WHERE id = {id} AND told < {told}"))
         .await?;
-    let gone = horizon(link).await?.saturating_sub(GAP_SECONDS) * PLACES;
-    link.run(&format!("DELETE FROM {POINTS} WHERE place < {gone} AND torrent_id <> 0")).await?;
+    let gone = horizon(link).await?.saturating_sub(GAP_SECONDS);
+    // Who comes back with what belongs beside it is too late.
+    let late = gone + CLOCKS_SECONDS;
+    link.run(&format!("UPDATE {NODES} SET told = {late} WHERE id = 0 AND told < {late}")).await?;
+    link.run(&ended(dialect, gone * PLACES)).await?;
     link.run("COMMIT").await?;
     let since = told.saturating_sub(AWAITED_SECONDS);
     let question = format!(
@@ -152,6 +155,26 @@ pub(crate) async fn tell(
         Some(Awaited { id, name, told })
     };
     Ok(link.ask(&question).await?.first().and_then(awaited))
+}
+
+/// What drops sessions whose last announce was before a place: whole ones, since what is left of a
+/// part could be credited anew.
+fn ended(dialect: Dialect, gone: u64) -> String {
+    let of = format!(
+        "later.user_id = old.user_id AND later.torrent_id = old.torrent_id AND later.peer_id = \
+         old.peer_id AND later.place >= {gone}"
+    );
+    let which = format!("old.place < {gone} AND old.torrent_id <> 0");
+    match dialect {
+        Dialect::MySql => format!(
+            "DELETE old FROM {POINTS} AS old LEFT JOIN {POINTS} AS later ON {of} WHERE {which} AND \
+             later.place IS NULL"
+        ),
+        Dialect::Postgres | Dialect::Sqlite => format!(
+            "DELETE FROM {POINTS} AS old WHERE {which} AND NOT EXISTS (SELECT 1 FROM {POINTS} AS \
+             later WHERE {of})"
+        ),
+    }
 }
 
 /// The database's clock, in unix seconds.

@@ -28,6 +28,7 @@ use super::shape::{Part, Shape, Written};
 use super::shared::{self, NODES, Node};
 use super::statement::{Tuple, bind, cuts, rows_max, statement, statement_of_places};
 use super::status::{Shared, Side};
+use super::unix_seconds;
 use crate::credit::{Batch, Credit};
 
 /// The pause after the first failure; it doubles with each further one…
@@ -37,7 +38,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(15);
 /// What is left when we stop is tried so long; what isn't written then lies in the journal.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Clocks of the nodes of one ledger are set by each other better than this.
-const CLOCKS_SECONDS: u64 = 3;
+const CLOCKS_SECONDS: u64 = 2;
 /// Numbers in one question.
 const LOOKED_UP_AT_ONCE: usize = 1_000;
 /// Rows that are bound to one statement after the other before anything else is heard.
@@ -142,7 +143,7 @@ impl Writer {
 
     /// One attempt at one batch.
     pub async fn step(&mut self) -> Step {
-        let now = self.now();
+        let now = unix_seconds(&self.clock);
         match self.attempt(now).await {
             Ok(step) => step,
             Err(trouble) => {
@@ -151,10 +152,6 @@ impl Writer {
                 Step::Failed
             }
         }
-    }
-
-    fn now(&self) -> u32 {
-        u32::try_from(self.clock.now().unix_seconds()).unwrap_or(u32::MAX)
     }
 
     async fn attempt(&mut self, now: u32) -> Result<Step, Trouble> {

@@ -10,8 +10,8 @@
 //! 3. where clocks don't tell which of two announces was first, nothing is credited that depends on
 //! it, until others tell.
 
-use super::climbs::{CLOCKS_SECONDS, CLOSE_MAX, Sums, walk};
-pub(crate) use super::climbs::GAP_SECONDS;
+pub(crate) use super::climbs::{CLOCKS_SECONDS, GAP_SECONDS};
+use super::climbs::{CLOSE_MAX, Sums, walk};
 
 /// In a second, so that there is room between two.
 pub(crate) const PLACES: u64 = 1 << 20;
@@ -189,8 +189,10 @@ mod tests {
             [row(20, b, 100), row(20, 3, 400), row(25, b, 600), started(19, a), row(20, a, 250)];
         let one_second = [&one_second[..], &[row(20, a, 500)]].concat();
         check("three trackers in one second", &one_second, &some(&[0, 0, 500, 100, 0, 0]));
-        let next = [row(20, b, 0), row(20, b, 600), stopped(21, a, 601)];
+        let next = [row(10, b, 0), row(20, b, 600), stopped(21, a, 601)];
         check("an end as the next second begins", &next, &some(&[0, 600, 1]));
+        let next = [row(20, b, 0), row(20, b, 600), row(21, a, 601), row(900, b, 602)];
+        check("the last is in doubt, until the next", &next, &some(&[0, 600, 0, 2]));
         check("the same twice", &[row(10, a, 5), row(10, b, 5), row(10, a, 6)], &some(&[0, 0, 1]));
         check("too late", &[row(10, a, 5), row(5, b, 3)], &[Some(0), None]);
     }

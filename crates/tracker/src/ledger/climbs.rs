@@ -13,7 +13,7 @@
 use super::chain::Row;
 
 /// Clocks of two trackers may differ by so much.
-pub(super) const CLOCKS_SECONDS: u64 = 5;
+pub(crate) const CLOCKS_SECONDS: u64 = 5;
 /// What came so long after the announce before it is a session of its own.
 pub(crate) const GAP_SECONDS: u64 = 86_400;
 /// Announces with none that stands for all before it: that many, and one more. Few clients have
