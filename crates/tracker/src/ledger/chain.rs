@@ -11,7 +11,7 @@
 //! it, until others tell.
 
 pub(crate) use super::climbs::{CLOCKS_SECONDS, GAP_SECONDS};
-use super::climbs::{CLOSE_MAX, Sums, walk};
+use super::climbs::{Sums, walk};
 
 /// In a second, so that there is room between two.
 pub(crate) const PLACES: u64 = 1 << 20;
@@ -66,7 +66,7 @@ pub(crate) fn insert(rows: &mut Vec<Row>, row: Row, floor: u64) -> Option<(Row, 
     let seeded_seconds = seeded(rows, at, &row);
     rows.insert(at, row);
     let after = walk(&rows[from..]);
-    if !has_room(&after.stands, at - from, rows.len() - from) {
+    if after.is_crowded && !before.is_crowded {
         rows.remove(at);
         return None;
     }
@@ -88,14 +88,6 @@ fn placed(rows: &[Row], row: &Row) -> Row {
         place += STEP;
     }
     Row { place, ..*row }
-}
-
-/// Whether there are few enough around a row between those that stand for all before them.
-fn has_room(stands: &[usize], at: usize, count: usize) -> bool {
-    let next = stands.partition_point(|&stand| stand < at);
-    let before = next.checked_sub(1).map_or(0, |before| stands[before]);
-    let after = stands.get(next).copied().unwrap_or(count);
-    after == at || after - before <= CLOSE_MAX
 }
 
 fn grown(before: &Sums, after: &Sums) -> [u64; 3] {

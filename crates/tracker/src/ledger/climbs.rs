@@ -16,7 +16,7 @@ use super::chain::Row;
 pub(crate) const CLOCKS_SECONDS: u64 = 5;
 /// What came so long after the announce before it is a session of its own.
 pub(crate) const GAP_SECONDS: u64 = 86_400;
-/// Announces with none that stands for all before it: that many, and one more. Few clients have
+/// With none that stands for all before it there are no more announces. Few clients have
 /// more than three; with more of them time would be lost for everybody.
 pub(super) const CLOSE_MAX: usize = 32;
 
@@ -28,6 +28,8 @@ pub(super) type Sums = [u128; 3];
 pub(super) struct Climbs {
     pub(super) sums: Sums,
     pub(super) stands: Vec<usize>,
+    /// Whether somewhere there are more than [`CLOSE_MAX`] between two of these, or since the last.
+    pub(super) is_crowded: bool,
 }
 
 /// Whether one was made before the other for certain. One tracker writes in the order in which it is
@@ -45,6 +47,7 @@ pub(super) fn walk(rows: &[Row]) -> Climbs {
     let mut from = 0;
     for last in 0..rows.len() {
         if last > from && rows[last].seconds() > rows[last - 1].seconds() + GAP_SECONDS {
+            climbs.is_crowded |= last - from > CLOSE_MAX;
             climbs.add(&climbed(&rows[from..last]).0);
             from = last;
         } else {
@@ -55,11 +58,13 @@ pub(super) fn walk(rows: &[Row]) -> Climbs {
             if !stands {
                 continue;
             }
+            climbs.is_crowded |= last - from > CLOSE_MAX;
             climbs.add(&sums);
             from = last;
         }
         climbs.stands.push(from);
     }
+    climbs.is_crowded |= rows.len() - from > CLOSE_MAX;
     climbs.add(&climbed(rows.get(from..).unwrap_or_default()).0);
     climbs
 }
