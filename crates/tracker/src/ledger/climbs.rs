@@ -16,8 +16,8 @@ use super::chain::Row;
 pub(crate) const CLOCKS_SECONDS: u64 = 5;
 /// What came so long after the announce before it is a session of its own.
 pub(crate) const GAP_SECONDS: u64 = 86_400;
-/// With none that stands for all before it there are no more announces. Few clients have
-/// more than three; with more of them time would be lost for everybody.
+/// There are no more announces than these without one that stands for all before it. Clients seldom
+/// have more than three; to reckon with many takes time, and all trackers wait.
 pub(super) const CLOSE_MAX: usize = 32;
 
 /// Bytes sent and taken, and completions.
