@@ -85,8 +85,8 @@ pub use explain::{Line, Question};
 #[doc(hidden)]
 pub use fellows::page_in_parcel;
 pub use fellows::{
-    Beginning, Calm, Deposits, FellowRequest, Fellows, Fellowship, Place, Reading, Roll, Shield,
-    Traffic, Untold, Word,
+    Beginning, Calm, Deposits, FellowRequest, Fellows, Fellowship, Looked, Looking, Place, Reading,
+    Roll, Shield, Traffic, Untold, Word,
 };
 #[doc(hidden)]
 pub use following::Omission;

@@ -56,11 +56,13 @@ pub trait Deposits: Send + Sync {
     ///
     /// # Errors
     /// It can't be told in a second, or isn't of this cluster.
-    fn find<'a>(
-        &'a self,
-        name: &'a [u8],
-    ) -> Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Untold>> + Send + 'a>>;
+    fn find<'a>(&'a self, name: &'a [u8]) -> Looking<'a>;
 }
+
+/// A look for what lies under a name; none where nothing does.
+pub type Looking<'a> = Pin<Box<dyn Future<Output = Looked> + Send + 'a>>;
+/// What came of it.
+pub type Looked = Result<Option<Vec<u8>>, Untold>;
 
 /// What lies there, or whether anything does, can't be told now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

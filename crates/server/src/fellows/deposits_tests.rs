@@ -46,10 +46,7 @@ impl Deposits for Shelf {
         Box::pin(std::future::ready(is_laid))
     }
 
-    fn find<'a>(
-        &'a self,
-        name: &'a [u8],
-    ) -> Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Untold>> + Send + 'a>> {
+    fn find<'a>(&'a self, name: &'a [u8]) -> Looking<'a> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         let found = match self.is_out_of_reach.load(Ordering::SeqCst) {
             true => Err(Untold),

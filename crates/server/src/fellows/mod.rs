@@ -28,7 +28,7 @@ use std::time::Duration;
 use policy::purge::{Mode, Purge};
 use wire::RequestHead;
 
-pub use self::deposits::{Deposits, Untold};
+pub use self::deposits::{Deposits, Looked, Looking, Untold};
 use self::news::{News, Told};
 pub use self::reading::{Beginning, Calm, Reading, Traffic, Word};
 pub(crate) use self::shield::ask::ask;

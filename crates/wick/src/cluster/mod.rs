@@ -25,7 +25,9 @@ use std::time::{Duration, Instant};
 use base::complaint::complain;
 use base::{Clock, Shutdown};
 use cluster::{Ears, Node, Run, Seal, Status};
-use server::{Deposits, Fellows, Fellowship, Place, Reading, Roll, Server, ServerConfig, Untold};
+use server::{
+    Deposits, Fellows, Fellowship, Looking, Place, Reading, Roll, Server, ServerConfig, Untold,
+};
 
 pub(crate) use self::asking::{ClusterQuestion, ask, tell};
 use self::figures::Meter;
@@ -279,10 +281,7 @@ impl Deposits for Way {
         Box::pin(self.0.lay_down_surely(name, content))
     }
 
-    fn find<'a>(
-        &'a self,
-        name: &'a [u8],
-    ) -> Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Untold>> + Send + 'a>> {
+    fn find<'a>(&'a self, name: &'a [u8]) -> Looking<'a> {
         Box::pin(async { self.0.find(name).await.map_err(|_| Untold) })
     }
 }
