@@ -199,12 +199,18 @@ pub(crate) fn sweep_targets(
         None => drop(site.generations.note_write()),
     }
     let mut text = Vec::new();
-    for (target, scheme) in
-        targets.iter().flat_map(|target| policy::SCHEMES.map(|each| (target, each)))
-    {
-        text.clear();
-        policy::write_key_without(&mut text, scheme, host, target, &site.rules().key_ignores_query);
-        server.remove_if(&Key { hash: pipeline::hash(&text), text: &text }, |_| true);
+    let ignored = &site.rules().key_ignores_query;
+    for target in targets {
+        let mut is_told = false;
+        for scheme in policy::SCHEMES {
+            text.clear();
+            policy::write_key_without(&mut text, scheme, host, target, ignored);
+            // To whoever stands beside it is one page.
+            if !std::mem::replace(&mut is_told, true) {
+                companion::note_written(site, &text);
+            }
+            server.remove_told(&Key { hash: pipeline::hash(&text), text: &text }, |_| true);
+        }
     }
 }
 

@@ -44,6 +44,9 @@ pub trait Companion: Send + Sync {
 
     /// Something was learned about an address. It must not wait.
     fn notice(&self, notice: Notice<'_>);
+
+    /// What was changed behind our back can be read by all from now on. It must not wait.
+    fn settled(&self) {}
 }
 
 /// An answer to come.
@@ -106,6 +109,9 @@ pub enum Noticed {
     File,
     /// What was known of it may not be so any more.
     Doubted,
+    /// Somebody wrote to it just now, by whichever scheme: what was known of it may not be so any
+    /// more.
+    Written,
     /// A companion of the same kind on another node has it, of which nothing else is known.
     Found,
     /// Somebody was given it as a page of their own, such as its author after a writing.
@@ -225,6 +231,20 @@ pub(crate) fn note_doubt(site: &Site, key: &[u8]) {
     }
 }
 
+/// Somebody wrote to the page under this key; of its keys by either scheme one is told.
+pub(crate) fn note_written(site: &Site, key: &[u8]) {
+    if let Some(companion) = site.companion() {
+        tell(&companion, key, Noticed::Written);
+    }
+}
+
+/// What was changed is visible to all.
+pub(crate) fn note_settled(site: &Site) {
+    if let Some(companion) = site.companion() {
+        companion.settled();
+    }
+}
+
 /// A page was given to somebody alone, who may have changed it just now.
 pub(crate) fn note_seen(journey: &Journey, fields: &Fields) {
     let Some(companion) = journey.site.companion() else { return };
@@ -276,6 +296,12 @@ impl Server {
         if let Some(site) = self.sites().find(host) {
             note_doubt(site, key.text);
         }
+    }
+
+    /// Whether a site was changed behind our back, and not all can read that yet.
+    #[must_use]
+    pub fn is_settling(&self, host: &str) -> bool {
+        self.sites().find(host).is_some_and(|site| site.generations.is_settling())
     }
 
     /// Whether something was purged, written or changed that may show on the page of a vouch: not

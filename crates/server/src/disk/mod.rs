@@ -209,6 +209,11 @@ impl Server {
     /// what he found in memory just before.
     pub(crate) fn remove_if(&self, key: &Key<'_>, unwanted: impl FnMut(&Page) -> bool) -> usize {
         self.doubt(key);
+        self.remove_told(key, unwanted)
+    }
+
+    /// The same where whoever stands beside the site was told of it already.
+    pub(crate) fn remove_told(&self, key: &Key<'_>, unwanted: impl FnMut(&Page) -> bool) -> usize {
         let Some(shelf) = &self.shelf else { return self.store.remove_if(key, unwanted) };
         shelf.disk.remove(key.hash, |_| true);
         let removed = self.store.remove_if(key, unwanted);

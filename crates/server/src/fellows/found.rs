@@ -76,10 +76,14 @@ mod tests {
         }
 
         fn notice(&self, notice: Notice<'_>) {
-            if matches!(notice.what, Noticed::Found) {
-                let Notice { scheme, host, target, .. } = notice;
-                self.0.lock().push(format!("{scheme} {host} {target}"));
-            }
+            let Notice { scheme, host, target, what } = notice;
+            let told = match what {
+                Noticed::Found => format!("{scheme} {host} {target}"),
+                Noticed::Written => format!("written: {host} {target}"),
+                Noticed::Doubted => format!("doubted: {host} {target}"),
+                _ => return,
+            };
+            self.0.lock().push(told);
         }
     }
 
@@ -98,5 +102,15 @@ mod tests {
             r#"{"hosts":["a.test"],"learned":{"found":["http://b.test/","x","http://c"]}}"#;
         first.hear(forged);
         assert_eq!(*search.0.lock(), ["http a.test:8080 /topic/1?page=2"]);
+    }
+
+    #[test]
+    fn what_was_written_to_is_told_once_and_not_as_a_doubt_of_each_scheme() {
+        let search = Arc::<Search>::default();
+        let (server, _told) = node_beside(SITES, Some(search.clone()));
+        let site = server.sites().find("a.test").expect("it serves it").clone();
+        let targets = ["/send".to_owned(), "/topic/1".to_owned()];
+        crate::fetch::sweep_targets(&server, &site, "POST", "/send", "a.test", &targets);
+        assert_eq!(*search.0.lock(), ["written: a.test /send", "written: a.test /topic/1"]);
     }
 }

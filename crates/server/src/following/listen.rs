@@ -19,6 +19,7 @@ use super::calm::Calm;
 use super::ear::{Heard, Means};
 use super::{Following, Omission};
 use crate::Server;
+use crate::companion;
 use crate::page::Page;
 use crate::site::Site;
 use crate::strangers::again::{Seen, see_against};
@@ -224,6 +225,7 @@ impl Listener {
         let (generations, following) = (&self.site.generations, &self.following);
         following.scope.settle(generations, sweeps, following.is_heard());
         self.site.generations.settle();
+        companion::note_settled(&self.site);
         // A page that is swept by its own making would be made for ever.
         if !settling.is_ours {
             self.following.wanted.swept();

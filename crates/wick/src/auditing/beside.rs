@@ -37,4 +37,10 @@ impl Companion for Beside {
         }
         self.audit.notice(notice);
     }
+
+    fn settled(&self) {
+        if let Some(search) = &self.search {
+            search.settled();
+        }
+    }
 }

@@ -30,6 +30,7 @@ mod sitemap;
 mod standing;
 mod taking;
 mod websub;
+mod written;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,7 @@ pub(crate) use setting::{SearchError, SearchPath, SearchPlan, rules};
 use standing::Standings;
 use taking::Doubt;
 pub(crate) use websub::Hub;
+use written::Written;
 
 use crate::dictionary::dictionaries;
 use crate::observing::Observing;
@@ -166,8 +168,12 @@ pub(crate) struct SiteSearch {
     made_anew: MadeAnew,
     /// How often the index was begun anew since this is here.
     anew: watch::Sender<u64>,
-    /// Told when somebody looks at a page that they may have written to.
+    /// The pages that were written to just now.
+    written: Written,
+    /// Told when somebody writes to a page, or looks at one that they may have written to.
     looked: Arc<Notify>,
+    /// Told when something was changed behind our back and can be read by all.
+    settled: Arc<Notify>,
     events: mpsc::Sender<Event>,
     doubts: mpsc::Sender<Doubt>,
     /// Where pages lead to that the index doesn't have.
@@ -270,7 +276,7 @@ impl Companion for SiteSearch {
         let Notice { scheme, host, target, what } = notice;
         let scheme = if scheme == "https" { "https" } else { "http" };
         let host = host.to_ascii_lowercase();
-        {
+        if !matches!(what, Noticed::Written) {
             let mut base = unpoisoned(&self.base);
             if base.is_none() {
                 *base = Some((scheme, host.clone()));
@@ -299,6 +305,15 @@ impl Companion for SiteSearch {
                     self.looked.notify_one();
                 }
             }
+            Noticed::Written => {
+                self.standings.notice(id, None);
+                // By which scheme is known of visitors only.
+                let scheme = unpoisoned(&self.base).as_ref().map_or(scheme, |(known, _)| known);
+                if let Some(place) = self.written.put(Place { scheme, ..place }) {
+                    self.put(&self.doubts, Doubt { place, tries: 0 });
+                }
+                self.looked.notify_one();
+            }
             Noticed::Doubted => {
                 self.standings.notice(id, None);
                 self.put(&self.doubts, Doubt { place, tries: 0 });
@@ -307,6 +322,10 @@ impl Companion for SiteSearch {
             Noticed::File if self.was_read_lately(id) => {}
             Noticed::File => self.put(&self.events, Event::File(place)),
         }
+    }
+
+    fn settled(&self) {
+        self.settled.notify_one();
     }
 }
 
@@ -414,7 +433,9 @@ impl Running {
             blocks: Mutex::default(),
             made_anew: MadeAnew::default(),
             anew: watch::Sender::new(0),
+            written: Written::default(),
             looked: Arc::default(),
+            settled: Arc::default(),
             events,
             doubts,
             links,
@@ -434,7 +455,7 @@ impl Running {
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
             tokio::spawn(crawl::crawl(Arc::downgrade(&search), linked)).abort_handle(),
             tokio::spawn(renewing::renew(Arc::downgrade(&search))).abort_handle(),
-            tokio::spawn(renewing::renew_looked_at(Arc::downgrade(&search))).abort_handle(),
+            tokio::spawn(written::renew_looked_at(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(refilling::refill(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(learned::keep(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(popularity::count(Arc::downgrade(&search))).abort_handle(),

@@ -1,23 +1,19 @@
 //! Renewing: pages on which a purge, a writing or a change may show are read again, so that it is
 //! found before somebody visits its page. Pages whose time is over are not: that is no news.
 //!
-//! What somebody with a session looks at who may have written to it is read at once, and behind it
-//! the site's first page: there it shows what is new, and new pages are linked from there. Of what
-//! nobody looks at, pages whose text changed lately come first. Of a large site, what had the same
-//! text each time has its turn ever more seldom. Whatever a visit has renewed meanwhile isn't asked
-//! for.
-//! Bounds: one page at a time of what is looked at, each followed by a rest as long as it took, and
-//! one of what isn't, followed by a rest [`REST_FIRST`] or [`REST_OTHERS`] times as long: a site
-//! that is written to all the time is left alone for most of it, and nobody who has written waits
-//! for that.
+//! Of what nobody writes to or looks at (that is read by `written.rs`), pages whose text changed
+//! lately come first. Of a large site, what had the same text each time has its turn ever more
+//! seldom. Whatever a visit has renewed meanwhile isn't asked for.
+//! Bounds: one page at a time, which owes a rest [`REST_FIRST`] or [`REST_OTHERS`] times as long as
+//! it took: a site that is written to all the time is left alone for most of it. Of those that come
+//! first, [`OWED_MAX`] may be owed, so that after a time without changes some are read in a row.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ::search::Document;
-use server::Unread;
-use tokio::time::{Instant, sleep};
+use server::{Server, Unread};
+use tokio::time::{Instant, timeout};
 
 use super::finding::{URL, text_of};
 use super::taking::{Doubt, READ_PATIENCE, opened};
@@ -27,20 +23,22 @@ use super::{Place, SiteSearch, unpoisoned};
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 const REST_FIRST: u32 = 4;
 const REST_OTHERS: u32 = 9;
-const REST_MIN: Duration = Duration::from_millis(20);
-const REST_MAX: Duration = Duration::from_secs(20);
+/// How much of the rest behind pages that come first may be owed.
+const OWED_MAX: Duration = Duration::from_secs(1);
+pub(super) const REST_MIN: Duration = Duration::from_millis(20);
+pub(super) const REST_MAX: Duration = Duration::from_secs(20);
 /// What changes while it is read, as it does for a moment behind each change, is read again so often
 /// before it is left to others; so many pages are counted.
-const CHANGES_MAX: u32 = 4;
+pub(super) const CHANGES_MAX: u32 = 4;
 const CHANGING_MAX: usize = 256;
 
 /// How often in a row pages changed while they were read.
 #[derive(Default)]
-struct Changing(HashMap<u64, u32>);
+pub(super) struct Changing(HashMap<u64, u32>);
 
 impl Changing {
     /// Reads a page again.
-    async fn renew(&mut self, search: &Arc<SiteSearch>, id: u64) {
+    pub(super) async fn renew(&mut self, search: &Arc<SiteSearch>, id: u64) {
         let again = self.0.get(&id).is_none_or(|times| *times < CHANGES_MAX);
         match search.renew(id, again).await {
             true if self.0.len() < CHANGING_MAX => *self.0.entry(id).or_default() += 1,
@@ -48,74 +46,59 @@ impl Changing {
         }
     }
 
-    fn is_changing(&self, id: u64) -> bool {
+    pub(super) fn is_changing(&self, id: u64) -> bool {
         self.0.contains_key(&id)
-    }
-}
-
-/// Reads again what somebody looks at, for as long as there is a search.
-pub(super) async fn renew_looked_at(search: Weak<SiteSearch>) {
-    let Some(looked) = search.upgrade().map(|owned| owned.looked.clone()) else { return };
-    let mut changing = Changing::default();
-    loop {
-        looked.notified().await;
-        loop {
-            let Some(owned) = opened(&search).await else { return };
-            let Some(id) = owned.standings.looked_at() else { break };
-            let began = Instant::now();
-            changing.renew(&owned, id).await;
-            if changing.is_changing(id) {
-                sleep(REST_MIN).await;
-                continue;
-            }
-            owned.standings.note_renewed(id);
-            if let Some(root) = owned.root().filter(|root| *root != id) {
-                owned.renew(root, false).await;
-            }
-            drop(owned);
-            sleep(began.elapsed().clamp(REST_MIN, REST_MAX)).await;
-        }
     }
 }
 
 /// Renews what nobody looks at, for as long as there is a search.
 pub(super) async fn renew(search: Weak<SiteSearch>) {
+    let Some(settled) = search.upgrade().map(|owned| owned.settled.clone()) else { return };
     let begun = Instant::now();
     let mut rests_until = [begun; 2];
     let mut changing = Changing::default();
     let mut pause = LOOK_EVERY;
     loop {
-        sleep(pause.clamp(REST_MIN, LOOK_EVERY)).await;
+        // Nobody waits for the next look where something was changed just now.
+        let _ = timeout(pause.clamp(REST_MIN, LOOK_EVERY), settled.notified()).await;
         pause = LOOK_EVERY;
         let Some(owned) = opened(&search).await else { return };
         let Some(server) = owned.server() else { continue };
+        // What somebody waits for isn't to share the origin with this. And what was changed and
+        // can't be read yet is waited for here: it is no time that the origin took, so that no
+        // rest is owed for it, and which page comes first is decided behind it.
+        if owned.written.is_read() || owned.is_settling(&server) {
+            continue;
+        }
         let minute = begun.elapsed().as_secs() / 60;
         let (first, others) = owned.standings.fallen(&server, 1, Some(minute));
         if first.is_empty() && others.is_empty() {
             changing.0.clear();
         }
-        let lanes = [(first, REST_FIRST), (others, REST_OTHERS)];
-        for ((page, times), until) in lanes.into_iter().zip(&mut rests_until) {
+        let lanes = [(first, REST_FIRST, OWED_MAX), (others, REST_OTHERS, Duration::ZERO)];
+        for ((page, times, owed_max), until) in lanes.into_iter().zip(&mut rests_until) {
             let Some(&id) = page.first().filter(|id| !owned.standings.is_looked_at(**id)) else {
                 continue;
             };
             let began = Instant::now();
-            if began < *until {
+            if until.saturating_duration_since(began) > owed_max {
                 continue;
             }
             changing.renew(&owned, id).await;
+            if times == REST_FIRST {
+                owned.commit_behind();
+            }
             let rest = (began.elapsed() * times).min(REST_MAX);
-            *until = Instant::now() + rest;
-            pause = pause.min(rest);
+            *until = (*until).max(began) + rest;
+            pause = pause.min(rest.saturating_sub(owed_max));
         }
     }
 }
 
 impl SiteSearch {
-    /// The site's first page, by the host that visitors came by.
-    fn root(&self) -> Option<u64> {
-        let (_, host) = unpoisoned(&self.base).clone()?;
-        Some(Document::id_of(&self.url_of(&host, "/")))
+    fn is_settling(&self, server: &Server) -> bool {
+        let host = unpoisoned(&self.base).as_ref().map(|(_, host)| host.clone());
+        host.is_some_and(|host| server.is_settling(&host))
     }
 
     /// Reads a page that was vouched for again, unless a visit has renewed it meanwhile. True if it

@@ -15,6 +15,7 @@ mod browser;
 mod crawl;
 mod demo;
 mod dokuwiki;
+mod edits;
 #[path = "../../src/demo/forms.rs"]
 mod forms;
 mod mediawiki;

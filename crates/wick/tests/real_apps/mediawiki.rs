@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::apps::App;
+use crate::edits::{self, Beside};
 use crate::mediawiki_install::{Content, PASSWORD, fill, installed};
 use crate::person::{GuestHands, Hands};
 use crate::search::{self, Sought};
@@ -63,6 +64,33 @@ fn strangers_of_mediawiki_are_served_from_memory() {
         edit: edit_candle_9,
     };
     search::is_made(CASE.name, &app.folder.root(), &sought);
+    removed(app);
+}
+
+#[test]
+#[ignore = "it judges nothing: it prints how long edits take until they are found"]
+fn edits_of_mediawiki_are_timed() {
+    let Some(app) = ready(installed(&Content::Server(&[]))) else { return };
+    fill(&app).expect("pages are written");
+    let sought = Sought {
+        visited: &["/index.php/Candle_7", "/index.php?title=Candle_9", "/index.php/Main_Page"],
+        words: "candle",
+        page: "Candle_7",
+        write: edit_candle_9,
+        editor: &CASE.log_in,
+        edit: edit_candle_9,
+    };
+    let beside = Beside {
+        database: app.database.as_ref().expect("it has one"),
+        // Nor may the page be shown that was rendered before.
+        statements: |old, new| {
+            format!(
+                "USE site; UPDATE text SET old_text = REPLACE(old_text, '{old}', '{new}'); \
+                 DELETE FROM objectcache;"
+            )
+        },
+    };
+    edits::are_timed(CASE.name, &app.folder.root(), &sought, &beside);
     removed(app);
 }
 

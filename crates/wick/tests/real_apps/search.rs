@@ -94,7 +94,7 @@ fn edits_are_found(name: &str, wick: &Wick, sought: &Sought) {
 }
 
 /// The paths of what a search brings.
-fn paths(visitor: &Visitor, words: &str) -> Vec<String> {
+pub(crate) fn paths(visitor: &Visitor, words: &str) -> Vec<String> {
     let words = words.replace(' ', "%20").replace('"', "%22");
     let answer = visitor.get(&format!("/search.json?q={words}")).expect("an answer", "hits");
     let told: Value = serde_json::from_str(&answer.text()).expect("JSON");

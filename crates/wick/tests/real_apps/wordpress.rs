@@ -2,6 +2,7 @@
 //! a cookie that its own page has set.
 
 use crate::apps::{self, PASSWORD, USER};
+use crate::edits::{self, Beside};
 use crate::new_items::{self, Items};
 use crate::person::{GuestHands, Hands};
 use crate::search::{self, Sought};
@@ -80,6 +81,31 @@ fn strangers_of_wordpress_are_served_from_memory() {
         edit: edit_candle_9,
     };
     search::is_made(CASE.name, &app.folder.root(), &sought);
+    removed(app);
+}
+
+#[test]
+#[ignore = "it judges nothing: it prints how long edits take until they are found"]
+fn edits_of_wordpress_are_timed() {
+    let Some(app) = ready(apps::wordpress(&[])) else { return };
+    let sought = Sought {
+        visited: &["/", "/candle-number-9/"],
+        words: "candle",
+        page: "/candle-number-7/",
+        write: edit_candle_9,
+        editor: &CASE.log_in,
+        edit: edit_candle_9,
+    };
+    let beside = Beside {
+        database: app.database.as_ref().expect("it has one"),
+        statements: |old, new| {
+            format!(
+                "USE site; UPDATE wp_posts SET post_content = \
+                 REPLACE(post_content, '{old}', '{new}') WHERE post_type = 'post';"
+            )
+        },
+    };
+    edits::are_timed(CASE.name, &app.folder.root(), &sought, &beside);
     removed(app);
 }
 
