@@ -10,6 +10,7 @@
 
 mod database;
 mod document;
+mod engine;
 mod index;
 mod query;
 pub mod rows;
@@ -21,6 +22,7 @@ mod stored;
 pub mod text;
 
 pub use document::{Document, Value};
+pub use engine::{Engine, EngineAddress, EngineError, NoEngineAddress, try_engine};
 pub use index::{Counts, Former, Index, IndexError, Limits, Opened};
 pub use query::{Form, Query, QueryError, SphinxMode, Word, read_query, read_sphinx};
 pub use search::{

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use base::amount::show_bytes;
 use origin::{Origin, OriginError};
+use search::try_engine;
 use server::{Http3Listener, Listener};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -184,6 +185,11 @@ async fn say_site(site: &SitePlan, wrong: &mut Vec<String>) -> Result<(), RunErr
     }
     if let Some(search) = &site.search {
         say(&format!("  search    on {}\n", search.path));
+        if let Some(engine) = search.engine.clone() {
+            say(&format!("            kept by {engine}\n"));
+            let tried = tokio::task::spawn_blocking(move || try_engine(&engine)).await;
+            wrong.extend(tried.ok().and_then(Result::err).map(|why| why.to_string()));
+        }
         for rows in &search.rows {
             say(&format!("            and rows of source {}\n", rows.name));
         }

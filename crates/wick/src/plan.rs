@@ -196,6 +196,12 @@ pub(crate) enum PlanError {
     /// A search that can't be.
     #[error("site number {0} in the settings file: {1}")]
     Search(usize, SearchError),
+    /// Two sites would put their pages into one index.
+    #[error(
+        "two sites have {0} as their search_engine, and one's pages would be found on the other: \
+         make an index for each"
+    )]
+    EngineTwice(String),
     /// A certificate that nobody could ever see.
     #[error(
         "site number {0} in the settings file has a certificate, and nobody listens for HTTPS: \
@@ -572,7 +578,17 @@ fn sites(
     hosts.sort_unstable_by_key(|host| host.to_ascii_lowercase());
     let twice = hosts.windows(2).find(|pair| pair[0].eq_ignore_ascii_case(pair[1]));
     twice.map_or(Ok(()), |pair| Err(PlanError::HostTwice(pair[0].clone())))?;
+    an_index_each(&sites)?;
     Ok(sites)
+}
+
+/// No two sites put their pages into one index of an engine.
+fn an_index_each(sites: &[SitePlan]) -> Result<(), PlanError> {
+    let engines = sites.iter().filter_map(|site| site.search.as_ref()?.engine.as_ref());
+    let mut engines: Vec<String> = engines.map(ToString::to_string).collect();
+    engines.sort_unstable();
+    let twice = engines.windows(2).find(|pair| pair[0] == pair[1]);
+    twice.map_or(Ok(()), |pair| Err(PlanError::EngineTwice(pair[0].clone())))
 }
 
 /// Whether all that is said of a site can be said of where it comes from.

@@ -31,7 +31,7 @@ use crate::certificates::{BindingKey, CertificateSetting, Directories};
 use crate::changes::ChangesPlan;
 use crate::log::LogFormat;
 use crate::origins::{HealthPath, HealthStatus, OriginSetting};
-use crate::search::{Hub, SearchPath};
+use crate::search::{EngineSetting, Hub, SearchPath};
 use crate::traces::{Collector, Share};
 
 pub(crate) use cluster::ClusterSettings;
@@ -447,6 +447,11 @@ pub(crate) struct SiteSettings {
     /// searched for again when it is asked for. It takes effect at the next start. Default:
     /// `8388608`.
     pub(crate) search_feeds_memory: Option<Bytes>,
+    /// A search engine that keeps the text instead of the index in the state folder, one for all
+    /// nodes: Manticore, or Sphinx with a real-time index, as in
+    /// `"sphinxql://search.example.org:9306/site"`. What it can't do is said in
+    /// [search.md](search.md#a-search-engine-elsewhere). Default: none.
+    pub(crate) search_engine: Option<EngineSetting>,
     /// Rows that are found beside pages; see below.
     pub(crate) search_source: Vec<SearchSourceSettings>,
     /// Time for a connection to the origin. Default: `5s`.

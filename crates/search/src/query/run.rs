@@ -124,7 +124,7 @@ fn hits(
             let place = DocAddress::new(one.segment, one.doc);
             let document = compiler.parts.read(compiler.searcher, place);
             if let (Some(marker), Some(document)) = (&marker, &document) {
-                hit.snippets = marker.snippets(document);
+                hit.snippets = marker.snippets(document, compiler.index.language_of(document));
             }
             if let (true, Some(document)) = (search.has_fields, document) {
                 hit.fields = document.fields;

@@ -7,8 +7,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::compile::Compiler;
+use super::expand::Like;
+use super::plan::{Planner, Slot};
 use super::tree::{Form, Query, Word};
-use crate::text::{Kind, LIST_MARK, Language, STEM_MARK, Words, fold_into};
+use crate::text::{Analyzer, Kind, LIST_MARK, Language, STEM_MARK, Words, fold_into};
 use crate::{Document, Fragment, Snippet, Snippets};
 
 /// Where words were found before this place of a text, the rest isn't looked at.
@@ -18,10 +20,18 @@ const MARKS_MAX: usize = 2000;
 
 /// Marks a query's words in texts.
 pub(crate) struct Marker<'a> {
-    compiler: &'a Compiler<'a>,
+    analyzer: &'a Analyzer,
     /// For each field, the terms and which of the query's words they stand for.
-    wanted: Vec<HashMap<String, usize>>,
+    wanted: Vec<Wanted>,
     wish: &'a Snippets,
+}
+
+/// What is marked in a field.
+#[derive(Default)]
+struct Wanted {
+    terms: HashMap<String, usize>,
+    /// What a word leaves open, where no index says how it goes on.
+    open: Vec<(Form, String, usize)>,
 }
 
 /// A word that was found, and which one it is.
@@ -33,31 +43,49 @@ struct Mark {
 impl<'a> Marker<'a> {
     pub(crate) fn new(compiler: &'a Compiler<'a>, query: &Query, wish: &'a Snippets) -> Self {
         compiler.refill();
+        let slots = |word: &Word, field| compiler.slots(std::slice::from_ref(word), field);
+        let fields = compiler.parts.fields.len();
+        Self::of(&compiler.index.analyzer, fields, (query, wish), &slots)
+    }
+
+    /// The same where there is no index: words that are left open go on as the text does.
+    pub(crate) fn alone(planner: &Planner<'a>, query: &Query, wish: &'a Snippets) -> Self {
+        let slots = |word: &Word, field| planner.slots(std::slice::from_ref(word), field);
+        Self::of(planner.analyzer, planner.shape.fields.len(), (query, wish), &slots)
+    }
+
+    fn of(
+        analyzer: &'a Analyzer,
+        fields: usize,
+        (query, wish): (&Query, &'a Snippets),
+        slots: &dyn Fn(&Word, usize) -> Vec<Slot>,
+    ) -> Self {
         let mut words: Vec<Word> = Vec::new();
         query.each_word(&mut |word| words.push(word.clone()));
-        let wanted = (0..compiler.parts.fields.len())
+        let wanted = (0..fields)
             .map(|field| {
-                let mut terms = HashMap::new();
+                let mut wanted = Wanted::default();
                 for (number, word) in words.iter().enumerate() {
-                    for slot in compiler.slots(std::slice::from_ref(word), field) {
-                        terms.extend(slot.terms.into_iter().map(|term| (term.text, number)));
+                    for slot in slots(word, field) {
+                        wanted.terms.extend(slot.terms.into_iter().map(|term| (term.text, number)));
+                        wanted.open.extend(slot.open.map(|(form, text)| (form, text, number)));
                     }
                     if word.form == Form::Any {
-                        let parts = compiler.index.analyzer.readings(&word.text);
+                        let parts = analyzer.readings(&word.text);
                         let listed = parts.into_iter().flatten().filter_map(|part| part.term);
-                        terms.extend(listed.map(|term| (format!("{LIST_MARK}{term}"), number)));
+                        let listed = listed.map(|term| (format!("{LIST_MARK}{term}"), number));
+                        wanted.terms.extend(listed);
                     }
                 }
-                terms
+                wanted
             })
             .collect();
-        Self { compiler, wanted, wish }
+        Self { analyzer, wanted, wish }
     }
 
     /// The excerpts of a document: of fields in which something is marked; where that is
     /// none, the beginning of the longest.
-    pub(crate) fn snippets(&self, document: &Document) -> Vec<Snippet> {
-        let language = self.compiler.index.language_of(document);
+    pub(crate) fn snippets(&self, document: &Document, language: Option<Language>) -> Vec<Snippet> {
         let is_wanted =
             |field: usize| self.wish.fields.is_empty() || self.wish.fields.contains(&field);
         let mut all = Vec::new();
@@ -103,27 +131,32 @@ impl<'a> Marker<'a> {
     }
 
     fn marks(&self, text: &str, field: usize, language: Option<Language>) -> Vec<Mark> {
-        let Some(wanted) = self.wanted.get(field).filter(|wanted| !wanted.is_empty()) else {
+        let Some(Wanted { terms, open }) = self.wanted.get(field) else { return Vec::new() };
+        if terms.is_empty() && open.is_empty() {
             return Vec::new();
-        };
+        }
+        let open: Vec<(Like<'_>, &usize)> =
+            open.iter().map(|(form, text, word)| (Like::of(*form, text), word)).collect();
         let stemmer = language.and_then(Language::stemmer);
         let mut stem = String::new();
         let mut marked = String::new();
-        let mut words = Words::of_document(&self.compiler.index.analyzer, text, language);
+        let mut words = Words::of_document(self.analyzer, text, language);
         let mut marks: Vec<Mark> = Vec::new();
         while words.advance() {
             let token = &words.token;
             if marks.len() >= MARKS_MAX || (token.from > ENOUGH_BYTES && !marks.is_empty()) {
                 break;
             }
-            let mut word = wanted.get(&token.text);
+            let mut word = terms.get(&token.text);
             if let (None, Kind::Word, Some(stemmer)) = (word, token.kind, &stemmer) {
                 fold_into(&stemmer.stem(&words.lower), &mut stem);
                 marked.clear();
                 marked.push(STEM_MARK);
                 marked.push_str(&stem);
-                word = wanted.get(&marked);
+                word = terms.get(&marked);
             }
+            let is_open = |(like, _): &&(Like<'_>, &usize)| like.fits(&token.text);
+            let word = word.or_else(|| open.iter().find(is_open).map(|(_, word)| *word));
             if let Some(word) = word {
                 marks.push(Mark { range: token.from..token.to, word: *word });
             }

@@ -107,7 +107,7 @@ impl SiteSearch {
         if let Some(kind) = wanted.feed() {
             let topic = feeds::topic(&origin, &plan.path, &wish);
             let about = (wanted.media_type(), plan.websub.as_ref());
-            let fields = feeds::known(&index, &topic, kind, about);
+            let fields = index.own().and_then(|own| feeds::known(own, &topic, kind, about));
             if let Some(fields) = fields.filter(|fields| asked.knows(fields)) {
                 self.counters.feeds_unchanged.bump();
                 return CompanionAnswer { status: 304, fields, body: Bytes::new() };
@@ -159,6 +159,10 @@ impl SiteSearch {
 
     /// What is told where a search couldn't be answered.
     pub(super) fn failed(&self, why: &str) -> CompanionAnswer {
+        // Whoever looks after an engine has complained of it once.
+        if self.index().is_some_and(|index| index.trouble().is_some()) {
+            return busy("The search can't be asked.");
+        }
         base::complaint::complain(format_args!("{}: a search failed: {why}", self.name));
         busy("The search has a fault.")
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::finding::text_of;
 use super::moving::Making;
-use super::{QueriesTold, SiteSearch, unpoisoned};
+use super::{Kept, QueriesTold, SiteSearch, unpoisoned};
 use crate::arguments::SearchAsked;
 use crate::control::ControlError;
 use crate::observing::told::{self, Told};
@@ -83,6 +83,10 @@ pub(crate) struct SearchNow {
     /// Pages in the index; none before it is open.
     pub(crate) pages: Option<u64>,
     pub(crate) disk_bytes: Option<u64>,
+    /// The engine that keeps them, if it isn't an index of our own.
+    engine: Option<String>,
+    /// Why that can't be asked.
+    trouble: Option<String>,
     /// Pages that are vouched for.
     vouched: u64,
     vouched_bytes: u64,
@@ -113,13 +117,17 @@ impl SiteSearch {
     pub(crate) fn now(&self) -> SearchNow {
         let (vouched, vouched_bytes) = self.standings.count();
         let index = self.index();
-        let feeds = index.as_ref().map(Index::stored_counts).unwrap_or_default();
-        let index = index.map(|index| index.counts());
+        let own = index.as_ref().and_then(Kept::own);
+        let feeds = own.map(Index::stored_counts).unwrap_or_default();
+        let trouble = index.as_ref().and_then(Kept::trouble).map(|why| why.to_string());
+        let plan = self.plan();
         SearchNow {
             site: self.name.clone(),
-            path: self.plan().path.clone(),
-            pages: index.as_ref().map(|counts| counts.documents),
-            disk_bytes: index.as_ref().map(|counts| counts.disk_bytes),
+            path: plan.path.clone(),
+            pages: index.as_ref().map(Kept::documents),
+            disk_bytes: own.map(|own| own.counts().disk_bytes),
+            engine: plan.engine.as_ref().map(ToString::to_string),
+            trouble: trouble.or_else(|| unpoisoned(&self.shut).clone()),
             vouched: vouched as u64,
             vouched_bytes: vouched_bytes as u64,
             feeds: feeds.queries as u64,
@@ -138,18 +146,27 @@ fn status(searches: &[Arc<SiteSearch>]) -> Told {
     for now in &each {
         lines.push(line("site", &now.site));
         lines.push(line("path", &now.path));
-        lines.push(match now.pages.zip(now.disk_bytes) {
-            Some((pages, bytes)) => line("pages", format!("{pages}, in {}", show_bytes(bytes))),
-            None => line("pages", "the index isn't open yet"),
+        lines.extend(now.engine.iter().map(|engine| line("engine", engine)));
+        // The lines that mend an index are for wick check.
+        let trouble = now.trouble.iter().filter_map(|why| why.lines().next());
+        lines.extend(trouble.map(|why| line("trouble", why)));
+        lines.push(match (now.pages, now.disk_bytes) {
+            (Some(pages), Some(bytes)) => {
+                line("pages", format!("{pages}, in {}", show_bytes(bytes)))
+            }
+            (Some(pages), None) => line("pages", pages),
+            (None, _) => line("pages", "the index isn't open yet"),
         });
         let bytes = show_bytes(now.vouched_bytes);
         lines.push(line(
             "vouched",
             format!("{}, in {bytes}", show_count(now.vouched, "page", "pages")),
         ));
-        let bytes = show_bytes(now.feeds_bytes);
-        let feeds = show_count(now.feeds, "query is", "queries are");
-        lines.push(line("feeds", format!("{feeds} kept, in {bytes}")));
+        if now.engine.is_none() {
+            let bytes = show_bytes(now.feeds_bytes);
+            let feeds = show_count(now.feeds, "query is", "queries are");
+            lines.push(line("feeds", format!("{feeds} kept, in {bytes}")));
+        }
         lines.push(line("crawl", &now.crawl));
         lines.extend(now.rebuilding.iter().map(|how| line("rebuilding", how)));
         let sources = now.sources.iter().map(|(name, state)| format!("{name}: {state}"));
@@ -187,7 +204,7 @@ fn find(search: &SiteSearch, query: &str) -> Result<Told, String> {
         relax: true,
         ..Search::default()
     };
-    let found = index.search(&asked).map_err(|error| error.to_string())?;
+    let found = index.search(&asked)?;
     let (mut lines, mut told) = (Vec::new(), Vec::new());
     for hit in &found.hits {
         let url = text_of(&hit.attributes, 0);

@@ -354,7 +354,8 @@ impl Crawl {
         let Some(changed) = changed.filter(|&changed| changed > 0) else { return false };
         let Some(index) = search.index() else { return false };
         let id = Document::id_of(&search.url_of(&place.host, &place.target));
-        let found = tokio::task::spawn_blocking(move || index.get(id)).await.ok().flatten();
+        let found = tokio::task::spawn_blocking(move || index.get(id).ok().flatten());
+        let found = found.await.ok().flatten();
         const SEEN: usize = 4;
         found.is_some_and(|document| {
             matches!(document.attributes.get(SEEN), Some(Value::Int(seen)) if *seen > changed)

@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::answering::{Wanted, tagged_fields};
 use super::finding::{Asker, Wish, query_of};
 use super::websub::Hub;
-use super::{SiteSearch, unix};
+use super::{Kept, SiteSearch, unix};
 
 /// Pages whose time is over are read again when somebody searches: so often at least.
 const HOLDS: Duration = Duration::from_secs(15 * 60);
@@ -67,7 +67,7 @@ impl SiteSearch {
     /// A feed, made anew.
     pub(super) async fn fed(
         self: &Arc<Self>,
-        index: &Index,
+        index: &Kept,
         asker: &Asker,
         wish: &Wish,
         kind: FeedKind,
@@ -77,8 +77,11 @@ impl SiteSearch {
         let topic = topic(&origin, &plan.path, wish);
         let only = (!self.hosts.is_empty()).then(|| (SHAPE_HOST, self.host_of(&asker.host)));
         let query = query_of(wish, index).widened(&plan.synonyms);
-        let seen = index.keep_feed(&topic, &query, only);
-        index.want_feed(&topic, kind);
+        let seen = index.own().map(|own| {
+            let seen = own.keep_feed(&topic, &query, only);
+            own.want_feed(&topic, kind);
+            (own, seen)
+        });
         let finding = match self.find(index, asker, wish).await {
             Ok(finding) => finding,
             Err(why) => return self.failed(&why),
@@ -91,8 +94,9 @@ impl SiteSearch {
             FeedKind::Atom => (show::atom(&shown, &feed), Wanted::Atom),
         };
         let tag = xxh3_64(text.as_bytes());
-        let version =
-            finding.all.and_then(|all| index.note_feed(&topic, kind, seen, (tag, unix()), &all));
+        let version = seen
+            .zip(finding.all)
+            .and_then(|((own, seen), all)| own.note_feed(&topic, kind, seen, (tag, unix()), &all));
         let mut fields = match version {
             Some(version) => fields(wanted.media_type(), version),
             None => tagged_fields(wanted.media_type(), tag),

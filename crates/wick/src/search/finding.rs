@@ -15,8 +15,8 @@ use ::search::site::{
     SHAPE_SECTION, SHAPE_SUM, SHAPE_TOPIC,
 };
 use ::search::{
-    Document, Filter, FilterKind, Found, Fragment, Freshness, Group, GroupBy, Hit, Index,
-    Popularity, Query, Ranking, Search, Snippets, Value, read_query,
+    Document, Filter, FilterKind, Found, Fragment, Freshness, Group, GroupBy, Hit, Popularity,
+    Query, Ranking, Search, Snippets, Value, read_query,
 };
 use futures_util::StreamExt;
 use futures_util::stream::{self};
@@ -24,7 +24,7 @@ use server::Server;
 use tokio::time::Instant;
 
 use super::taking::{Taken, sum_of};
-use super::{Place, READS_MAX, SiteSearch, unix};
+use super::{Kept, Place, READS_MAX, SiteSearch, unix};
 
 /// How long pages may take that must be asked for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -84,7 +84,7 @@ impl SiteSearch {
     /// What is found, and may be shown.
     pub(super) async fn find(
         self: &Arc<Self>,
-        index: &Index,
+        index: &Kept,
         asker: &Asker,
         wish: &Wish,
     ) -> Result<Finding, String> {
@@ -167,11 +167,15 @@ impl SiteSearch {
     /// would tell of them.
     async fn facets(
         &self,
-        index: &Index,
+        index: &Kept,
         asker: &Asker,
         search: Search,
         sure: &HashMap<u64, Option<ShownHit>>,
     ) -> Result<Facets, String> {
+        // An engine would have to send a thousand pages for that.
+        if index.own().is_none() {
+            return Ok(Facets::default());
+        }
         let attributes = [&Facets::ATTRIBUTES[..], &[SHAPE_SUM, KIND]].concat();
         let search = Search {
             offset: 0,
@@ -207,7 +211,7 @@ impl SiteSearch {
     /// Tells the hits that may be shown from those that may not, by their ids.
     async fn judge(
         self: &Arc<Self>,
-        index: &Index,
+        index: &Kept,
         asker: &Asker,
         query: &Query,
         hits: &[Hit],
@@ -236,7 +240,7 @@ impl SiteSearch {
     /// The id of a hit, and how it may be shown; none if it may not.
     async fn confirm(
         self: &Arc<Self>,
-        index: &Index,
+        index: &Kept,
         asker: &Asker,
         query: &Query,
         hit: &Hit,
@@ -247,7 +251,7 @@ impl SiteSearch {
 
     async fn confirmed(
         self: &Arc<Self>,
-        index: &Index,
+        index: &Kept,
         asker: &Asker,
         query: &Query,
         hit: &Hit,
@@ -308,7 +312,7 @@ impl SiteSearch {
 
     /// A page that has changed since it was put into the index, if it still fits: by what it says
     /// now.
-    fn show_anew(&self, index: &Index, query: &Query, document: &Document) -> Option<ShownHit> {
+    fn show_anew(&self, index: &Kept, query: &Query, document: &Document) -> Option<ShownHit> {
         let field = |at: usize| document.fields.get(at).map_or("", String::as_str);
         let wish = Snippets::default();
         let widened = query.clone().widened(&self.plan().synonyms);
@@ -366,7 +370,7 @@ impl SiteSearch {
 /// Hits of one page of results.
 pub(super) const LIMIT: usize = PAGE_HITS;
 
-pub(super) fn query_of(wish: &Wish, index: &Index) -> Query {
+pub(super) fn query_of(wish: &Wish, index: &Kept) -> Query {
     let query = wish.query.trim();
     match wish.is_prefix && query.ends_with(char::is_alphanumeric) {
         true => read_query(&format!("{query}*"), index.shape()),
@@ -374,13 +378,10 @@ pub(super) fn query_of(wish: &Wish, index: &Index) -> Query {
     }
 }
 
-async fn blocking(index: &Index, search: Search) -> Result<Found, String> {
+async fn blocking(index: &Kept, search: Search) -> Result<Found, String> {
     let index = index.clone();
     let found = tokio::task::spawn_blocking(move || index.search(&search));
-    match found.await {
-        Ok(found) => found.map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    }
+    found.await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
 pub(super) fn text_of(attributes: &[Value], at: usize) -> &str {

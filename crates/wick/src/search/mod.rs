@@ -18,8 +18,10 @@ mod crawl;
 mod feeds;
 mod finding;
 mod found;
+mod kept;
 mod learned;
 mod moving;
+mod opening;
 mod popularity;
 mod queries;
 mod refilling;
@@ -39,28 +41,27 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use ::crawl::{bears_secret, plain_host};
-use ::search::site::{Blocks, shape};
-use ::search::{Former, Index, IndexError, Limits, Opened};
+use ::search::Index;
+use ::search::site::Blocks;
 use base::Counter;
-use base::complaint::complain;
 use server::{Companion, CompanionAsked, CompanionFuture, Notice, Noticed, PageHandle, Server};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 
 pub(crate) use asking::{SearchNow, SearchQuestion, ask, tell};
 use found::Found;
-use moving::{MadeAnew, Making};
+use kept::Kept;
+use moving::MadeAnew;
 use queries::Queries;
 use queries::QueriesTold;
 use rows::PublicRows;
 pub(crate) use rows::RowPlan;
-pub(crate) use setting::{SearchError, SearchPath, SearchPlan, rules};
+pub(crate) use setting::{EngineSetting, SearchError, SearchPath, SearchPlan, rules};
 use standing::Standings;
 use taking::Doubt;
 pub(crate) use websub::Hub;
 use written::Written;
 
-use crate::dictionary::dictionaries;
 use crate::observing::Observing;
 use crate::plan::SitePlan;
 use crate::sites::{Started, folder_name};
@@ -73,8 +74,6 @@ const LINKS_MAX: usize = 64;
 const SEARCHES_MAX: usize = 32;
 /// Pages that are read for searches at one time.
 const READS_MAX: usize = 4;
-/// How often it is tried to open an index that another process has.
-const OPEN_PAUSE: Duration = Duration::from_millis(200);
 /// A file that is sent again and again is read so often.
 const FILE_AGAIN: Duration = Duration::from_secs(10);
 /// How long a stop waits for what is being put.
@@ -155,7 +154,9 @@ pub(crate) struct SiteSearch {
     plan: RwLock<Arc<SearchPlan>>,
     folder: PathBuf,
     /// None before it is open, and at the end.
-    index: RwLock<Option<Index>>,
+    index: RwLock<Option<Kept>>,
+    /// Why the engine that keeps the text can't be opened.
+    shut: Mutex<Option<String>>,
     server: OnceLock<Weak<Server>>,
     standings: Standings,
     rows: PublicRows,
@@ -208,11 +209,16 @@ impl SiteSearch {
         self.plan.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn index(&self) -> Option<Index> {
+    pub(super) fn index(&self) -> Option<Kept> {
         self.index.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_index(&self, index: Option<Index>) -> Option<Index> {
+    /// The index in the state folder, if it is that which is searched.
+    pub(super) fn own_index(&self) -> Option<Index> {
+        self.index()?.own().cloned()
+    }
+
+    fn set_index(&self, index: Option<Kept>) -> Option<Kept> {
         let mut own = self.index.write().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut own, index)
     }
@@ -359,7 +365,8 @@ impl Searching {
             site.config.companion = None;
             let Some(wanted) = &plan.search else { continue };
             let name = site.config.name.clone();
-            let running = match before.remove(&name) {
+            let is_kept_there = |running: &Running| running.search.plan().engine == wanted.engine;
+            let running = match before.remove(&name).filter(is_kept_there) {
                 Some(mut running) => {
                     let mut own =
                         running.search.plan.write().unwrap_or_else(PoisonError::into_inner);
@@ -425,6 +432,7 @@ impl Running {
             plan: RwLock::new(Arc::new(plan.clone())),
             folder: state.join("search").join(folder_name(Path::new(name))),
             index: RwLock::new(None),
+            shut: Mutex::default(),
             server: OnceLock::new(),
             standings: Standings::default(),
             rows: PublicRows::default(),
@@ -449,8 +457,12 @@ impl Running {
             crawl: Mutex::new("has not begun".to_owned()),
             began: unix(),
         });
-        let opening = tokio::spawn(open(search.clone(), state.to_owned()));
-        let tasks = vec![
+        let (owned, state) = (search.clone(), state.to_owned());
+        let opening = match plan.engine.clone() {
+            Some(address) => tokio::spawn(opening::open_engine(owned, state, address)),
+            None => tokio::spawn(opening::open(owned, state)),
+        };
+        let mut tasks = vec![
             tokio::spawn(taking::take_stored(Arc::downgrade(&search), stored)).abort_handle(),
             tokio::spawn(taking::look_into_doubts(Arc::downgrade(&search), doubted)).abort_handle(),
             tokio::spawn(crawl::crawl(Arc::downgrade(&search), linked)).abort_handle(),
@@ -458,67 +470,16 @@ impl Running {
             tokio::spawn(written::renew_looked_at(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(refilling::refill(Arc::downgrade(&search))).abort_handle(),
             tokio::spawn(learned::keep(Arc::downgrade(&search))).abort_handle(),
-            tokio::spawn(popularity::count(Arc::downgrade(&search))).abort_handle(),
-            tokio::spawn(websub::tell(Arc::downgrade(&search))).abort_handle(),
-            tokio::spawn(sitemap::look(Arc::downgrade(&search))).abort_handle(),
             opening.abort_handle(),
         ];
+        if plan.engine.is_none() {
+            tasks.extend([
+                tokio::spawn(popularity::count(Arc::downgrade(&search))).abort_handle(),
+                tokio::spawn(websub::tell(Arc::downgrade(&search))).abort_handle(),
+                tokio::spawn(sitemap::look(Arc::downgrade(&search))).abort_handle(),
+            ]);
+        }
         let rows = rows::Reading::begin(&search, &plan.rows);
         Self { search, tasks, rows, opening: Some(opening) }
-    }
-}
-
-/// Opens the index, once no other process has it.
-async fn open(search: Arc<SiteSearch>, state: PathBuf) {
-    let plan = search.plan();
-    let limits = Limits {
-        writer_bytes: plan.memory_bytes,
-        stored_bytes: plan.feeds_bytes,
-        keeps_former: true,
-        ..Limits::default()
-    };
-    let mut is_told = false;
-    loop {
-        let (folder, limits, state) = (search.folder.clone(), limits.clone(), state.clone());
-        let opened = tokio::task::spawn_blocking(move || {
-            let dictionaries = dictionaries(&state);
-            std::fs::create_dir_all(&folder).map_err(|error| error.to_string()).and_then(|()| {
-                match Index::open(&folder, shape(), limits, dictionaries) {
-                    Ok((index, how)) => Ok(Some((index, how, Former::of(&folder)))),
-                    Err(IndexError::InUse(_)) => Ok(None),
-                    Err(error) => Err(error.to_string()),
-                }
-            })
-        });
-        match opened.await {
-            Ok(Ok(Some((index, how, former)))) => {
-                if let Opened::BegunAnew(why) = how {
-                    let from =
-                        if former.is_some() { "of its former index" } else { "as pages are read" };
-                    complain(format_args!(
-                        "{}: its search is made anew {from}: {why}",
-                        search.name
-                    ));
-                    search.made_anew.set(Making::Filling(Instant::now()));
-                }
-                // Whatever fills it has not begun yet.
-                let _ = index.takes_wish_for_sources();
-                search.read_learned();
-                search.set_index(Some(index));
-                if let Some(former) = former {
-                    moving::move_all(search, former).await;
-                }
-                return;
-            }
-            // The one before ends.
-            Ok(Ok(None)) => {}
-            Ok(Err(why)) if !is_told => {
-                is_told = true;
-                complain(format_args!("{}: there is no search yet: {why}", search.name));
-            }
-            Ok(Err(_)) => {}
-            Err(_) => return,
-        }
-        tokio::time::sleep(if is_told { END_PATIENCE } else { OPEN_PAUSE }).await;
     }
 }

@@ -126,7 +126,8 @@ impl SiteSearch {
         let _one_at_a_time = unpoisoned(&self.blocks);
         let Some(index) = self.index() else { return false };
         // Sources give their rows anew at each start.
-        if !Row::is_row(&document.attributes) && index.get(document.id).is_none() {
+        if !Row::is_row(&document.attributes) && index.get(document.id).is_ok_and(|it| it.is_none())
+        {
             index.put(document);
         }
         true

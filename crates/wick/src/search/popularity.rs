@@ -28,7 +28,7 @@ pub(super) async fn count(search: Weak<SiteSearch>) {
     loop {
         sleep(LOOK_EVERY).await;
         let Some(search) = search.upgrade() else { return };
-        let Some(index) = search.index() else { continue };
+        let Some(index) = search.own_index() else { continue };
         let today = unix() / DAY_SECONDS;
         let is_new = std::mem::replace(&mut day, today) != today;
         let before = std::mem::take(&mut old);

@@ -107,7 +107,10 @@ impl SiteSearch {
         let (Some(index), Some(server)) = (self.index(), self.server()) else { return false };
         let Some(host) = self.standings.fallen_host(&server, id) else { return false };
         let Some((scheme, _)) = unpoisoned(&self.base).clone() else { return false };
-        let found = tokio::task::spawn_blocking(move || index.get(id)).await.ok().flatten();
+        // Where nobody can tell, it waits.
+        let Ok(Ok(found)) = tokio::task::spawn_blocking(move || index.get(id)).await else {
+            return false;
+        };
         let Some(document) = found else {
             self.standings.remove(id);
             return false;

@@ -154,7 +154,7 @@ async fn read_all(search: Weak<SiteSearch>, plans: Vec<RowPlan>, stop: Stop) {
     let Some(owned) = opened(&search).await else { return };
     unpoisoned(&owned.rows.rows).clear();
     unpoisoned(&owned.rows.told).clear();
-    let Some(index) = owned.index() else { return };
+    let Some(index) = owned.own_index() else { return };
     drop(owned);
     let forgotten = tokio::task::spawn_blocking(move || forget(&index)).await;
     if let Ok(Err(why)) = forgotten {
@@ -279,7 +279,7 @@ impl Source {
         if before.is_some() && before == self.file {
             return Some(true);
         }
-        let index = search.index()?;
+        let index = search.own_index()?;
         let reading = match wanted {
             Rows::All => READINGS.fetch_add(1, Ordering::Relaxed),
             Rows::Since(_) => self.reading,

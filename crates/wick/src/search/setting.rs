@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::search::Synonyms;
 use ::search::rows::{Place, RowSource};
 use ::search::site::show::Template;
+use ::search::{EngineAddress, Synonyms};
 use changes::Source;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
@@ -54,6 +54,19 @@ pub(crate) struct SearchPlan {
     pub(crate) websub: Option<Hub>,
     /// Rows that are found beside pages.
     pub(crate) rows: Vec<RowPlan>,
+    /// The engine that keeps the text; none: the index in the state folder.
+    pub(crate) engine: Option<EngineAddress>,
+}
+
+/// A search engine that is named instead of an index of our own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EngineSetting(pub EngineAddress);
+
+impl<'de> Deserialize<'de> for EngineSetting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The error never repeats the text, which may bear a password.
+        String::deserialize(deserializer)?.parse().map(Self).map_err(de::Error::custom)
+    }
 }
 
 /// A path that the search may have.
@@ -95,6 +108,11 @@ pub(crate) enum SearchError {
          such as [[\"tv\", \"television\"]]"
     )]
     Synonyms,
+    #[error(
+        "there are a search_engine and a {0}, which is for the index in the state folder: take one \
+         of them out"
+    )]
+    Elsewhere(&'static str),
     #[error("search_synonyms has more than {SYNONYMS_MAX} words: take some out")]
     ManySynonyms,
 }
@@ -113,6 +131,7 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
             ("search_crawl_every", site.search_crawl_every.is_some()),
             ("search_feeds_memory", site.search_feeds_memory.is_some()),
             ("search_source", !site.search_source.is_empty()),
+            ("search_engine", site.search_engine.is_some()),
         ];
         let alone = beside.iter().find(|(_, is_set)| *is_set && site.search.is_none());
         return alone.map_or(Ok(None), |(name, _)| Err(SearchError::Alone(name)));
@@ -124,6 +143,10 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
         Some(path) => template(path)?,
         None => Template::own(),
     };
+    let engine = site.search_engine.clone().map(|EngineSetting(address)| address);
+    if engine.is_some() {
+        own_only(site)?;
+    }
     let memory_bytes = site.search_memory.map_or(MEMORY_BYTES, |bytes| bytes.0 as usize);
     if memory_bytes < MEMORY_BYTES {
         return Err(SearchError::TooLittle);
@@ -132,14 +155,28 @@ pub(crate) fn rules(site: &SiteSettings) -> Result<Option<SearchPlan>, SearchErr
         path: site.search_path.clone().map_or_else(|| PATH.to_owned(), |SearchPath(path)| path),
         template,
         crawls: site.search_crawl.unwrap_or(true),
-        has_sitemap: site.search_sitemap.unwrap_or(true),
+        has_sitemap: site.search_sitemap.unwrap_or(engine.is_none()),
         crawls_every: seconds(site.search_crawl_every, CRAWL_EVERY),
         memory_bytes,
         feeds_bytes: site.search_feeds_memory.map_or(FEEDS_BYTES, |bytes| bytes.0 as usize),
         synonyms: synonyms(site.search_synonyms.as_deref().unwrap_or_default())?,
         websub: site.websub.clone(),
         rows: row_plans(&site.search_source)?,
+        engine,
     }))
+}
+
+/// Nothing is said that only an index of our own can do.
+fn own_only(site: &SiteSettings) -> Result<(), SearchError> {
+    let beside = [
+        ("search_source", !site.search_source.is_empty()),
+        ("search_sitemap = true", site.search_sitemap == Some(true)),
+        ("websub", site.websub.is_some()),
+        ("search_memory", site.search_memory.is_some()),
+        ("search_feeds_memory", site.search_feeds_memory.is_some()),
+    ];
+    let first = beside.iter().find(|(_, is_set)| *is_set);
+    first.map_or(Ok(()), |(name, _)| Err(SearchError::Elsewhere(name)))
 }
 
 fn synonyms(lists: &[Vec<String>]) -> Result<Synonyms, SearchError> {
@@ -255,8 +292,32 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_takes_the_place_of_the_index_and_of_what_only_that_can() {
+        let engine = "search = true\nsearch_engine = \"sphinxql://w:hush@search/site\"\n";
+        let plan = read(engine).expect("right").expect("a plan");
+        assert!(!plan.has_sitemap && !format!("{plan:?}").contains("hush"));
+        let address = plan.engine.map(|engine| engine.to_string());
+        assert_eq!(address.as_deref(), Some("sphinxql://search:9306/site"));
+        for line in [
+            "search_sitemap = true",
+            "websub = \"https://hub.test\"",
+            "search_memory = \"32M\"",
+            "search_feeds_memory = \"1M\"",
+            "[[site.search_source]]\nfile = \"/a\"",
+        ] {
+            let told = read(&format!("{engine}{line}")).expect_err("it is wrong");
+            assert!(told.contains("take one of them out") && !told.contains("hush"), "{told}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_says_what_to_write() {
         for (lines, expected) in [
+            ("search_engine = \"sphinxql://a/b\"", "there is a search_engine, and no search"),
+            (
+                "search = true\nsearch_engine = \"http://a:hush@b/c\"",
+                "write \"sphinxql://HOST:9306/INDEX\"",
+            ),
             ("search_path = \"/x\"", "there is a search_path, and no search: add search = true"),
             ("search = true\nsearch_path = \"x\"", "is no path for the search"),
             ("search = true\nsearch_path = \"/x/\"", "without a / at its end"),

@@ -87,7 +87,7 @@ impl SiteSearch {
 
     /// The sitemap, or the part that is asked for.
     pub(super) async fn sitemap(self: Arc<Self>, asked: CompanionAsked) -> CompanionAnswer {
-        let Some(index) = self.index() else { return busy("The search is being opened.") };
+        let Some(index) = self.own_index() else { return busy("The search is being opened.") };
         let Ok(_place) = self.searches.try_acquire() else {
             self.counters.searches_refused.bump();
             return busy("Many are searching at the moment.");

@@ -11,13 +11,13 @@ use ::crawl::{bears_secret, canonical, targets_within};
 use ::search::site::{
     PageText, SHAPE_HITS, SHAPE_SUM, SHAPE_TOPIC, decoded, says_nofollow, says_noindex,
 };
-use ::search::{Document, Index, Value};
+use ::search::{Document, Value};
 use server::{Given, PublicPage, Unread};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::finding::number_of;
-use super::{Event, Links, Place, SiteSearch, unix, unpoisoned};
+use super::{Event, Kept, Links, Place, SiteSearch, unix, unpoisoned};
 
 /// How long one page may take to come.
 pub(super) const READ_PATIENCE: Duration = Duration::from_secs(30);
@@ -177,7 +177,9 @@ impl SiteSearch {
     pub(super) async fn has(&self, place: &Place) -> bool {
         let Some(index) = self.index() else { return false };
         let id = Document::id_of(&self.url_of(&place.host, &place.target));
-        let found = tokio::task::spawn_blocking(move || index.get(id).is_some());
+        // Where nobody can tell, it is better read once more.
+        let found =
+            tokio::task::spawn_blocking(move || index.get(id).map_or(true, |it| it.is_some()));
         found.await.unwrap_or(false)
     }
 
@@ -245,7 +247,7 @@ impl SiteSearch {
         let mut document = text.document(&url, &self.host_of(&place.host), &blocks, unix());
         let sum = sum_of(&document.attributes);
         let Some(index) = self.index() else { return Taken::Out(None) };
-        let before = index.get(document.id);
+        let before = index.get(document.id).ok().flatten();
         let of_before = |at| before.as_ref().map_or(0, |before| number_of(&before.attributes, at));
         let hits = of_before(SHAPE_HITS);
         document.attributes[SHAPE_HITS] = Value::Int(hits);
@@ -282,13 +284,16 @@ impl SiteSearch {
     }
 
     /// Tells the crawl where a page leads to that nobody has read.
-    fn tell_links(&self, index: &Index, place: &Place, text: &PageText) {
+    fn tell_links(&self, index: &Kept, place: &Place, text: &PageText) {
         if !self.plan().crawls {
             return;
         }
         let mut targets = links_of(place, text);
         targets.truncate(LINKS_MAX);
-        targets.retain(|to| index.get(Document::id_of(&self.url_of(&place.host, to))).is_none());
+        let id_of = |to: &String| Document::id_of(&self.url_of(&place.host, to));
+        let ids: Vec<u64> = targets.iter().map(id_of).collect();
+        let Ok(known) = index.known(&ids) else { return };
+        targets.retain(|to| !known.contains(&id_of(to)));
         if !targets.is_empty() {
             self.put(&self.links, Links { host: place.host.clone(), targets });
         }

@@ -90,7 +90,7 @@ pub(super) async fn tell(search: Weak<SiteSearch>) {
     loop {
         let Some(owned) = search.upgrade() else { return };
         let hub = owned.plan().websub.clone();
-        let Some((hub, index)) = hub.zip(owned.index()) else {
+        let Some((hub, index)) = hub.zip(owned.own_index()) else {
             telling = Telling::default();
             drop(owned);
             sleep(LOOK_EVERY).await;
@@ -122,7 +122,7 @@ async fn remember(search: &Arc<SiteSearch>, file: &Path) -> Vec<Written> {
             return Vec::new();
         }
     };
-    let Some(index) = search.index() else { return Vec::new() };
+    let Some(index) = search.own_index() else { return Vec::new() };
     let (search, feeds_of) = (search.clone(), feeds.clone());
     let kept = tokio::task::spawn_blocking(move || {
         // The last that is kept is the last to go.

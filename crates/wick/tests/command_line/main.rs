@@ -39,6 +39,7 @@ mod queue;
 mod reloading;
 mod search;
 mod search_edits;
+mod search_engine;
 mod search_leaks;
 mod search_narrowing;
 mod search_sources;
