@@ -390,7 +390,8 @@ impl Node {
             ..Said::default()
         };
         inner.outbox.fill(&mut said);
-        if !said.news.is_empty() || said.has_lost {
+        // Until now the only leads are those with news of what is read for all.
+        if !said.news.is_empty() || !said.leads.is_empty() || said.has_lost {
             inner.told_number = said.number;
         }
         said.is_draining = self.is_draining();

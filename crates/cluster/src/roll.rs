@@ -159,15 +159,19 @@ mod tests {
     fn nobody_is_asked_as_long_as_something_told_is_on_its_way() {
         let (node, ears) = node();
         speak(&node, &ears, 11);
-        assert_eq!(node.roll().heard, Some(place(11)));
-        node.tell("x".to_owned());
-        assert_eq!(node.roll().heard, None, "it waits");
-        let said = node.next_said(false);
-        assert_eq!(node.roll().heard, None, "it is on its way");
-        node.note_said();
-        assert_eq!(node.roll().heard, None, "it is there, and others may not have heard it");
-        node.take(Arrival { sequence: 12, said: Some(said) }, &ears);
-        assert_eq!(node.roll().heard, Some(place(12)));
+        let told: [fn(&Node); 2] =
+            [|node| node.tell("x".to_owned()), |node| node.tell_read("a", 7, "x".to_owned())];
+        for (sequence, tell) in (12..).zip(told) {
+            assert_eq!(node.roll().heard, Some(place(sequence - 1)));
+            tell(&node);
+            assert_eq!(node.roll().heard, None, "it waits");
+            let said = node.next_said(false);
+            assert_eq!(node.roll().heard, None, "it is on its way");
+            node.note_said();
+            assert_eq!(node.roll().heard, None, "it is there, and others may not have heard it");
+            node.take(Arrival { sequence, said: Some(said) }, &ears);
+            assert_eq!(node.roll().heard, Some(place(sequence)));
+        }
     }
 
     #[test]
