@@ -201,16 +201,14 @@ pub(crate) fn sweep_targets(
     let mut text = Vec::new();
     let ignored = &site.rules().key_ignores_query;
     for target in targets {
-        let mut is_told = false;
         for scheme in policy::SCHEMES {
             text.clear();
             policy::write_key_without(&mut text, scheme, host, target, ignored);
-            // To whoever stands beside it is one page.
-            if !std::mem::replace(&mut is_told, true) {
-                companion::note_written(site, &text);
-            }
-            server.remove_told(&Key { hash: pipeline::hash(&text), text: &text }, |_| true);
+            server.remove_untold(&Key { hash: pipeline::hash(&text), text: &text }, |_| true);
         }
+        // Whoever stands beside reads it at once, and isn't to find what it was. To them it is
+        // one page by either scheme.
+        companion::note_written(site, &text);
     }
 }
 

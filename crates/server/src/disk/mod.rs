@@ -208,12 +208,17 @@ impl Server {
     /// The disk is first, so that who reads it just now sees it; and last, for who puts there
     /// what he found in memory just before.
     pub(crate) fn remove_if(&self, key: &Key<'_>, unwanted: impl FnMut(&Page) -> bool) -> usize {
+        let removed = self.remove_untold(key, unwanted);
         self.doubt(key);
-        self.remove_told(key, unwanted)
+        removed
     }
 
-    /// The same where whoever stands beside the site was told of it already.
-    pub(crate) fn remove_told(&self, key: &Key<'_>, unwanted: impl FnMut(&Page) -> bool) -> usize {
+    /// The same where whoever stands beside the site is still to be told.
+    pub(crate) fn remove_untold(
+        &self,
+        key: &Key<'_>,
+        unwanted: impl FnMut(&Page) -> bool,
+    ) -> usize {
         let Some(shelf) = &self.shelf else { return self.store.remove_if(key, unwanted) };
         shelf.disk.remove(key.hash, |_| true);
         let removed = self.store.remove_if(key, unwanted);

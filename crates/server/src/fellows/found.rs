@@ -53,18 +53,42 @@ impl Server {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, OnceLock, Weak};
 
     use parking_lot::Mutex;
+    use store::Key;
 
     use super::*;
     use crate::companion::{Companion, CompanionAsked, CompanionFuture};
     use crate::fellows::tests::node_beside;
+    use crate::page::Page;
+    use crate::purge::generations::Moment;
+    use crate::purge::marks::Marks;
 
     const SITES: &[(&str, &[&str])] = &[("one", &["a.test"]), ("two", &["b.test"])];
 
     #[derive(Default)]
-    struct Search(Mutex<Vec<String>>);
+    struct Search(Mutex<Vec<String>>, OnceLock<Weak<Server>>);
+
+    impl Search {
+        /// Whether a page is in memory by either scheme when something is told of it.
+        fn finds(&self, host: &str, target: &str) -> bool {
+            let server = self.1.get().and_then(Weak::upgrade);
+            server.is_some_and(|server| {
+                policy::SCHEMES.into_iter().any(|scheme| {
+                    let text = key(scheme, host, target);
+                    let hash = crate::pipeline::hash(&text);
+                    server.store.has(&Key { hash, text: &text }, |_| true)
+                })
+            })
+        }
+    }
+
+    fn key(scheme: &str, host: &str, target: &str) -> Vec<u8> {
+        let mut text = Vec::new();
+        policy::write_key_without(&mut text, scheme, host, target, &[]);
+        text
+    }
 
     impl Companion for Search {
         fn answers(&self, _: &str) -> bool {
@@ -83,7 +107,8 @@ mod tests {
                 Noticed::Doubted => format!("doubted: {host} {target}"),
                 _ => return,
             };
-            self.0.lock().push(told);
+            let is_there = if self.finds(host, target) { " (still there)" } else { "" };
+            self.0.lock().push(told + is_there);
         }
     }
 
@@ -109,7 +134,16 @@ mod tests {
         let search = Arc::<Search>::default();
         let (server, _told) = node_beside(SITES, Some(search.clone()));
         let site = server.sites().find("a.test").expect("it serves it").clone();
+        search.1.set(Arc::downgrade(&server)).expect("once");
         let targets = ["/send".to_owned(), "/topic/1".to_owned()];
+        let put = |scheme| {
+            let text = key(scheme, "a.test", "/topic/1");
+            let key = Key { hash: crate::pipeline::hash(&text), text: &text };
+            let marks = Marks::of(Moment::default(), "a.test", &wire::Fields::new());
+            server.store.insert(&key, Arc::new(Page::pass_until(u64::MAX, None, marks)));
+        };
+        policy::SCHEMES.into_iter().for_each(put);
+        assert!(search.finds("a.test", "/topic/1"));
         crate::fetch::sweep_targets(&server, &site, "POST", "/send", "a.test", &targets);
         assert_eq!(*search.0.lock(), ["written: a.test /send", "written: a.test /topic/1"]);
     }
