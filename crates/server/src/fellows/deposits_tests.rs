@@ -3,14 +3,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use origin::{FilesOrigin, Origin};
 use parking_lot::Mutex;
 
 use super::*;
-use crate::fellows::Fellowship;
-use crate::fellows::tests::Told;
+use crate::fellows::tests::{Told, node_with};
 use crate::strangers::copies::NewCopy;
-use crate::{ServerConfig, SiteConfig, StrangerRules};
 
 /// A shelf that all nodes of a test share.
 #[derive(Default)]
@@ -65,20 +62,9 @@ fn node(shelf: Option<Arc<Shelf>>) -> (Arc<Server>, Arc<Site>) {
 pub(in crate::fellows) fn node_that_tells(
     shelf: Option<Arc<Shelf>>,
 ) -> (Arc<Server>, Arc<Site>, Arc<Told>) {
-    let told = Arc::<Told>::default();
-    let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
-    site.strangers = Some(StrangerRules::default());
-    let fellowship = Fellowship {
-        fellows: told.clone(),
-        heard_until: Arc::default(),
-        lag: std::time::Duration::from_secs(1),
-        shield: None,
-        deposits: shelf.map(|shelf| shelf as Arc<dyn Deposits>),
-    };
-    let (sites, fellowship) = (vec![site], Some(fellowship));
-    let config = ServerConfig { sites, fellowship, ..ServerConfig::default() };
-    let server = Server::new(config, base::Clock::manual(0));
-    let site = server.sites().each().into_iter().next().cloned().expect("there is one");
+    let deposits = shelf.map(|shelf| shelf as Arc<dyn Deposits>);
+    let (server, told) = node_with(&[("site", &[])], None, deposits);
+    let site = server.sites().only().cloned().expect("there is one");
     (server, site, told)
 }
 

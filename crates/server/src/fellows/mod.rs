@@ -256,6 +256,15 @@ mod tests {
         sites: &[(&str, &[&str])],
         companion: Option<Arc<dyn crate::companion::Companion>>,
     ) -> (Arc<Server>, Arc<Told>) {
+        node_with(sites, companion, None)
+    }
+
+    /// The same with a place where it lays things down.
+    pub(super) fn node_with(
+        sites: &[(&str, &[&str])],
+        companion: Option<Arc<dyn crate::companion::Companion>>,
+        deposits: Option<Arc<dyn Deposits>>,
+    ) -> (Arc<Server>, Arc<Told>) {
         let site = |(name, hosts): &(&str, &[&str])| {
             let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new("/nowhere")));
             site.name = (*name).to_owned();
@@ -266,7 +275,7 @@ mod tests {
         };
         let (told, heard_until) = (Arc::<Told>::default(), Arc::<AtomicU64>::default());
         let lag = Duration::from_secs(1);
-        let (fellows, shield, deposits) = (told.clone(), None, None);
+        let (fellows, shield) = (told.clone(), None);
         let fellowship = Some(Fellowship { fellows, heard_until, lag, shield, deposits });
         let sites = sites.iter().map(site).collect();
         let config = ServerConfig { sites, fellowship, ..ServerConfig::default() };

@@ -40,6 +40,17 @@ const CASE: Case = Case {
     guest,
 };
 
+/// What is looked for of it.
+const SOUGHT: Sought = Sought {
+    visited: &["/index.php/Candle_7", "/index.php?title=Candle_9"],
+    words: "\"said of candle 7\"",
+    page: "Candle_7",
+    write: edit_candle_9,
+    // Of a guest it takes eight edits a minute and no more.
+    editor: &CASE.log_in,
+    edit: edit_candle_9,
+};
+
 /// A search by the form on the page, then an edit without an account.
 fn guest(guest: &Visitor, page: Page) {
     let found = guest.submit(&page, "name=\"search\"", &[("search", "said"), ("fulltext", "1")]);
@@ -54,16 +65,7 @@ fn strangers_of_mediawiki_are_served_from_memory() {
     let Some(app) = ready(installed(&Content::Server(&[]))) else { return };
     fill(&app).expect("pages are written");
     strangers::check(&CASE, &app.folder.root().display().to_string());
-    let sought = Sought {
-        visited: &["/index.php/Candle_7", "/index.php?title=Candle_9"],
-        words: "\"said of candle 7\"",
-        page: "Candle_7",
-        write: edit_candle_9,
-        // Of a guest it takes eight edits a minute and no more.
-        editor: &CASE.log_in,
-        edit: edit_candle_9,
-    };
-    search::is_made(CASE.name, &app.folder.root(), &sought);
+    search::is_made(CASE.name, &app.folder.root(), &SOUGHT);
     removed(app);
 }
 
@@ -75,10 +77,7 @@ fn edits_of_mediawiki_are_timed() {
     let sought = Sought {
         visited: &["/index.php/Candle_7", "/index.php?title=Candle_9", "/index.php/Main_Page"],
         words: "candle",
-        page: "Candle_7",
-        write: edit_candle_9,
-        editor: &CASE.log_in,
-        edit: edit_candle_9,
+        ..SOUGHT
     };
     let beside = Beside {
         database: app.database.as_ref().expect("it has one"),

@@ -74,7 +74,6 @@ pub(crate) async fn ask(
     };
     let Some((before, parcel)) = found else { return Err(Box::new((journey, lead))) };
     let was_kept = parcel.was_kept;
-    let sources = journey.site.following.clone();
     let Some(page) = accepted(&journey, hash, &before, parcel) else {
         server.counters.fellows_without.bump();
         return Err(Box::new((journey, lead)));
@@ -85,7 +84,7 @@ pub(crate) async fn ask(
     insert(&server, &journey.site, &key, page.clone(), before.began);
     if let Some(strangers) = journey.site.strangers.as_ref().filter(|_| page.is_for_strangers()) {
         let order = welcome::order(&journey, hash);
-        if let Some(following) = sources {
+        if let Some(following) = &journey.site.following {
             following.wanted.note(&order, &page);
         }
         order.drop_if_heard(strangers);
