@@ -72,7 +72,7 @@ async fn listen(shared: Arc<Shared>, inlet: Inlet) -> Result<std::convert::Infal
         let now = tables(&mut connection, address).await?;
         // After the tables: who changed one has been counted before.
         let round = count(&shared, &mut connection).await?;
-        let changes = compare(&known, &now);
+        let changes = compare(&known, &now, false);
         known = now;
         if changes.iter().any(|change| change.operation == Operation::Schema) {
             shared.tables.forget().await;

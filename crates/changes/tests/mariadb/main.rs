@@ -10,6 +10,7 @@ mod daemon;
 mod hearing;
 #[path = "../shared/logged.rs"]
 mod logged;
+mod polled;
 mod server;
 mod trouble;
 #[path = "../shared/writes.rs"]

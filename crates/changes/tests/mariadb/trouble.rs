@@ -218,29 +218,6 @@ async fn each_rung_says_what_the_next_one_needs() {
 }
 
 #[tokio::test]
-async fn a_poll_sees_which_table_was_written() {
-    let Some(mut server) = Server::start(&[]) else { return };
-    server.ask(TABLES);
-    let mut feed = Feed::poll(server.address("app", "app"));
-    until(&mut feed, |event| *event == Event::Recovered).await;
-    let of = |table: &'static str| move |event: &Event| matches!(event, Event::Change(change) if &*change.table == table);
-    for (statement, table) in [
-        ("INSERT INTO site.posts (title) VALUES ('x')", "posts"),
-        ("UPDATE site.posts SET views = 5", "posts"),
-        ("INSERT INTO site.settings VALUES (7, 'theme', 'dark')", "settings"),
-        ("CREATE TABLE site.more (id INT)", "more"),
-        ("DROP TABLE site.more", "more"),
-    ] {
-        server.ask(statement);
-        until(&mut feed, of(table)).await;
-    }
-    server.kill();
-    until(&mut feed, |event| matches!(event, Event::Lost(_))).await;
-    server.again();
-    until(&mut feed, |event| *event == Event::Recovered).await;
-}
-
-#[tokio::test]
 async fn where_a_databases_time_goes_is_told_where_it_is_counted_and_may_be_asked() {
     let Some(server) = Server::start(&["--performance-schema=ON"]) else { return };
     let mut gauge = Gauge::new(&Source::MySql(server.address("app", "app"))).expect("a server");
