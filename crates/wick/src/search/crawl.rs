@@ -6,7 +6,8 @@
 //! nobody has followed yet, and goes its next round when that is due: `robots.txt`, sitemaps and the
 //! first page are read again, and what they name that is new, or has changed since. Links are
 //! followed of pages that are not everybody's too, as a stranger is given them: of a site that
-//! nobody has visited yet, little is known to be everybody's.
+//! nobody has visited yet, little is known to be everybody's. What somebody wrote to just now comes
+//! first, and at once.
 //! Bounds: [`PAGES_MAX`] pages and [`MAPS_MAX`] sitemaps a round, [`FAILURES_MAX`] failures one
 //! after the other.
 
@@ -25,6 +26,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::answering::Wanted;
+use super::hastened::{Hastened, keep_latest};
 use super::taking::{Doubt, READ_PATIENCE, Taken, links_of, page_text};
 use super::{Links, Place, SiteSearch, unpoisoned};
 
@@ -53,8 +55,9 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(300);
 /// Crawls, if the owner wants it, for as long as there is a search.
 pub(super) async fn crawl(search: Weak<SiteSearch>, mut links: mpsc::Receiver<Links>) {
     let Some(base) = begin(&search).await else { return };
-    let Some(mut anew) = search.upgrade().map(|owned| owned.anew.subscribe()) else { return };
-    let mut crawl = Crawl { base, ..Crawl::default() };
+    let told = search.upgrade().map(|owned| (owned.anew.subscribe(), owned.hastened.clone()));
+    let Some((mut anew, hastened)) = told else { return };
+    let mut crawl = Crawl { base, hastened, ..Crawl::default() };
     loop {
         let Some(owned) = search.upgrade() else { return };
         if !owned.plan().crawls {
@@ -65,7 +68,8 @@ pub(super) async fn crawl(search: Weak<SiteSearch>, mut links: mpsc::Receiver<Li
         if anew.has_changed().unwrap_or(true) {
             // Of what was read nothing is there any more.
             anew.mark_unchanged();
-            crawl = Crawl { base: crawl.base, ..Crawl::default() };
+            let Crawl { base, hastened, .. } = crawl;
+            crawl = Crawl { base, hastened, ..Crawl::default() };
         }
         owned.tell_crawl("reads robots.txt and sitemaps");
         crawl.begin_round(&owned).await;
@@ -102,6 +106,7 @@ pub(super) async fn begin(search: &Weak<SiteSearch>) -> Option<(&'static str, St
 #[derive(Default)]
 struct Crawl {
     base: (&'static str, String),
+    hastened: Arc<Hastened>,
     robots: Robots,
     queue: VecDeque<(String, Option<i64>)>,
     /// Addresses with a query that a sitemap doesn't name: more often than others they show
@@ -110,6 +115,10 @@ struct Crawl {
     /// Addresses that waited once, and what sitemaps said of when they changed.
     known: HashSet<u64>,
     variants: std::collections::HashMap<u64, usize>,
+    /// What comes first as soon as a link to it is found; the latest at the end.
+    awaited: VecDeque<String>,
+    /// Whether the first that waits is to be asked for at once.
+    is_hastened: bool,
     asked: usize,
     failures: u32,
 }
@@ -145,8 +154,36 @@ impl Crawl {
                 return;
             }
         }
+        if let Some(at) = self.awaited.iter().position(|awaited| *awaited == target) {
+            self.awaited.remove(at);
+            return self.put_first((target, changed));
+        }
         let queue = if is_variation { &mut self.variations } else { &mut self.queue };
         queue.push_back((target, changed));
+    }
+
+    fn put_first(&mut self, waiting: (String, Option<i64>)) {
+        self.queue.push_front(waiting);
+        self.is_hastened = true;
+    }
+
+    /// Somebody wrote to it just now. It is asked for first if a link to it was found, or is.
+    fn hasten(&mut self, target: String) {
+        let waiting = [&mut self.queue, &mut self.variations].into_iter().find_map(|queue| {
+            let at = queue.iter().position(|(waiting, _)| *waiting == target)?;
+            queue.remove(at)
+        });
+        if let Some(waiting) = waiting {
+            return self.put_first(waiting);
+        }
+        if is_worth_it(&target) && !self.known.contains(&Document::id_of(&target)) {
+            keep_latest(&mut self.awaited, target);
+        }
+    }
+
+    fn hasten_all(&mut self) {
+        let all = self.hastened.take(&self.base.1);
+        all.into_iter().for_each(|target| self.hasten(target));
     }
 
     /// Reads what the site says of itself.
@@ -175,6 +212,7 @@ impl Crawl {
                 self.push_all(linked);
             }
             let owned = search.upgrade()?;
+            self.hasten_all();
             if anew.has_changed().unwrap_or(true) {
                 return Some(());
             }
@@ -189,6 +227,7 @@ impl Crawl {
                 drop(owned);
                 tokio::select! {
                     linked = links.recv() => self.push_all(linked?),
+                    () = self.hastened.told() => {}
                     told = anew.changed() => {
                         // Whoever begins the next round is to see it, too.
                         told.ok()?;
@@ -207,8 +246,22 @@ impl Crawl {
                 rest = rest.max(BACK_OFF_MAX);
             }
             drop(owned);
-            sleep(rest).await;
+            self.rest_for(rest, links).await?;
         }
+    }
+
+    /// Leaves the origin alone, unless somebody waits for what they wrote and it doesn't fail; none
+    /// at the end.
+    async fn rest_for(&mut self, rest: Duration, links: &mut mpsc::Receiver<Links>) -> Option<()> {
+        let until = Instant::now() + rest;
+        while self.failures > 0 || !self.is_hastened {
+            tokio::select! {
+                () = sleep_until(until) => break,
+                linked = links.recv() => self.push_all(linked?),
+                () = self.hastened.told() => self.hasten_all(),
+            }
+        }
+        Some(())
     }
 
     fn waiting(&self) -> usize {
@@ -216,6 +269,7 @@ impl Crawl {
     }
 
     fn next(&mut self) -> Option<(String, Option<i64>)> {
+        self.is_hastened = false;
         self.queue.pop_front().or_else(|| self.variations.pop_front())
     }
 
@@ -431,5 +485,29 @@ mod tests {
         }
         assert_eq!(crawl.within("https://other.test/x?y=1").as_deref(), Some("/x?y=1"));
         assert_eq!(crawl.within("/map.xml").as_deref(), Some("/map.xml"));
+    }
+
+    #[test]
+    fn what_somebody_wrote_to_is_asked_for_first_once_a_page_leads_there() {
+        let mut crawl = Crawl { base: ("http", "a.test".to_owned()), ..Crawl::default() };
+        let next = |crawl: &mut Crawl| crawl.next().map(|(target, _)| target).unwrap_or_default();
+        for target in ["/a", "/b", "/list?page=2"] {
+            crawl.push(target.to_owned(), None);
+        }
+        for target in ["/b", "/new", "/list?page=2", "/logout"] {
+            crawl.hasten(target.to_owned());
+        }
+        assert!(crawl.is_hastened);
+        assert_eq!([next(&mut crawl), next(&mut crawl)], ["/list?page=2", "/b"]);
+        // Nothing leads there yet.
+        assert!(!crawl.is_hastened && crawl.waiting() == 1);
+        crawl.push("/c".to_owned(), None);
+        assert!(!crawl.is_hastened);
+        crawl.push("/new".to_owned(), None);
+        assert!(crawl.is_hastened);
+        assert_eq!([next(&mut crawl), next(&mut crawl)], ["/new", "/a"]);
+        // What was asked for already is whoever's who looks into doubts.
+        crawl.hasten("/a".to_owned());
+        assert!(!crawl.is_hastened && crawl.awaited.is_empty());
     }
 }

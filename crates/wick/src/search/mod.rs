@@ -18,6 +18,7 @@ mod crawl;
 mod feeds;
 mod finding;
 mod found;
+mod hastened;
 mod kept;
 mod learned;
 mod moving;
@@ -50,6 +51,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 pub(crate) use asking::{SearchNow, SearchQuestion, ask, tell};
 use found::Found;
+use hastened::Hastened;
 use kept::Kept;
 use moving::MadeAnew;
 use queries::Queries;
@@ -171,6 +173,8 @@ pub(crate) struct SiteSearch {
     anew: watch::Sender<u64>,
     /// The pages that were written to just now.
     written: Written,
+    /// Those among them that the index doesn't have.
+    hastened: Arc<Hastened>,
     /// Told when somebody writes to a page, or looks at one that they may have written to.
     looked: Arc<Notify>,
     /// Told when something was changed behind our back and can be read by all.
@@ -306,13 +310,13 @@ impl Companion for SiteSearch {
                 self.found.note_heard(id);
                 self.put(&self.doubts, Doubt { place, tries: 1 });
             }
-            Noticed::Seen => {
-                if self.standings.note_look(self.server().as_deref(), id) {
-                    self.looked.notify_one();
-                }
-            }
+            Noticed::Seen => match self.standings.note_look(self.server().as_deref(), id) {
+                true => self.looked.notify_one(),
+                false => self.hastened.note_look(&place.host, target),
+            },
             Noticed::Written => {
                 self.standings.notice(id, None);
+                self.hastened.note_written();
                 // By which scheme is known of visitors only.
                 let scheme = unpoisoned(&self.base).as_ref().map_or(scheme, |(known, _)| known);
                 if let Some(place) = self.written.put(Place { scheme, ..place }) {
@@ -442,6 +446,7 @@ impl Running {
             made_anew: MadeAnew::default(),
             anew: watch::Sender::new(0),
             written: Written::default(),
+            hastened: Arc::default(),
             looked: Arc::default(),
             settled: Arc::default(),
             events,

@@ -82,12 +82,14 @@ impl SiteSearch {
     ) -> Option<bool> {
         let id = loop {
             let Some(place) = self.written.take() else { break self.standings.looked_at() };
-            // Of others nobody knows whether they are everybody's to find.
             if self.has(&place).await {
                 let id = self.read_written(place).await;
                 *shows_news = self.root().filter(|root| *root != id);
                 return Some(true);
             }
+            // Of others nobody knows whether they are everybody's to find, until a page says so.
+            self.hastened.put(place.host, place.target);
+            *shows_news = self.root();
         };
         let Some(id) = id else {
             self.renew(shows_news.take()?, false).await;
