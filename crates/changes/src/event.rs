@@ -43,6 +43,9 @@ pub struct Change {
     pub key: KeyClass,
     /// What the rows hold in columns that may point at rows, where the feed has it.
     pub values: Values,
+    /// Whether it may be nothing new: where only times are known, a table that changed is told again
+    /// for as long as it may have changed once more.
+    pub is_again: bool,
 }
 
 impl Change {
@@ -72,6 +75,7 @@ impl Change {
             columns: BTreeSet::new(),
             key: KeyClass::Unknown,
             values: Values::default(),
+            is_again: false,
         }
     }
 }

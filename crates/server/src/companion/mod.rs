@@ -311,6 +311,12 @@ impl Server {
         !vouch.is_untouched(self.clock.now())
     }
 
+    /// Whether that is nothing but what changes whenever pages are read.
+    #[must_use]
+    pub fn is_touched_by_reading(&self, vouch: &Vouch) -> bool {
+        vouch.is_touched_by_reading(self.clock.now())
+    }
+
     /// Whether a vouch still stands.
     #[must_use]
     pub fn is_vouched(&self, vouch: &Vouch) -> bool {

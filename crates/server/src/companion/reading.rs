@@ -30,6 +30,8 @@ const TRIES: usize = 3;
 /// What was changed is waited for so long until everybody can read it, and looked after so often:
 /// a page that is read before is read in vain.
 const SETTLING_MAX: Duration = Duration::from_secs(5);
+/// So long what a reading itself may have changed is waited for.
+const OWN_MAX: Duration = Duration::from_secs(1);
 const SETTLING_LOOK: Duration = Duration::from_millis(5);
 /// What browsers say they take as they open a page.
 const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
@@ -141,17 +143,16 @@ impl Server {
             Read::Page { page, key, hash, verdict } => {
                 let found = of_page(&site, &page, &key, hash);
                 let found = found.ok_or_else(|| Unread::NotPublic(html_of(&page)))?;
-                let is_untouched =
-                    found.vouch.as_ref().is_some_and(|vouch| vouch.is_untouched(self.clock.now()));
-                match verdict {
-                    Verdict::Stale(StaleReason::WhileRevalidate) | Verdict::Hit if is_untouched => {
-                        Ok(found)
-                    }
-                    Verdict::Miss(_) | Verdict::Revalidated | Verdict::Collapsed
-                        if is_untouched =>
-                    {
-                        Ok(found)
-                    }
+                let is_served = matches!(
+                    verdict,
+                    Verdict::Stale(StaleReason::WhileRevalidate)
+                        | Verdict::Hit
+                        | Verdict::Miss(_)
+                        | Verdict::Revalidated
+                        | Verdict::Collapsed
+                );
+                match &found.vouch {
+                    Some(vouch) if is_served && self.is_as_read(&site, vouch).await => Ok(found),
                     _ => Err(Unread::Changing(html_of(&page))),
                 }
             }
@@ -163,6 +164,16 @@ impl Server {
             }
             Read::Plain { head, body, .. } => Err(unread(&head, body)),
         }
+    }
+
+    /// Whether nothing was changed while a page was read but what its reading changes itself.
+    async fn is_as_read(&self, site: &Site, vouch: &Vouch) -> bool {
+        if vouch.is_untouched(self.clock.now()) {
+            return true;
+        }
+        // What was changed is known once it is settled.
+        settled(site, Instant::now() + OWN_MAX).await;
+        vouch.is_touched_by_reading(self.clock.now())
     }
 
     /// Reads a file such as `/robots.txt` as a stranger is given it: the body of an answer with

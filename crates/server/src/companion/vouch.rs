@@ -13,7 +13,7 @@ use store::Key;
 use wire::Fields;
 
 use crate::page::Page;
-use crate::purge::generations::Standing;
+use crate::purge::generations::{Generations, Standing};
 use crate::purge::marks::Marks;
 use crate::site::Site;
 
@@ -27,6 +27,8 @@ pub struct Vouch {
     /// For a page that strangers share: up to which count of content it is known to be good, and
     /// what of its address may name a changed row.
     shared: Option<(u64, Option<Route>)>,
+    /// The number of changes that come with any reading, when this was made.
+    usual: u64,
 }
 
 impl Vouch {
@@ -36,7 +38,16 @@ impl Vouch {
         let marks = page.marks.copied().nameless();
         let shared = page.kept_until().map(|kept| (kept, page.route().cloned()));
         let marks = if shared.is_some() { marks.by_content() } else { marks };
-        Some(Self { site: Arc::downgrade(site), key: key.into(), hash, marks, terms, shared })
+        let usual = site.generations.usual();
+        Some(Self {
+            site: Arc::downgrade(site),
+            key: key.into(),
+            hash,
+            marks,
+            terms,
+            shared,
+            usual,
+        })
     }
 
     /// Scheme, host and target of the page.
@@ -69,10 +80,7 @@ impl Vouch {
     pub(crate) fn is_untouched(&self, now: Now) -> bool {
         let Some(site) = self.site.upgrade() else { return false };
         let generations = &site.generations;
-        let key = Key { hash: self.hash, text: &self.key };
-        if generations.is_settling()
-            || generations.standing(&self.marks, &key, now.ticks_ms) != Standing::Good
-        {
+        if generations.is_settling() || !self.is_unpurged(generations, now) {
             return false;
         }
         let Some((kept, route)) = &self.shared else { return true };
@@ -81,5 +89,22 @@ impl Vouch {
             || route.as_ref().zip(site.following.as_ref()).is_some_and(|(route, following)| {
                 following.scope.kept(route, self.hash, *kept, content).is_some()
             })
+    }
+
+    /// Whether it is touched by nothing but what changes with any reading, as far as is known: whoever
+    /// reads a page again for that would have to for ever.
+    pub(crate) fn is_touched_by_reading(&self, now: Now) -> bool {
+        let (Some(site), Some((kept, _))) = (self.site.upgrade(), &self.shared) else {
+            return false;
+        };
+        let generations = &site.generations;
+        let changes = generations.content().saturating_sub(*kept);
+        let usual = generations.usual().saturating_sub(self.usual);
+        changes > 0 && changes <= usual && self.is_unpurged(generations, now)
+    }
+
+    fn is_unpurged(&self, generations: &Generations, now: Now) -> bool {
+        let key = Key { hash: self.hash, text: &self.key };
+        generations.standing(&self.marks, &key, now.ticks_ms) == Standing::Good
     }
 }

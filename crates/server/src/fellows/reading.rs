@@ -341,6 +341,8 @@ pub(crate) enum Told {
         /// Whether it may be heard before others can read it, for longer than a fence.
         #[serde(default)]
         is_polled: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_again: bool,
     },
     Commit(Option<PlaceTold>),
     Idle(bool),
@@ -366,6 +368,7 @@ impl Told {
                 key: change.key.clone(),
                 is_named: change.values.is_named(),
                 is_polled,
+                is_again: change.is_again,
             },
             Event::Commit(place) => Self::Commit(place.map(|place| match place {
                 Place::Gtid(gtid) => PlaceTold::Gtid(gtid.domain, gtid.server, gtid.sequence),
@@ -384,10 +387,19 @@ pub(crate) fn event_of(text: &str) -> (Event, Option<bool>) {
     let mut polled = None;
     let event = match serde_json::from_str(text) {
         // Values are hashed by each process in its own way, and stay with it.
-        Ok(Told::Change { database, table, operation, columns, key, is_named, is_polled }) => {
+        Ok(Told::Change {
+            database,
+            table,
+            operation,
+            columns,
+            key,
+            is_named,
+            is_polled,
+            is_again,
+        }) => {
             polled = Some(is_polled);
             let values = Values::named(is_named);
-            Event::Change(Change { database, table, operation, columns, key, values })
+            Event::Change(Change { database, table, operation, columns, key, values, is_again })
         }
         Ok(Told::Commit(place)) => Event::Commit(place.map(|place| match place {
             PlaceTold::Gtid(domain, server, sequence) => {
@@ -423,7 +435,7 @@ mod tests {
         let gtid = changes::Gtid { domain: 0, server: 1, sequence: 7 };
         for event in [
             Event::Change(change),
-            Event::Change(Change::anything("", "")),
+            Event::Change(Change { is_again: true, ..Change::anything("", "") }),
             Event::Commit(None),
             Event::Commit(Some(Place::Gtid(gtid))),
             Event::Commit(Some(Place::File(3, 9))),

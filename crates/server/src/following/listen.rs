@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::calm::Calm;
 use super::ear::{Heard, Means};
+use super::usual::Usual;
 use super::{Following, Omission};
 use crate::Server;
 use crate::companion;
@@ -47,7 +48,7 @@ pub(super) struct Listener {
     omits: Omission,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct EarState {
     means: Option<Means>,
     is_heard: bool,
@@ -60,13 +61,29 @@ struct EarState {
     asked_at: Option<Instant>,
     /// Whether its counters moved, and have to stand still before all is settled.
     is_moving: bool,
+    /// What changes with reading, where only tables are known.
+    usual: Usual,
+}
+
+/// By whose doing something was changed, as far as is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Anybodys,
+    /// Nothing but a persona was at the origin.
+    Ours,
+    /// Pages were read, and it is what changes whenever they are.
+    Readings,
 }
 
 /// A sweep that is to be done once more.
 struct Settling {
     at: Instant,
-    /// Whether nothing but personas was at the origin.
+    /// Whether nothing but personas was at the origin, or all of it is what reading changes.
     is_ours: bool,
+    /// Whether all of it is.
+    is_usual: bool,
+    /// How often it moved the count of content.
+    moves: u64,
     /// What swept, if all of it was while a persona read and nobody else asked for anything.
     by_reading: Option<Vec<Signature>>,
     /// The most wanted pages as they were before.
@@ -81,7 +98,7 @@ impl Listener {
         ears: usize,
         omits: Omission,
     ) -> Self {
-        let ears = vec![EarState::default(); ears];
+        let ears = (0..ears).map(|_| EarState::default()).collect();
         Self { server, site, following, ears, settling: None, noted_ticks_ms: 0, omits }
     }
 
@@ -126,11 +143,13 @@ impl Listener {
                 if let Some(place) = place {
                     self.following.own.told(place);
                 }
+                self.end_round(index);
                 self.note_asked(index);
                 self.let_learn();
             }
             Heard::Event(Event::Idle) => {
                 self.ears[index].is_moving = false;
+                self.end_round(index);
                 self.note_asked(index);
                 self.let_learn();
             }
@@ -164,6 +183,11 @@ impl Listener {
             traffic.lone_persona().map(str::to_owned)
         };
         let is_ours = lone_persona.is_some();
+        let doing = match self.is_usual(index, change, &signature, ticks_ms) {
+            true => Doing::Readings,
+            false if is_ours => Doing::Ours,
+            false => Doing::Anybodys,
+        };
         if let Some(target) = lone_persona
             && let Some(strangers) = &self.site.strangers
             && !following.learner.lock().has_probed(&shape(&target))
@@ -173,12 +197,16 @@ impl Listener {
         let ear = &mut self.ears[index];
         // Which rows another node's reader heard of stays there.
         let known = (!matches!(ear.means, Some(Means::Fellow { .. }))).then_some(change);
-        ear.has_changed |= ear.means != Some(Means::Tap) || change.operation == Operation::Other;
+        let is_whole = ear.means != Some(Means::Tap) || change.operation == Operation::Other;
+        // What Wick reads by itself, it can leave alone.
+        let is_own =
+            doing == Doing::Readings && following.traffic.lock().was_without_visitors(ticks_ms);
+        ear.has_changed |= is_whole && !is_own;
         if ear.calm.is_restless() {
             return;
         }
         following.status.lock().changed(&signature);
-        self.sweep(index, is_ours, change.fence(), known);
+        self.sweep(index, doing, change.fence(), known);
         if let Some(settling) = &mut self.settling {
             // Any row of a table may be one that only pages show that few look at.
             // Titles of authors are alike where their first words are.
@@ -187,8 +215,34 @@ impl Listener {
         }
     }
 
+    /// Whether a table changed that changes whenever pages are read, as they were just now.
+    fn is_usual(
+        &mut self,
+        index: usize,
+        change: &Change,
+        signature: &Signature,
+        ticks_ms: u64,
+    ) -> bool {
+        let ear = &mut self.ears[index];
+        if !ear.means.is_some_and(Means::is_polled) {
+            return false;
+        }
+        ear.usual.note(&signature.rows, !change.is_again);
+        ear.usual.is(&signature.rows) && self.following.traffic.lock().was_only_read(ticks_ms)
+    }
+
+    /// All is told that one asking found.
+    fn end_round(&mut self, index: usize) {
+        let ticks_ms = self.ticks_ms();
+        let ear = &mut self.ears[index];
+        if ear.means.is_some_and(Means::is_polled) {
+            let traffic = self.following.traffic.lock();
+            ear.usual.end_round(traffic.reads(), traffic.was_only_read(ticks_ms));
+        }
+    }
+
     /// Makes everything stale, and will once more.
-    fn sweep(&mut self, index: usize, is_ours: bool, fence: Duration, change: Option<&Change>) {
+    fn sweep(&mut self, index: usize, doing: Doing, fence: Duration, change: Option<&Change>) {
         let generations = &self.site.generations;
         if self.omits != Omission::Fence {
             generations.unsettle();
@@ -200,19 +254,23 @@ impl Listener {
             Settling {
                 at: Instant::now(),
                 is_ours: true,
+                is_usual: true,
+                moves: 0,
                 by_reading: Some(Vec::new()),
                 before: self.following.wanted.top(LOOKED_AT),
             }
         });
         settling.at = settling.at.max(Instant::now() + fence);
-        settling.is_ours &= is_ours;
+        settling.is_ours &= doing != Doing::Anybodys;
+        settling.is_usual &= doing == Doing::Readings;
+        settling.moves += 1;
         let ear = &mut self.ears[index];
         ear.is_moving |= ear.means.is_some_and(Means::is_polled);
     }
 
     /// Sweeps for what nobody told.
     fn sweep_unread(&mut self, index: usize) {
-        self.sweep(index, false, FENCE, None);
+        self.sweep(index, Doing::Anybodys, FENCE, None);
         if let Some(settling) = &mut self.settling {
             settling.note(None);
         }
@@ -224,6 +282,9 @@ impl Listener {
         let sweeps = self.omits != Omission::SecondSweep;
         let (generations, following) = (&self.site.generations, &self.following);
         following.scope.settle(generations, sweeps, following.is_heard());
+        if settling.is_usual {
+            generations.note_usual(settling.moves + u64::from(sweeps));
+        }
         self.site.generations.settle();
         companion::note_settled(&self.site);
         // A page that is swept by its own making would be made for ever.

@@ -174,3 +174,31 @@ async fn what_a_site_goes_by_is_known_as_long_as_all_is_heard_for_all_nodes() {
     assert!(begin(0, 8).is_some());
     assert_eq!(begin(1, 9), second);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_changes_with_each_reading_is_no_news_unless_another_changes_beside_it() {
+    let mut listener = listener([Means::Poll, Means::Log]);
+    let (site, following) = (listener.site.clone(), listener.following.clone());
+    let round = |listener: &mut Listener, asker, tables: &[&str]| {
+        let (content, usual) = (site.generations.content(), site.generations.usual());
+        let number = following.traffic.lock().begin(asker, "/".into());
+        following.traffic.lock().end(number, 0);
+        for table in tables {
+            let change = Change::anything("site", table);
+            listener.take(0, Heard::Event(Event::Change(change)));
+        }
+        listener.take(0, Heard::Event(Event::Commit(None)));
+        listener.take(0, Heard::Event(Event::Idle));
+        listener.settle();
+        (site.generations.content() - content, site.generations.usual() - usual)
+    };
+    for _ in 0..6 {
+        round(&mut listener, Asker::Reader, &["cache"]);
+    }
+    let (content, usual) = round(&mut listener, Asker::Reader, &["cache"]);
+    assert!(content >= 2 && content == usual, "{content} {usual}");
+    let (_, usual) = round(&mut listener, Asker::Reader, &["cache", "posts"]);
+    assert_eq!(usual, 0, "an edit beside it");
+    let (_, usual) = round(&mut listener, Asker::Writer, &["cache"]);
+    assert_eq!(usual, 0, "somebody writes");
+}

@@ -27,6 +27,7 @@ mod status;
 mod suspects;
 mod together;
 pub(crate) mod traffic;
+mod usual;
 pub(crate) mod visit;
 pub(crate) mod wanted;
 mod witness;

@@ -7,11 +7,16 @@ use policy::strangers::shape;
 /// What was written so long after a request may still be its doing.
 pub(crate) const TAIL_MS: u64 = changes::noise::TAIL;
 
+/// What was heard so long after a writing may still be its doing: tables are asked for now and then.
+const WRITTEN_MS: u64 = 2 * TAIL_MS;
+
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asker {
     /// Somebody reads.
     Reader,
+    /// Wick reads by itself, as a stranger would.
+    Own,
     /// Somebody writes.
     Writer,
     /// A persona reads for everybody.
@@ -26,6 +31,10 @@ pub(crate) struct Traffic {
     under_way: Vec<(u64, Asker, String)>,
     next: u64,
     last_end_ms: Option<u64>,
+    last_written_ms: Option<u64>,
+    last_visit_ms: Option<u64>,
+    /// Readings that ended so far.
+    reads: u64,
     /// Writes that ever began.
     writes: u64,
 }
@@ -41,8 +50,15 @@ impl Traffic {
 
     pub(crate) fn end(&mut self, number: u64, ticks_ms: u64) {
         if let Some(place) = self.under_way.iter().position(|(own, ..)| *own == number) {
-            self.under_way.swap_remove(place);
+            let (_, asker, _) = self.under_way.swap_remove(place);
             self.last_end_ms = Some(ticks_ms);
+            match asker {
+                Asker::Writer => self.last_written_ms = Some(ticks_ms),
+                _ => self.reads += 1,
+            }
+            if asker.is_visitor() {
+                self.last_visit_ms = Some(ticks_ms);
+            }
         }
     }
 
@@ -67,6 +83,23 @@ impl Traffic {
     pub(crate) fn is_quiet(&self, ticks_ms: u64) -> bool {
         self.under_way.is_empty()
             && self.last_end_ms.is_none_or(|end| ticks_ms > end.saturating_add(TAIL_MS))
+    }
+
+    /// Whether somebody reads, or did just now, and nobody writes, or did.
+    pub(crate) fn was_only_read(&self, ticks_ms: u64) -> bool {
+        let is_read = !self.under_way.is_empty() || is_within(TAIL_MS, self.last_end_ms, ticks_ms);
+        is_read && !self.has_writer() && !is_within(WRITTEN_MS, self.last_written_ms, ticks_ms)
+    }
+
+    /// Whether no visitor is at the origin, or was just now.
+    pub(crate) fn was_without_visitors(&self, ticks_ms: u64) -> bool {
+        let is_visited = self.under_way.iter().any(|(_, asker, _)| asker.is_visitor());
+        !is_visited && !is_within(TAIL_MS, self.last_visit_ms, ticks_ms)
+    }
+
+    /// How many readings have ended so far.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads
     }
 
     /// How many have begun to ask so far.
@@ -94,6 +127,17 @@ impl Traffic {
         };
         self.under_way.iter().all(is_like_it).then_some(first)
     }
+}
+
+impl Asker {
+    fn is_visitor(self) -> bool {
+        matches!(self, Self::Reader | Self::Writer)
+    }
+}
+
+/// Whether it ended no longer than that ago.
+fn is_within(tail_ms: u64, end: Option<u64>, ticks_ms: u64) -> bool {
+    end.is_some_and(|end| ticks_ms <= end.saturating_add(tail_ms))
 }
 
 #[cfg(test)]
@@ -144,5 +188,25 @@ mod tests {
         traffic.end(other, 0);
         traffic.begin(Asker::Reader, "/topic/1".into());
         assert_eq!(traffic.lone_persona(), None);
+    }
+
+    #[test]
+    fn it_was_only_read_where_somebody_reads_and_nobody_has_written_just_now() {
+        let mut traffic = Traffic::default();
+        assert!(!traffic.was_only_read(0), "nobody asks");
+        let reader = traffic.begin(Asker::Reader, "/a".into());
+        assert!(traffic.was_only_read(5));
+        let writer = traffic.begin(Asker::Writer, "/b".into());
+        assert!(!traffic.was_only_read(6));
+        traffic.end(writer, 10);
+        assert!(!traffic.was_only_read(10 + WRITTEN_MS));
+        assert!(traffic.was_only_read(11 + WRITTEN_MS));
+        assert_eq!(traffic.reads(), 0);
+        traffic.end(reader, 5_000);
+        assert!(traffic.was_only_read(5_000 + TAIL_MS) && !traffic.was_only_read(5_001 + TAIL_MS));
+        assert_eq!(traffic.reads(), 1);
+        assert!(!traffic.was_without_visitors(5_000 + TAIL_MS));
+        traffic.begin(Asker::Own, "/a".into());
+        assert!(traffic.was_without_visitors(5_001 + TAIL_MS));
     }
 }

@@ -24,14 +24,18 @@ use crate::site::Site;
 const HSTS: &str = "strict-transport-security";
 
 impl Site {
-    /// Asks the origin, as whoever the method shows.
+    /// Asks the origin, as whoever the method shows. `is_attended`: a visitor waits for it.
     pub(crate) async fn ask(
         &self,
         server: &Arc<Server>,
         call: Call,
+        is_attended: bool,
     ) -> Result<Answer, OriginError> {
         let asker = match call.head.method {
-            http::Method::GET | http::Method::HEAD | http::Method::OPTIONS => Asker::Reader,
+            http::Method::GET | http::Method::HEAD | http::Method::OPTIONS if is_attended => {
+                Asker::Reader
+            }
+            http::Method::GET | http::Method::HEAD | http::Method::OPTIONS => Asker::Own,
             _ => Asker::Writer,
         };
         self.ask_as(server, call, asker).await

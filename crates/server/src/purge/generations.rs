@@ -33,6 +33,8 @@ pub(crate) struct Generations {
     fence: AtomicU64,
     /// How many of them were writes or changes: what strangers share is made anew after each.
     content: AtomicU64,
+    /// How many of these were changes that come with any reading, as far as is known.
+    usual: AtomicU64,
     /// Set while what was changed may not be visible to all yet: nothing is stored then.
     settling: AtomicBool,
     /// Twice the number of the last one that pages must be held against.
@@ -103,6 +105,7 @@ impl Generations {
         Self {
             fence: AtomicU64::new(0),
             content: AtomicU64::new(0),
+            usual: AtomicU64::new(0),
             settling: AtomicBool::new(false),
             alarm: AtomicU64::new(0),
             book: RwLock::default(),
@@ -152,6 +155,16 @@ impl Generations {
     /// The number of writes so far.
     pub(crate) fn content(&self) -> u64 {
         self.content.load(Ordering::SeqCst)
+    }
+
+    /// So many of the changes that were counted come with any reading.
+    pub(crate) fn note_usual(&self, changes: u64) {
+        self.usual.fetch_add(changes, Ordering::SeqCst);
+    }
+
+    /// The number of changes that come with any reading.
+    pub(crate) fn usual(&self) -> u64 {
+        self.usual.load(Ordering::SeqCst)
     }
 
     /// Both; take it before a fetch begins.

@@ -32,6 +32,9 @@ const VISITS_MIN: i64 = 8;
 /// What something was written to since, and what couldn't be read again for so long, isn't taken
 /// for what it was.
 const BELIEVED_FOR: Duration = Duration::from_secs(86_400);
+/// What changed nothing but what any reading changes has a page read again after this: something
+/// else may have been changed beside it.
+const READING_AGAIN: Duration = Duration::from_secs(60);
 
 /// The pages that are vouched for, by the ids of their documents.
 #[derive(Default)]
@@ -317,7 +320,11 @@ impl Inner {
 
     fn has_fallen(&self, server: &Server, id: u64) -> bool {
         let entry = self.entries.get(&id).filter(|entry| !entry.is_left);
-        entry.is_some_and(|entry| server.is_touched(&entry.vouch))
+        entry.is_some_and(|entry| {
+            let is_read_lately = entry.read.elapsed() < READING_AGAIN;
+            server.is_touched(&entry.vouch)
+                && !(is_read_lately && server.is_touched_by_reading(&entry.vouch))
+        })
     }
 
     /// How often a page was asked for since that was written down, if that is worth writing.
