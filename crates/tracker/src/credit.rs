@@ -26,6 +26,10 @@ pub struct Credit {
     pub told_uploaded: u64,
     /// The same of those taken.
     pub told_downloaded: u64,
+    /// Bytes to add that were taken with a token, as the clients told them.
+    pub token_downloaded: u64,
+    /// Whether a token was used up: its torrent was completed with it.
+    pub has_ended_token: bool,
     /// Times completed, to add.
     pub completed: u32,
     /// Seconds seeded, to add.
@@ -90,6 +94,8 @@ impl Credit {
             downloaded: 0,
             told_uploaded: 0,
             told_downloaded: 0,
+            token_downloaded: 0,
+            has_ended_token: false,
             completed: 0,
             seeded_seconds: 0,
             announces: 0,
@@ -156,6 +162,8 @@ pub struct Point {
     pub has_stopped: bool,
     /// What a byte was worth.
     pub worth: Worth,
+    /// Whether it was taken with a token.
+    pub has_token: bool,
 }
 
 impl Point {
@@ -172,6 +180,7 @@ impl Point {
             has_started: false,
             has_stopped: false,
             worth,
+            has_token: false,
         }
     }
 }

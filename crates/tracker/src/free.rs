@@ -27,8 +27,13 @@ impl Free {
     /// Whether a torrent costs a user nothing.
     #[must_use]
     pub fn holds(&self, user: UserId, torrent: TorrentId) -> bool {
-        self.users.binary_search(&user.0).is_ok()
-            || self.pairs.binary_search(&(user.0, torrent.0)).is_ok()
+        self.users.binary_search(&user.0).is_ok() || self.has_token(user, torrent)
+    }
+
+    /// Whether a row names both.
+    #[must_use]
+    pub fn has_token(&self, user: UserId, torrent: TorrentId) -> bool {
+        self.pairs.binary_search(&(user.0, torrent.0)).is_ok()
     }
 
     /// How many rows there are.
@@ -48,16 +53,17 @@ mod tests {
         let free = Free::new(vec![pair(7, 2), pair(3, 9), pair(7, 2)], vec![UserId(5)]);
         assert_eq!(free.count(), 3);
         for (user, torrent, expected) in [
-            (7, 2, true),
-            (3, 9, true),
-            (7, 9, false),
-            (2, 7, false),
-            (5, 1, true),
-            (5, 9, true),
-            (6, 2, false),
+            (7, 2, [true, true]),
+            (3, 9, [true, true]),
+            (7, 9, [false, false]),
+            (2, 7, [false, false]),
+            (5, 1, [true, false]),
+            (5, 9, [true, false]),
+            (6, 2, [false, false]),
         ] {
-            let found = free.holds(UserId(user), TorrentId(torrent));
-            assert_eq!(found, expected, "{user} {torrent}");
+            let (user, torrent) = pair(user, torrent);
+            let found = [free.holds(user, torrent), free.has_token(user, torrent)];
+            assert_eq!(found, expected, "{user:?} {torrent:?}");
         }
     }
 }

@@ -19,6 +19,11 @@ pub struct Worth {
     pub downloaded: u16,
 }
 
+impl Worth {
+    /// Neither side counts.
+    pub(crate) const NOTHING: Self = Self { uploaded: 0, downloaded: 0 };
+}
+
 impl Default for Worth {
     fn default() -> Self {
         Self { uploaded: 100, downloaded: 100 }

@@ -267,11 +267,14 @@ impl Shard {
         };
         let delta = delta(known, told, ask.timeout_seconds);
         let mut worth = ask.user.map_or(Worth::default(), |user| better(user.worth(), row.worth()));
-        let is_free = ask.free.is_some_and(|free| {
-            ask.user.is_some_and(|user| free.holds(UserId(user.id), TorrentId(row.id)))
-        });
-        if is_free {
-            worth.downloaded = 0;
+        let mut has_token = false;
+        if let Some((free, user)) = ask.free.zip(ask.user) {
+            let (user, torrent) = (UserId(user.id), TorrentId(row.id));
+            // Where neither side counts, no token is needed, and none is used.
+            has_token = worth != Worth::NOTHING && free.has_token(user, torrent);
+            if free.holds(user, torrent) {
+                worth.downloaded = 0;
+            }
         }
         Entry {
             torrent: TorrentId(row.id),
@@ -286,6 +289,7 @@ impl Shard {
             uploaded: delta.uploaded,
             downloaded: delta.downloaded,
             worth,
+            has_token,
             elapsed_seconds: before.map_or(0, |before| ask.at.saturating_sub(before.announced)),
             seeded_seconds: delta.seeded_seconds,
             has_completed: delta.has_completed,

@@ -94,6 +94,7 @@ fn the_better_of_what_user_and_torrent_are_worth_counts_and_what_was_told_stands
         ("half", worth(100, 50), plain, (1000, 250)),
         ("the better of both", worth(150, 50), worth(200, 100), (2000, 250)),
         ("worth nothing", worth(0, 100), worth(0, 100), (0, 500)),
+        ("neutral", worth(0, 0), worth(200, 100), (0, 0)),
     ] {
         let tracker = site();
         tracker.put_torrent(&Torrent { worth: of_torrent, ..torrent(1) });

@@ -201,6 +201,9 @@ pub enum Expression {
 pub struct Write {
     /// Which.
     pub table: String,
+    /// Whether it may be missing, or kept from us; then it isn't written.
+    #[serde(default)]
+    pub is_optional: bool,
     /// What a row is for.
     pub each: Each,
     /// What becomes of rows that aren't there.
@@ -255,6 +258,8 @@ pub enum Manner {
 pub enum Only {
     /// Those with a completion.
     Completed,
+    /// Those of which something was taken with a token.
+    Token,
 }
 
 /// What a column is given.

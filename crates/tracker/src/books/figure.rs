@@ -27,6 +27,10 @@ pub enum Figure {
     ToldUploaded,
     /// The same of bytes taken.
     ToldDownloaded,
+    /// Bytes taken with a token since the batch before, as the clients told them.
+    TokenDownloaded,
+    /// 1 if a token was used up; else nothing, which leaves the column alone.
+    TokenEnded,
     /// Times completed since the batch before.
     Completed,
     /// Times completed, in all.
@@ -176,6 +180,8 @@ impl Figure {
             Self::Downloaded => Value::Number(credit.downloaded),
             Self::ToldUploaded => Value::Number(credit.told_uploaded),
             Self::ToldDownloaded => Value::Number(credit.told_downloaded),
+            Self::TokenDownloaded => Value::Number(credit.token_downloaded),
+            Self::TokenEnded if credit.has_ended_token => number(1),
             Self::Completed => number(credit.completed),
             Self::CompletedAt if credit.completed > 0 => Value::Time(credit.announced),
             Self::SeededSeconds => number(credit.seeded_seconds),
@@ -213,16 +219,22 @@ impl Figure {
             }
             Self::Announced => number(session.announced),
             Self::AnnouncedAt => Value::Time(session.announced),
-            Self::ToldUploaded | Self::ToldDownloaded | Self::Completed | Self::SeededSeconds
+            Self::ToldUploaded
+            | Self::ToldDownloaded
+            | Self::TokenDownloaded
+            | Self::Completed
+            | Self::SeededSeconds
                 if !is_last =>
             {
                 number(0)
             }
-            Self::CompletedAt if !is_last => Value::Nothing,
+            Self::CompletedAt | Self::TokenEnded if !is_last => Value::Nothing,
             Self::User
             | Self::Torrent
             | Self::ToldUploaded
             | Self::ToldDownloaded
+            | Self::TokenDownloaded
+            | Self::TokenEnded
             | Self::Completed
             | Self::CompletedAt
             | Self::SeededSeconds

@@ -42,6 +42,9 @@ pub async fn check(place: &Place, contract: &Contract, is_shared: bool) -> Resul
             Err(Trouble::Table(_)) if contract.is_ours() => return Ok(()),
             found => found?,
         };
+        if let Some(table) = shape.kept_from_us.first() {
+            return Err(Trouble::Right(format!("`{table}` may be read and not be changed")));
+        }
         for asked in [&shape.torrents, &shape.users] {
             link.ask(&asked.after(0, 1)).await?;
         }

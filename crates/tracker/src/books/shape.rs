@@ -28,6 +28,8 @@ pub(crate) struct Shape {
     pub(crate) free: Vec<FreeAsked>,
     /// Tables that keep no transactions.
     pub(crate) loose: Vec<String>,
+    /// Tables that the database's user may read and not write, where the contract can do without.
+    pub(crate) kept_from_us: Vec<String>,
     /// Bytes that a statement may have.
     pub(crate) statement_bytes_max: usize,
 }
@@ -116,9 +118,16 @@ impl Shape {
         let mut tables = Tables { link, place, known: BTreeMap::new(), loose: Vec::new() };
         let torrents = tables.asked(&contract.torrents).await?;
         let users = tables.asked(&contract.users).await?;
-        let mut writes = Vec::new();
+        let (mut writes, mut kept_from_us) = (Vec::new(), Vec::new());
         for write in &contract.writes {
-            writes.push(tables.written(write, contract.times).await?);
+            let written = match tables.written(write, contract.times).await {
+                Err(Trouble::Table(_)) if write.is_optional => continue,
+                written => written?,
+            };
+            match write.is_optional && !tables.may_change(&written).await? {
+                true => kept_from_us.push(write.table.clone()),
+                false => writes.push(written),
+            }
         }
         let loose = tables.loose.clone();
         let denials = tables.denials(contract).await?;
@@ -137,6 +146,7 @@ impl Shape {
             denials,
             free,
             loose,
+            kept_from_us,
             statement_bytes_max: usize::try_from(packet)
                 .unwrap_or(usize::MAX)
                 .min(STATEMENT_BYTES_MAX),
@@ -284,6 +294,17 @@ impl Tables<'_> {
         }
         let (wanted, table) = (wanted.join(", "), quoted(table, dialect));
         Ok(Some(format!("SELECT {wanted} FROM {table} {rest}")))
+    }
+
+    /// Whether rows may be changed: asked by a statement that finds none.
+    async fn may_change(&mut self, written: &Written) -> Result<bool, Trouble> {
+        let changed = written.columns.iter().filter(|column| column.part != Part::Key);
+        let same: Vec<String> = changed.map(|it| format!("{0} = {0}", it.name)).collect();
+        let statement = format!("UPDATE {} SET {} WHERE 1 = 0", written.table, same.join(", "));
+        match self.link.run(&statement).await {
+            Err(Trouble::Right(_)) => Ok(false),
+            done => done.map(|_| true),
+        }
     }
 
     async fn written(&mut self, write: &Write, times: Times) -> Result<Written, Trouble> {

@@ -409,6 +409,8 @@ struct Sums {
     downloaded: u64,
     told_uploaded: u64,
     told_downloaded: u64,
+    token_downloaded: u64,
+    has_ended_token: bool,
     completed: u64,
     seeded_seconds: u64,
 }
@@ -424,6 +426,10 @@ impl Added {
         let downloaded = weigh(link.downloaded, worth.downloaded, taken);
         sums.uploaded = sums.uploaded.saturating_add(uploaded);
         sums.downloaded = sums.downloaded.saturating_add(downloaded);
+        if point.has_token {
+            sums.token_downloaded = sums.token_downloaded.saturating_add(link.downloaded);
+            sums.has_ended_token |= link.completed > 0;
+        }
         sums.completed += link.completed;
         sums.seeded_seconds += link.seeded_seconds;
     }
@@ -442,6 +448,8 @@ impl Added {
                 all.downloaded = all.downloaded.saturating_add(sums.downloaded);
                 all.told_uploaded = all.told_uploaded.saturating_add(sums.told_uploaded);
                 all.told_downloaded = all.told_downloaded.saturating_add(sums.told_downloaded);
+                all.token_downloaded = all.token_downloaded.saturating_add(sums.token_downloaded);
+                all.has_ended_token |= sums.has_ended_token;
                 all.completed += sums.completed;
                 all.seeded_seconds += sums.seeded_seconds;
                 let share = of_client(credit, PeerId(*peer_id));
@@ -452,6 +460,8 @@ impl Added {
             (credit.uploaded, credit.downloaded) = (all.uploaded, all.downloaded);
             credit.told_uploaded = all.told_uploaded;
             credit.told_downloaded = all.told_downloaded;
+            credit.token_downloaded = all.token_downloaded;
+            credit.has_ended_token = all.has_ended_token;
             credit.completed = small(all.completed);
             credit.seeded_seconds = small(all.seeded_seconds);
         }

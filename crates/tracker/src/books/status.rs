@@ -46,6 +46,8 @@ pub struct Status {
     pub batches_forgotten: u64,
     /// Tables that keep no transactions, where a failure may lose or double a batch.
     pub loose_tables: Vec<String>,
+    /// Tables that may not be changed, where the contract can do without.
+    pub unwritten_tables: Vec<String>,
     /// Torrents and users that were read.
     pub torrents: u64,
     /// Users.

@@ -227,6 +227,14 @@ impl Writer {
                 ));
             }
             status.loose_tables.clone_from(&shape.loose);
+            if status.unwritten_tables != shape.kept_from_us && !shape.kept_from_us.is_empty() {
+                complain(format_args!(
+                    "tracker: {} may be read and not be changed, so what the contract adds there is \
+                     left out; wick check says what grants it",
+                    shape.kept_from_us.join(", ")
+                ));
+            }
+            status.unwritten_tables.clone_from(&shape.kept_from_us);
         });
         match self.known {
             None => {
@@ -525,9 +533,12 @@ fn lines<'a>(
         Each::Torrent => batch.torrents.iter().map(Line::Torrent).collect(),
         Each::User => users(batch),
         Each::Credit | Each::Session => {
-            let matters = |only: Option<Only>, completed: u32| only.is_none() || completed > 0;
             let credits = batch.credits.iter().enumerate();
-            let credits = credits.filter(|(_, credit)| matters(written.only, credit.completed));
+            let credits = credits.filter(|(_, credit)| match written.only {
+                None => true,
+                Some(Only::Completed) => credit.completed > 0,
+                Some(Only::Token) => credit.token_downloaded > 0 || credit.has_ended_token,
+            });
             let credits = credits.map(|(at, credit)| {
                 (credit, looked_up.get(at).and_then(Option::as_ref).filter(|_| looks_up))
             });

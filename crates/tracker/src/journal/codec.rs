@@ -142,6 +142,7 @@ const ENTRY_STOPPED: u8 = 1;
 const ENTRY_ACTIVE: u8 = 2;
 const ENTRY_COMPLETED: u8 = 4;
 const ENTRY_STARTED: u8 = 8;
+const ENTRY_TOKEN: u8 = 16;
 const RULES: [Rule; 4] = [Rule::Counted, Rule::Began, Rule::Restarted, Rule::Returned];
 
 pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
@@ -152,7 +153,8 @@ pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
         flag(entry.has_stopped, ENTRY_STOPPED)
             | flag(entry.is_active, ENTRY_ACTIVE)
             | flag(entry.has_completed, ENTRY_COMPLETED)
-            | flag(entry.has_started, ENTRY_STARTED),
+            | flag(entry.has_started, ENTRY_STARTED)
+            | flag(entry.has_token, ENTRY_TOKEN),
     );
     for amount in
         [entry.left, entry.told_uploaded, entry.told_downloaded, entry.uploaded, entry.downloaded]
@@ -187,6 +189,7 @@ pub(crate) fn take_entry(bytes: &mut Bytes<'_>) -> Option<Entry> {
         uploaded: bytes.u64()?,
         downloaded: bytes.u64()?,
         worth: take_worth(bytes)?,
+        has_token: flags & ENTRY_TOKEN != 0,
         elapsed_seconds: bytes.u32()?,
         seeded_seconds: bytes.u32()?,
         rests: bytes.array()?,
@@ -211,11 +214,19 @@ pub(crate) const CREDIT_BYTES_MAX: usize = 192;
 pub(crate) const OTHER_BYTES_MAX: usize = 128;
 const CREDIT_ACTIVE: u8 = 1;
 const CREDIT_LEFT: u8 = 2;
+const CREDIT_TOKEN: u8 = 4;
+const CREDIT_TOKEN_ENDED: u8 = 8;
 
 pub(crate) fn put_credit(out: &mut Vec<u8>, credit: &Credit) {
     out.extend_from_slice(&credit.user.0.to_le_bytes());
     out.extend_from_slice(&credit.torrent.0.to_le_bytes());
-    out.push(flag(credit.is_active, CREDIT_ACTIVE) | flag(credit.left.is_some(), CREDIT_LEFT));
+    let has_token = credit.token_downloaded > 0;
+    out.push(
+        flag(credit.is_active, CREDIT_ACTIVE)
+            | flag(credit.left.is_some(), CREDIT_LEFT)
+            | flag(has_token, CREDIT_TOKEN)
+            | flag(credit.has_ended_token, CREDIT_TOKEN_ENDED),
+    );
     for amount in [
         credit.uploaded,
         credit.downloaded,
@@ -229,6 +240,10 @@ pub(crate) fn put_credit(out: &mut Vec<u8>, credit: &Credit) {
         out.extend_from_slice(&amount.to_le_bytes());
     }
     put_last(out, &credit.last);
+    // Few have it, and none of before.
+    if has_token {
+        out.extend_from_slice(&credit.token_downloaded.to_le_bytes());
+    }
 }
 
 /// A session beside the last of a credit, with whose it is.
@@ -327,6 +342,8 @@ pub(crate) fn take_credit(bytes: &mut Bytes<'_>) -> Option<Credit> {
         is_active: flags & CREDIT_ACTIVE != 0,
         last: take_last(bytes)?,
         others: Vec::new(),
+        token_downloaded: if flags & CREDIT_TOKEN != 0 { bytes.u64()? } else { 0 },
+        has_ended_token: flags & CREDIT_TOKEN_ENDED != 0,
     })
 }
 
@@ -335,6 +352,7 @@ pub(crate) const POINT_BYTES: usize = 53;
 const POINT_COMPLETE: u8 = 1;
 const POINT_STARTED: u8 = 2;
 const POINT_STOPPED: u8 = 4;
+const POINT_TOKEN: u8 = 8;
 
 pub(crate) fn put_point(out: &mut Vec<u8>, point: &Point) {
     for amount in [point.user.0, point.torrent.0, point.at] {
@@ -346,7 +364,8 @@ pub(crate) fn put_point(out: &mut Vec<u8>, point: &Point) {
     out.push(
         flag(point.is_complete, POINT_COMPLETE)
             | flag(point.has_started, POINT_STARTED)
-            | flag(point.has_stopped, POINT_STOPPED),
+            | flag(point.has_stopped, POINT_STOPPED)
+            | flag(point.has_token, POINT_TOKEN),
     );
     put_worth(out, point.worth);
 }
@@ -366,6 +385,7 @@ pub(crate) fn take_point(bytes: &mut Bytes<'_>) -> Option<Point> {
         has_started: flags & POINT_STARTED != 0,
         has_stopped: flags & POINT_STOPPED != 0,
         worth: take_worth(bytes)?,
+        has_token: flags & POINT_TOKEN != 0,
     })
 }
 

@@ -81,11 +81,15 @@ pub(crate) fn weigh(bytes: u64, hundredths: u16, rest: &mut u8) -> u64 {
     u64::try_from(all / 100).unwrap_or(u64::MAX)
 }
 
-/// The better of both for the user.
-pub(crate) fn better(one: Worth, other: Worth) -> Worth {
+/// The better for the user of what they and the torrent are worth. Where neither side of a torrent
+/// counts, it does so for nobody.
+pub(crate) fn better(user: Worth, torrent: Worth) -> Worth {
+    if torrent == Worth::NOTHING {
+        return torrent;
+    }
     Worth {
-        uploaded: one.uploaded.max(other.uploaded),
-        downloaded: one.downloaded.min(other.downloaded),
+        uploaded: user.uploaded.max(torrent.uploaded),
+        downloaded: user.downloaded.min(torrent.downloaded),
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Entry {
     pub downloaded: u64,
     /// What a byte was worth.
     pub worth: Worth,
+    /// Whether it was taken with a token.
+    pub has_token: bool,
     /// Seconds since the session's announce before; 0 if there was none.
     pub elapsed_seconds: u32,
     /// Seconds seeded.

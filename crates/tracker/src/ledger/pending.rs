@@ -58,6 +58,7 @@ impl Pending {
         self.restore_point(Point {
             has_started: entry.has_started,
             has_stopped: entry.has_stopped,
+            has_token: entry.has_token,
             ..Point::of(&entry.session, entry.torrent, entry.worth)
         });
     }
@@ -107,6 +108,7 @@ impl Pending {
             uploaded: 0,
             downloaded: 0,
             worth: Worth::default(),
+            has_token: false,
             elapsed_seconds: 0,
             seeded_seconds: 0,
             has_completed: false,
@@ -213,6 +215,10 @@ fn add(credit: &mut Credit, entry: &Entry) {
     credit.downloaded = credit.downloaded.saturating_add(entry.downloaded);
     credit.told_uploaded = credit.told_uploaded.saturating_add(entry.told_uploaded);
     credit.told_downloaded = credit.told_downloaded.saturating_add(entry.told_downloaded);
+    if entry.has_token {
+        credit.token_downloaded = credit.token_downloaded.saturating_add(entry.told_downloaded);
+        credit.has_ended_token |= entry.has_completed;
+    }
     credit.completed += u32::from(entry.has_completed);
     credit.seeded_seconds = credit.seeded_seconds.saturating_add(entry.seeded_seconds);
     credit.announces += 1;

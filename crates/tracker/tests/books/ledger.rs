@@ -19,8 +19,9 @@ use wire::tracker::PeerId;
 pub(crate) const USERS: u32 = 12;
 pub(crate) const TORRENTS: u32 = 9;
 
-/// Bytes sent and taken, as they are worth; then as told; then times completed.
-pub(crate) type Sums = [u64; 5];
+/// Bytes sent and taken, as they are worth; then as told; then times completed;
+/// then bytes taken with tokens.
+pub(crate) type Sums = [u64; 6];
 
 pub(crate) struct Ledger(Mutex<Inner>);
 
@@ -96,6 +97,7 @@ impl Inner {
                 credit.told_uploaded,
                 credit.told_downloaded,
                 credit.completed.into(),
+                credit.token_downloaded,
             ];
             owed.iter_mut().zip(more).for_each(|(held, more)| *held += more);
         }
@@ -122,6 +124,8 @@ impl Inner {
             downloaded: 0,
             told_uploaded: 0,
             told_downloaded: 0,
+            token_downloaded: 0,
+            has_ended_token: false,
             completed: 0,
             seeded_seconds: 0,
             announces: 0,
@@ -157,6 +161,8 @@ impl Inner {
             downloaded,
             told_uploaded: bytes(dice),
             told_downloaded: bytes(dice),
+            token_downloaded: bytes(dice),
+            has_ended_token: false,
             completed: u32::from(dice.random_bool(0.2)),
             seeded_seconds: dice.random_range(0..1800),
             announces: 1,

@@ -342,7 +342,7 @@ async fn whom_an_xbt_site_turns_away_is_turned_away() {
 #[tokio::test]
 async fn what_a_site_gives_away_is_free_until_it_is_over() {
     let Some(server) = mariadb::Server::start(&[]) else { return };
-    let tokens = "INSERT INTO users_freeleeches (UserID, TorrentID, Expired) VALUES (7, 2, 0), \
+    let tokens = "REPLACE INTO users_freeleeches (UserID, TorrentID, Expired) VALUES (7, 2, 0), \
          (7, 3, 1), (8, 2, 0)";
     let of_unit3d = "INSERT INTO freeleech_tokens (user_id, torrent_id) VALUES (7, 2), (8, 2); \
          INSERT INTO personal_freeleeches (user_id) VALUES (9)";
@@ -370,7 +370,7 @@ async fn what_a_site_gives_away_is_free_until_it_is_over() {
     loader.step().await.expect("it is loaded");
     let is_free = || held.with(|held| held.free.holds(UserId(7), TorrentId(2)));
     for (change, expected) in [
-        ("INSERT INTO users_freeleeches (UserID, TorrentID) VALUES (7, 2)", true),
+        ("REPLACE INTO users_freeleeches (UserID, TorrentID) VALUES (7, 2)", true),
         ("UPDATE users_freeleeches SET Expired = 1", false),
     ] {
         server.ask(&format!("USE site; {change}"));

@@ -24,4 +24,5 @@ mod opened;
 mod rights;
 mod sessions;
 mod sites;
+mod tokens;
 mod whole;

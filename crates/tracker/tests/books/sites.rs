@@ -140,8 +140,9 @@ pub(crate) const GAZELLE: Site = Site {
             Expired TINYINT(1) NOT NULL DEFAULT 0, Downloaded BIGINT NOT NULL DEFAULT 0, Uses INT
             NOT NULL DEFAULT 1, PRIMARY KEY (UserID, TorrentID)) ENGINE = InnoDB;",
     torrent: "INSERT INTO torrents (ID, info_hash) VALUES ({id}, {hash})",
-    user: "INSERT INTO users_main (ID, torrent_pass) VALUES ({id}, 'passkey{id}')",
-    credits: "",
+    user: "INSERT INTO users_main (ID, torrent_pass) VALUES ({id}, 'passkey{id}'); INSERT INTO \
+        users_freeleeches (UserID, TorrentID, Expired) SELECT {id}, ID, 1 FROM torrents",
+    credits: "SELECT UserID, TorrentID, 0, 0, 0, 0, 0, Downloaded FROM users_freeleeches",
     users: "SELECT UserID, Uploaded, Downloaded, 0, 0, (SELECT COUNT(*) FROM xbt_snatched WHERE \
         uid = UserID) FROM users_leech_stats",
     job: "",
@@ -230,9 +231,12 @@ pub(crate) fn compare(what: &str, answer: &str, owed: &BTreeMap<Vec<u32>, Sums>)
     found.retain(|_, sums| sums.iter().any(|sum| *sum > 0));
     let width = sums_width(answer, keys);
     let kept = |sums: &Sums| -> Vec<u64> {
-        let mut kept = sums[..width.min(5)].to_vec();
-        if what == "gazelle" && keys == 1 {
-            (kept[2], kept[3]) = (0, 0);
+        let mut kept = sums[..width.min(6)].to_vec();
+        match (what, keys) {
+            ("gazelle", 1) => (kept[2], kept[3]) = (0, 0),
+            // By torrent it keeps what tokens saved.
+            ("gazelle", _) => kept[..5].fill(0),
+            _ => {}
         }
         kept
     };

@@ -67,6 +67,9 @@ impl Books {
                  {NODES} SET is_gone = 1 WHERE id = {id}"
             );
         }
+        if !status.unwritten_tables.is_empty() {
+            said += &format!("; may not write {}", status.unwritten_tables.join(", "));
+        }
         if !status.loose_tables.is_empty() {
             said += &format!("; without transactions: {}", status.loose_tables.join(", "));
         }
