@@ -30,6 +30,7 @@ pub mod serve;
 mod session;
 mod shard;
 mod signals;
+pub mod site_log;
 mod status;
 mod suspects;
 mod swarm;

@@ -38,6 +38,7 @@ use crate::rules::{Mode, Rules};
 use crate::second_names::SecondNames;
 use crate::session::Session;
 use crate::shard::{Ask, Shard};
+use crate::site_log::{LogOf, LogRow, SiteLog};
 use crate::status::Counters;
 use crate::suspects::SuspectCounts;
 use crate::swarm::Identity;
@@ -85,6 +86,8 @@ pub struct Tracker {
     generation: AtomicU8,
     /// For whoever can ask the site.
     pub(crate) missed: Missed,
+    /// For a site that keeps logs of what was asked.
+    pub(crate) site_log: SiteLog,
     /// Whom the site's own tables turn away; none as long as they turn nobody away.
     denied: ArcSwapOption<Denied>,
     /// What costs whom nothing; none as long as nothing does.
@@ -137,6 +140,7 @@ impl Tracker {
             checkpointed: Default::default(),
             generation: AtomicU8::new(0),
             missed: Missed::default(),
+            site_log: SiteLog::default(),
             denied: ArcSwapOption::empty(),
             free: ArcSwapOption::empty(),
             left: Mutex::default(),
@@ -345,6 +349,11 @@ impl Tracker {
             _ => None,
         };
         drop(shard);
+        if let Some(entry) = outcome.entry.as_ref().filter(|_| outcome.refusal.is_none()) {
+            let user = UserId(user.map_or(0, |user| user.id));
+            let row = || LogRow::of_announce(announce, user, entry.torrent, from, ask.at);
+            self.site_log.note(LogOf::Announces, row);
+        }
         if rules.node.is_some() {
             outcome.entry.iter().for_each(|entry| self.tell(entry));
         }
@@ -431,6 +440,12 @@ impl Tracker {
         if self.free.load().as_deref() != Some(&free) {
             self.free.store((free.count() > 0).then(|| free.into()));
         }
+    }
+
+    /// What was asked, for a site that keeps logs of that.
+    #[must_use]
+    pub fn site_log(&self) -> &SiteLog {
+        &self.site_log
     }
 
     /// The rules that hold.

@@ -10,7 +10,11 @@ use std::fmt;
 
 use serde::Deserialize;
 
+pub(super) use self::logs::Log;
 use super::figure::Figure;
+use crate::site_log::LogOf;
+
+mod logs;
 
 /// Contracts that come with us, by name.
 pub const KNOWN: &[(&str, &str)] = &[
@@ -33,7 +37,7 @@ pub struct Contract {
     /// How its columns of time are written.
     pub times: Times,
     /// Where the key of passkeys that are computed stands.
-    pub computed_passkeys: Option<PasskeyKey>,
+    pub computed_passkeys: Option<SiteSetting>,
     /// Whom the site turns away by address, where it says so.
     pub denied_addresses: Option<DeniedAddresses>,
     /// And by what a client calls itself.
@@ -47,6 +51,9 @@ pub struct Contract {
     pub users: Reading,
     /// What is written, in this order.
     pub writes: Vec<Write>,
+    /// What is written of each announce, or scrape, where that is wanted.
+    #[serde(default)]
+    pub logs: Vec<Log>,
 }
 
 /// A contract by its difference from one of ours.
@@ -80,17 +87,17 @@ pub enum Times {
     Utc,
 }
 
-/// A row of a table that holds the key of XBT's passkeys.
+/// A row of a table of settings that the site has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PasskeyKey {
+pub struct SiteSetting {
     /// The table, of names and values.
     pub table: String,
     /// Its column of names.
     pub name: String,
     /// Its column of values.
     pub value: String,
-    /// The name of the key's row.
+    /// The name of the row.
     pub is: String,
 }
 
@@ -337,7 +344,18 @@ impl Contract {
             contract.rename(&like.names)?;
             return Ok(contract);
         }
-        toml::from_str(text).map_err(unreadable)
+        let contract: Self = toml::from_str(text).map_err(unreadable)?;
+        let mut logs = contract.logs.iter().enumerate();
+        match logs.find_map(|(at, log)| log.is_wrong(&contract.logs[..at])) {
+            Some(wrong) => Err(ContractError::Unreadable(wrong)),
+            None => Ok(contract),
+        }
+    }
+
+    /// Has a row written for each announce, whatever the site says. Whether there is a table for it.
+    pub fn log_announces(&mut self) -> bool {
+        let log = self.logs.iter_mut().find(|log| log.of == LogOf::Announces);
+        log.map(|log| log.is_wanted = true).is_some()
     }
 
     /// Gives tables (`xbt_users`) and columns (`xbt_users.uid`) the names that they have here.
@@ -356,6 +374,11 @@ impl Contract {
             let addresses = self.denied_addresses.iter_mut().map(|denied| &mut denied.table);
             let clients = self.denied_clients.iter_mut().map(|denied| &mut denied.table);
             let clients = clients.chain(self.free.iter_mut().map(|free| &mut free.table));
+            let logs = self.logs.iter_mut().flat_map(|log| {
+                let setting = log.wanted_by.as_mut().map(|setting| &mut setting.table);
+                [&mut log.table].into_iter().chain(setting)
+            });
+            let clients = clients.chain(logs);
             let tables = readings.into_iter().chain(writes).chain(keys).chain(addresses);
             let mut found = false;
             for table in tables.chain(clients).filter(|one| *one == old) {
@@ -393,13 +416,11 @@ impl Contract {
         for write in self.writes.iter_mut().filter(|write| write.table == table) {
             let parts = [&mut write.key, &mut write.add, &mut write.set];
             for part in parts.into_iter().chain([&mut write.once, &mut write.first]) {
-                for optional in ["", "?"] {
-                    if let Some(given) = part.remove(&format!("{column}{optional}")) {
-                        part.insert(format!("{new}{optional}"), given);
-                        found = true;
-                    }
-                }
+                found |= rename_given(part, column, new);
             }
+        }
+        for log in self.logs.iter_mut().filter(|log| log.table == table) {
+            found |= rename_given(&mut log.row, column, new);
         }
         if found { Ok(()) } else { Err(unknown()) }
     }
@@ -422,6 +443,17 @@ impl Contract {
         };
         self.writes.iter().any(givens)
     }
+}
+
+fn rename_given(part: &mut BTreeMap<String, Given>, column: &str, new: &str) -> bool {
+    let mut found = false;
+    for optional in ["", "?"] {
+        if let Some(given) = part.remove(&format!("{column}{optional}")) {
+            part.insert(format!("{new}{optional}"), given);
+            found = true;
+        }
+    }
+    found
 }
 
 impl Reading {
@@ -467,6 +499,18 @@ mod tests {
             KNOWN[0].1.replace("add = { uploaded = \"uploaded\"", "add = { uploaded = \"up\"");
         let error = Contract::read(&text).expect_err("a figure that nobody knows");
         assert!(error.to_string().contains("line "), "{error}");
+        let xbt = KNOWN[1].1;
+        for (this, that, expected) in [
+            (
+                "downloaded = \"client_downloaded\"",
+                "downloaded = \"downloaded\"",
+                "can't tell Figure(Downloaded)",
+            ),
+            ("of = \"scrapes\"", "of = \"announces\"", "the second of its kind"),
+        ] {
+            let error = Contract::read(&xbt.replace(this, that)).expect_err(that);
+            assert!(error.to_string().contains(expected), "{error}");
+        }
     }
 
     #[test]
@@ -483,16 +527,24 @@ mod tests {
 
     #[test]
     fn tables_and_columns_are_renamed() {
-        let names = [("xbt_users", "members"), ("xbt_users.uid", "id"), ("xbt_files.flags", "f")];
+        let names = [
+            ("xbt_users", "members"),
+            ("xbt_users.uid", "id"),
+            ("xbt_announce_log", "asked"),
+            ("xbt_announce_log.ipa", "ip"),
+            ("xbt_files.flags", "f"),
+        ];
         let names = |count: usize| -> BTreeMap<_, _> {
             names[..count].iter().map(|(old, new)| ((*old).into(), (*new).into())).collect()
         };
         let mut contract = Contract::known("xbt").expect("one");
-        contract.rename(&names(2)).expect("known names");
+        contract.rename(&names(4)).expect("known names");
+        let log = &contract.logs[0];
+        assert!(log.table == "asked" && log.row.contains_key("ip?"), "{log:?}");
         assert_eq!((contract.users.table.as_str(), contract.users.id.as_str()), ("members", "id"));
         assert_eq!(contract.writes[1].table, "members");
         assert!(contract.writes[1].key.contains_key("id"));
-        let error = contract.rename(&names(3)).expect_err("an expression is not renamed");
+        let error = contract.rename(&names(5)).expect_err("an expression is not renamed");
         assert!(matches!(error, ContractError::Name(_)));
     }
 }

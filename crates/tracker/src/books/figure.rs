@@ -5,11 +5,12 @@
 use std::net::IpAddr;
 
 use serde::Deserialize;
-use wire::tracker::{InfoHash, Passkey};
+use wire::tracker::{Event, InfoHash, Passkey};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::value::Value;
 use crate::credit::{Credit, LastSession, Standing};
+use crate::site_log::LogRow;
 
 /// What may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -73,6 +74,8 @@ pub enum Figure {
     IpNumber,
     /// The IPv6 address as a number of up to 39 digits.
     Ipv6Number,
+    /// The address as 16 bytes, an IPv4 address mapped into them.
+    IpMapped,
     /// The port.
     Port,
     /// 1 if a port check reached it; 0 if it didn't, or none was made.
@@ -93,6 +96,16 @@ pub enum Figure {
     Seeders,
     /// Peers that don't.
     Leechers,
+    /// Of an announce in a log: the torrent's name, 20 bytes.
+    InfoHash,
+    /// Why it was made: 1 is completed, 2 started, 3 stopped, 0 anything else.
+    Event,
+    /// The same in these words, or none.
+    EventName,
+    /// Peers that were wanted; 0 if that wasn't said.
+    PeersWanted,
+    /// A hash of the client's `key` in 16 digits, or nothing of one who has none.
+    Key,
 }
 
 /// What a row is made of.
@@ -142,6 +155,53 @@ impl Figure {
     /// Whether the site's own tables must be asked for it.
     pub(crate) fn is_looked_up(self) -> bool {
         matches!(self, Self::PeerHash | Self::IsPoster | Self::Kind)
+    }
+
+    /// Whether it is known of an announce or a scrape in a log.
+    pub(crate) fn is_logged(self) -> bool {
+        self.of_log(&LogRow::default()) != Value::Nothing
+    }
+
+    /// Its value for one of a log. What isn't known of one is nothing.
+    pub(crate) fn of_log(self, row: &LogRow) -> Value {
+        let number = |number: u32| Value::Number(number.into());
+        match self {
+            Self::User => number(row.user.0),
+            Self::Torrent => number(row.torrent.0),
+            Self::InfoHash => Value::Bytes(row.info_hash.0.to_vec()),
+            Self::PeerId => Value::Bytes(row.peer_id.0.to_vec()),
+            Self::PeerIdText => Value::Text(printable(&row.peer_id.0)),
+            Self::Client => Value::Text(printable(program(&row.peer_id.0))),
+            Self::IpText => Value::Text(row.from.to_string()),
+            Self::IpBytes => bytes_of(row.from),
+            Self::IpMapped => Value::Bytes(mapped(row.from).to_vec()),
+            // A column of IPv4 has no better number for others.
+            Self::IpNumber => number(match row.from {
+                IpAddr::V4(ip) => ip.into(),
+                IpAddr::V6(_) => 0,
+            }),
+            Self::Port => number(row.port.into()),
+            Self::ClientUploaded => Value::Number(row.uploaded),
+            Self::ClientDownloaded => Value::Number(row.downloaded),
+            Self::Left => Value::Number(row.left),
+            Self::Event => number(match row.event {
+                Event::Update | Event::Paused => 0,
+                Event::Completed => 1,
+                Event::Started => 2,
+                Event::Stopped => 3,
+            }),
+            Self::EventName => Value::Text(match row.event {
+                Event::Update | Event::Paused => String::new(),
+                Event::Completed => "completed".to_owned(),
+                Event::Started => "started".to_owned(),
+                Event::Stopped => "stopped".to_owned(),
+            }),
+            Self::PeersWanted => number(row.peers_wanted),
+            Self::Key => Value::Text(row.key.map_or_else(String::new, |key| format!("{key:016x}"))),
+            Self::Announced => number(row.at),
+            Self::AnnouncedAt => Value::Time(row.at),
+            _ => Value::Nothing,
+        }
     }
 
     /// Its value for a line. What a line doesn't have is nothing.
@@ -254,10 +314,10 @@ impl Figure {
             Self::PeerIdText => Value::Text(printable(&last.peer_id.0)),
             Self::Client => Value::Text(printable(program(&last.peer_id.0))),
             Self::IpText => address(last).map_or(Value::Nothing, |ip| Value::Text(ip.to_string())),
-            Self::IpBytes => address(last).map_or(Value::Nothing, |ip| match ip {
-                IpAddr::V4(ip) => Value::Bytes(ip.octets().to_vec()),
-                IpAddr::V6(ip) => Value::Bytes(ip.octets().to_vec()),
-            }),
+            Self::IpBytes => address(last).map_or(Value::Nothing, bytes_of),
+            Self::IpMapped => {
+                address(last).map_or(Value::Nothing, |ip| Value::Bytes(mapped(ip).to_vec()))
+            }
             Self::IpNumber => match last.v4.map(|at| at.ip()) {
                 Some(IpAddr::V4(ip)) => Value::Text(u32::from(ip).to_string()),
                 _ => Value::Nothing,
@@ -278,6 +338,20 @@ impl Figure {
             }),
             _ => Value::Nothing,
         }
+    }
+}
+
+fn bytes_of(ip: IpAddr) -> Value {
+    match ip {
+        IpAddr::V4(ip) => Value::Bytes(ip.octets().to_vec()),
+        IpAddr::V6(ip) => Value::Bytes(ip.octets().to_vec()),
+    }
+}
+
+fn mapped(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+        IpAddr::V6(ip) => ip.octets(),
     }
 }
 

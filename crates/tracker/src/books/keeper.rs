@@ -11,6 +11,7 @@ use crate::denied::Denied;
 use crate::free::Free;
 use crate::rights::{Torrent, TorrentId, User, UserId};
 use crate::rules::XbtKey;
+use crate::site_log::SiteLog;
 use crate::wanted::Missed;
 
 /// Takes what sites have, gives what is to be written.
@@ -56,6 +57,10 @@ pub trait Keeper: Send + Sync + 'static {
     fn set_denied(&self, _denied: Denied) {}
     /// Who takes what for nothing from now on.
     fn set_free(&self, _free: Free) {}
+    /// What was asked, for the site's own logs, where that is kept.
+    fn site_log(&self) -> Option<&SiteLog> {
+        None
+    }
     /// What clients came with and nobody knows, where that is kept.
     fn missed(&self) -> Option<&Missed> {
         None
@@ -121,6 +126,10 @@ impl Keeper for Tracker {
 
     fn set_free(&self, free: Free) {
         Self::set_free(self, free);
+    }
+
+    fn site_log(&self) -> Option<&SiteLog> {
+        Some(&self.site_log)
     }
 
     fn missed(&self) -> Option<&Missed> {

@@ -33,7 +33,7 @@ use super::session::{Session, advised};
 use super::shape::Asked;
 use super::status::{Shared, Side};
 use super::unix_seconds;
-use super::value::{Value, quoted};
+use super::value::Value;
 use crate::rights::{TorrentId, UserId};
 use crate::wanted::Wanted;
 
@@ -301,15 +301,7 @@ impl Loader {
     /// Without the key only passkeys that stand in a column count.
     async fn read_passkey_key(&self, link: &mut Link) -> Result<(), Trouble> {
         let Some(key) = &self.contract.computed_passkeys else { return Ok(()) };
-        let name = |name: &str| quoted(name, self.place.dialect());
-        let question = format!(
-            "SELECT {} FROM {} WHERE {} = '{}'",
-            name(&key.value),
-            name(&key.table),
-            name(&key.name),
-            key.is.replace(['\'', '\\'], "")
-        );
-        let rows = link.ask(&question).await?;
+        let rows = link.ask(&key.question(self.place.dialect())).await?;
         if let Some(private_key) = rows.first().and_then(|row| row.text(0)) {
             self.keeper.set_passkey_key(private_key);
         }

@@ -6,9 +6,10 @@
 //! 2. The [`Writer`] writes [`Batch`](crate::Batch)es, in one transaction each, with their
 //!    number.
 //! 3. The [`Loader`] reads all torrents and users, and then what is new, changed or gone.
-//! 4. [`Status`] says how it goes.
+//! 4. The [`LogWriter`] writes what was asked, where a site keeps logs of that.
+//! 5. [`Status`] says how it goes.
 //!
-//! Both work for a [`Keeper`], which has the swarms. Neither stops for any trouble of the
+//! All work for a [`Keeper`], which has the swarms. None stops for any trouble of the
 //! database's: they say so, and try again.
 
 mod contract;
@@ -20,6 +21,7 @@ mod keeper;
 mod known;
 mod link;
 mod loader;
+mod log_writer;
 mod number;
 mod push;
 mod registry;
@@ -38,6 +40,7 @@ pub use importer::Importer;
 pub use keeper::Keeper;
 pub use link::{Place, Trouble};
 pub use loader::Loader;
+pub use log_writer::LogWriter;
 pub use push::{Push, PushError, Pushes};
 pub use run::Books;
 pub use schema::{BATCHES, batches_table, grants, own_tables};

@@ -18,6 +18,7 @@ use super::contract::Contract;
 use super::keeper::Keeper;
 use super::link::{Place, Trouble};
 use super::loader::Loader;
+use super::log_writer::LogWriter;
 use super::push::Pushes;
 use super::status::{Shared, Side, Status};
 use super::unix_seconds;
@@ -57,8 +58,11 @@ impl Books {
                 let loader =
                     Loader::new(there, contract.clone(), clock.clone(), told.clone(), held);
                 let (place, told, keeper) = (place.clone(), told.clone(), keeper.clone());
+                let (there, meant, held) = (place.clone(), contract.clone(), keeper.clone());
+                let logs = LogWriter::new(there, meant, clock.clone(), told.clone(), held);
                 let writer = Writer::new(place, contract, every, clock, told, keeper);
-                tokio::join!(loader.run(stop.clone(), woken.clone()), writer.run(stop.clone()));
+                let reading = loader.run(stop.clone(), woken.clone());
+                tokio::join!(reading, writer.run(stop.clone()), logs.run(stop.clone()));
             });
         };
         let (told, stop) = (status.clone(), shutdown.clone());

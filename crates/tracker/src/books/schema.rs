@@ -100,6 +100,16 @@ pub fn grants(contract: &Contract, place: &Place) -> Vec<String> {
     granted(place, &rights)
 }
 
+/// Those that its logs need, where they are wanted.
+pub(crate) fn log_grants(contract: &Contract, place: &Place) -> Vec<String> {
+    let settings = contract.logs.iter().filter_map(|log| log.wanted_by.as_ref());
+    let mut rights: Vec<(&str, Vec<&str>)> =
+        contract.logs.iter().map(|log| (log.table.as_str(), vec!["INSERT"])).collect();
+    rights.extend(settings.map(|setting| (setting.table.as_str(), vec!["SELECT"])));
+    rights.dedup();
+    granted(place, &rights)
+}
+
 /// The same for the ledger of several trackers.
 pub(crate) fn shared_grants(place: &Place) -> Vec<String> {
     let nodes = (NODES, vec!["SELECT", "INSERT", "UPDATE"]);

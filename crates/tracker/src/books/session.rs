@@ -5,6 +5,7 @@
 
 use super::contract::{Contract, Dialect};
 use super::link::{Link, Place, Trouble};
+use super::log_writer;
 use super::schema::{BATCHES, batches_table, grants, own_tables, shared_grants};
 use super::shape::Shape;
 use super::shared::{NODES, POINTS, shared_tables};
@@ -48,6 +49,7 @@ pub async fn check(place: &Place, contract: &Contract, is_shared: bool) -> Resul
         for asked in [&shape.torrents, &shape.users] {
             link.ask(&asked.after(0, 1)).await?;
         }
+        log_writer::check(&mut link, place, contract).await?;
         for (table, is_shortened) in [(BATCHES, false), (NODES, false), (POINTS, true)] {
             if is_shared || table == BATCHES {
                 may_change(&mut link, table, is_shortened).await?;

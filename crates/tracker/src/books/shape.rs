@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::contract::{Contract, Dialect, Each, Expression, Field, Given, Manner, Only, Reading};
-use super::contract::{DeniedAddresses, DeniedClients, FreeTaking, Times, Write};
+use super::contract::{DeniedAddresses, DeniedClients, FreeTaking, Log, Times, Write};
 use super::denials::DENIED_MAX;
 use super::figure::Figure;
 use super::gratis::FREE_MAX;
@@ -67,6 +67,13 @@ pub(crate) struct Written {
     pub(crate) columns: Vec<Column>,
     /// Whether a statement is done wholly or not at all.
     pub(crate) is_whole: bool,
+}
+
+/// What is written to a log.
+pub(crate) struct LogTable {
+    /// The table, quoted.
+    pub(crate) table: String,
+    pub(crate) columns: Vec<Column>,
 }
 
 pub(crate) struct Column {
@@ -165,6 +172,19 @@ impl Shape {
                 (column.part, column.max) = (Part::Add, u64::MAX);
             }
         }
+    }
+}
+
+impl LogTable {
+    pub(crate) async fn find(
+        link: &mut Link,
+        place: &Place,
+        log: &Log,
+        times: Times,
+    ) -> Result<Self, Trouble> {
+        let mut tables = Tables { link, place, known: BTreeMap::new(), loose: Vec::new() };
+        let columns = tables.given(&log.table, &[(Part::First, &log.row)], times).await?;
+        Ok(Self { table: quoted(&log.table, place.dialect()), columns })
     }
 }
 
@@ -308,39 +328,48 @@ impl Tables<'_> {
     }
 
     async fn written(&mut self, write: &Write, times: Times) -> Result<Written, Trouble> {
-        let dialect = self.place.dialect();
-        let known = self.columns(&write.table).await?;
-        let mut columns = Vec::new();
-        for (part, given) in [
+        let parts = [
             (Part::Key, &write.key),
             (Part::Add, &write.add),
             (Part::Set, &write.set),
             (Part::Once, &write.once),
             (Part::First, &write.first),
-        ] {
-            for (name, given) in given {
-                let Some(name) = present(name, &write.table, &known)? else { continue };
-                let Some(kind) = known.get(&name.to_lowercase()) else { continue };
-                // A sum that doesn't fit is not cut: the server says so.
-                let max = if part == Part::Add { u64::MAX } else { kind.max };
-                let times = kind.times.unwrap_or(times);
-                columns.push(Column {
-                    name: quoted(name, dialect),
-                    given: *given,
-                    part,
-                    max,
-                    times,
-                });
-            }
-        }
+        ];
+        let columns = self.given(&write.table, &parts, times).await?;
         Ok(Written {
-            table: quoted(&write.table, dialect),
+            table: quoted(&write.table, self.place.dialect()),
             each: write.each,
             manner: write.manner,
             only: write.only,
             columns,
             is_whole: !self.loose.contains(&write.table),
         })
+    }
+
+    /// The columns that are given something, as far as they are there.
+    async fn given(
+        &mut self,
+        table: &str,
+        parts: &[(Part, &BTreeMap<String, Given>)],
+        times: Times,
+    ) -> Result<Vec<Column>, Trouble> {
+        let known = self.columns(table).await?;
+        let mut columns = Vec::new();
+        for &(part, given) in parts {
+            for (name, given) in given {
+                let Some(name) = present(name, table, &known)? else { continue };
+                let Some(kind) = known.get(&name.to_lowercase()) else { continue };
+                columns.push(Column {
+                    name: quoted(name, self.place.dialect()),
+                    given: *given,
+                    part,
+                    // A sum that doesn't fit is not cut: the server says so.
+                    max: if part == Part::Add { u64::MAX } else { kind.max },
+                    times: kind.times.unwrap_or(times),
+                });
+            }
+        }
+        Ok(columns)
     }
 }
 

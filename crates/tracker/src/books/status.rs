@@ -30,7 +30,7 @@ pub struct Status {
     pub found_written: u64,
     /// Attempts that failed, whatever the reason.
     pub failures: u64,
-    /// Rows that the database refuses for what stands in them; their bytes are not credited
+    /// Rows that the database refuses for what stands in them; bytes of theirs are not credited
     /// there.
     pub rows_refused: u64,
     /// The last of those, in words.
@@ -46,6 +46,12 @@ pub struct Status {
     pub batches_forgotten: u64,
     /// Tables that keep no transactions, where a failure may lose or double a batch.
     pub loose_tables: Vec<String>,
+    /// Rows of announces and scrapes that were written to the site's logs.
+    pub log_rows: u64,
+    /// Those that weren't: too many waited, or nobody knows what came of them.
+    pub log_rows_left_out: u64,
+    /// Why logs aren't written, in a sentence.
+    pub log_why: String,
     /// Tables that may not be changed, where the contract can do without.
     pub unwritten_tables: Vec<String>,
     /// Torrents and users that were read.

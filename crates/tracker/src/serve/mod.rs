@@ -91,6 +91,16 @@ pub trait Heart: Send + Sync {
     /// Whether somebody with this passkey may see how this torrent stands.
     fn may_scrape(&self, passkey: Option<&Passkey>, hash: &InfoHash) -> bool;
 
+    /// Somebody was told how torrents stand, of which this was the first.
+    fn note_scrape(
+        &self,
+        _passkey: Option<&Passkey>,
+        _hash: &InfoHash,
+        _from: IpAddr,
+        _now: base::clock::Now,
+    ) {
+    }
+
     /// Has all that was counted so far in the local log.
     ///
     /// # Errors
@@ -230,7 +240,7 @@ impl Service {
     ) -> Answered {
         match query::read(target) {
             Ok(Asked::Announce(asked)) => self.announce(&asked, from, now, desk, out),
-            Ok(Asked::Scrape(asked)) => self.scrape(&asked, desk, out),
+            Ok(Asked::Scrape(asked)) => self.scrape(&asked, from, now, desk, out),
             Ok(Asked::Other) => return self.pushed(target, out),
             Err(wrong) => {
                 self.counters.malformed.bump();
@@ -284,8 +294,15 @@ impl Service {
         }
     }
 
-    fn scrape(&self, asked: &Scrape, desk: &mut Desk, out: &mut Vec<u8>) {
-        match self.scraped(asked.passkey.as_ref(), &asked.hashes) {
+    fn scrape(
+        &self,
+        asked: &Scrape,
+        from: IpAddr,
+        now: base::clock::Now,
+        desk: &mut Desk,
+        out: &mut Vec<u8>,
+    ) {
+        match self.scraped(asked.passkey.as_ref(), &asked.hashes, from, now) {
             Ok(rules) => {
                 self.find_torrents(&asked.hashes, desk);
                 answer::put_scrape(out, &mut desk.torrents, rules.scrape_interval);
@@ -299,6 +316,8 @@ impl Service {
         &self,
         passkey: Option<&Passkey>,
         hashes: &[InfoHash],
+        from: IpAddr,
+        now: base::clock::Now,
     ) -> Result<Guard<Arc<ServeRules>>, (&'static str, Retry)> {
         let rules = self.rules();
         let why_not = match hashes.first() {
@@ -310,6 +329,9 @@ impl Service {
         match why_not.or(too_many) {
             None => {
                 self.counters.scrapes.bump();
+                if let Some(first) = hashes.first() {
+                    self.heart.note_scrape(passkey, first, from.to_canonical(), now);
+                }
                 Ok(rules)
             }
             Some(why) => {

@@ -212,7 +212,9 @@ pub(super) fn reply(
         Request::Announce(announce) => {
             answer_announce(&head, announce, client.ip(), is_v6, service, now, desk, out);
         }
-        Request::Scrape(hashes) => answer_scrape(&head, hashes, service, out),
+        Request::Scrape(hashes) => {
+            answer_scrape(&head, hashes, client.ip(), service, now, out);
+        }
         Request::Wrong(wrong) => {
             counters.malformed.bump();
             udp::put_error(out, head.transaction, &wrong.to_string());
@@ -250,7 +252,14 @@ fn answer_announce(
     }
 }
 
-fn answer_scrape(head: &Head, hashes: &[u8], service: &Service, out: &mut Vec<u8>) {
+fn answer_scrape(
+    head: &Head,
+    hashes: &[u8],
+    from: IpAddr,
+    service: &Service,
+    now: Now,
+    out: &mut Vec<u8>,
+) {
     let rules = service.rules();
     // A scrape over UDP can't show a passkey.
     let mut hashes = hashes.chunks_exact(20).filter_map(|hash| hash.try_into().ok()).map(InfoHash);
@@ -260,6 +269,7 @@ fn answer_scrape(head: &Head, hashes: &[u8], service: &Service, out: &mut Vec<u8
         return udp::put_error(out, head.transaction, why);
     }
     service.counters.scrapes.bump();
+    service.heart.note_scrape(None, &first, from.to_canonical(), now);
     udp::put_scrape(out, head.transaction);
     for hash in hashes.by_ref().take(rules.scrape_torrents_max) {
         let counts = service.heart.scrape(&hash).unwrap_or_default();

@@ -19,6 +19,7 @@ mod game;
 mod kills;
 mod ledger;
 mod loading;
+mod logs;
 mod nodes;
 mod opened;
 mod rights;

@@ -107,8 +107,11 @@ const EXPECTED: &str = "1\t1\t1500\t1\n1\t2\t0\t0\n2\t1\t700\t0\n2\t2\t0\t0\n3\t
 const CREDITED: &str =
     "USE site; SELECT UserID, Downloaded FROM users_leech_stats WHERE Downloaded > 0";
 
+/// User, torrent, bytes taken and lacking.
+type Told = (u8, u8, u64, u64, Event);
+
 /// The story of these, whose parts may be told to different trackers.
-fn story() -> Vec<Vec<(u8, u8, u64, u64, Event)>> {
+fn story() -> Vec<Vec<Told>> {
     let begin = |user, torrent, left| (user, torrent, 0, left, Event::Started);
     vec![
         vec![

@@ -37,6 +37,10 @@ pub(crate) struct TrackerSettings {
     /// What that database's tables mean: `"wick"`, `"xbt"`, `"xbt2019"`, `"torrentpier3"`,
     /// `"gazelle"`, `"unit3d"`, or the path of a file that says it. Default: `wick`.
     pub(crate) contract: Option<String>,
+    /// Whether a row is written for each announce to the site's table for that, as to `announces`
+    /// of UNIT3D, which grows quickly; where XBT's sites want it `xbt_config` says so. Default:
+    /// `false`.
+    pub(crate) log_announces: Option<bool>,
     /// What a site's requests to `/<push_secret>/update` bear, by which it tells what changed:
     /// Gazelle's `TRACKER_SECRET`; 16 letters and digits or more. Default: none is taken.
     pub(crate) push_secret: Option<Secret>,

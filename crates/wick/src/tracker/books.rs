@@ -67,6 +67,13 @@ impl Books {
                  {NODES} SET is_gone = 1 WHERE id = {id}"
             );
         }
+        if status.log_rows > 0 || status.log_rows_left_out > 0 {
+            let (rows, out) = (status.log_rows, status.log_rows_left_out);
+            said += &format!("; {rows} rows in the site's log, {out} left out");
+        }
+        if !status.log_why.is_empty() {
+            said += &format!("; the site's log isn't written: {}", status.log_why);
+        }
         if !status.unwritten_tables.is_empty() {
             said += &format!("; may not write {}", status.unwritten_tables.join(", "));
         }

@@ -56,6 +56,7 @@ fn books(wanted: &TrackerImport, state: PathBuf) -> Result<(BooksPlan, PathBuf),
             database: None,
             contract: "wick".to_owned(),
             flush: Duration::ZERO,
+            logs_announces: false,
             push_secret: None,
         };
         return Ok((ours, state));

@@ -45,6 +45,8 @@ pub(crate) struct BooksPlan {
     pub(crate) database: Option<Secret>,
     pub(crate) contract: String,
     pub(crate) flush: Duration,
+    /// Whether each announce has a row there.
+    pub(crate) logs_announces: bool,
     /// What a site's pushes bear.
     pub(crate) push_secret: Option<Secret>,
 }
@@ -118,10 +120,17 @@ impl BooksPlan {
             }
             Err(_) => Err(ContractError::Unknown(named.clone())),
         };
-        read.map_err(|error| match error {
+        let mut contract = read.map_err(|error| match error {
             ContractError::Unknown(_) => error.to_string(),
             _ => format!("the contract {named}: {error}"),
-        })
+        })?;
+        if self.logs_announces && !contract.log_announces() {
+            return Err(format!(
+                "log_announces is true, and the contract {named} has no table for a row of each \
+                 announce: leave it out, or name a contract with [[logs]]"
+            ));
+        }
+        Ok(contract)
     }
 }
 
@@ -146,6 +155,7 @@ impl TrackerPlan {
             database: written.database,
             contract: written.contract.unwrap_or_else(|| "wick".to_owned()),
             flush: written.flush.map_or(Duration::from_secs(60), |time| time.0),
+            logs_announces: written.log_announces.unwrap_or(false),
             push_secret: written.push_secret,
         };
         books.is_right()?;
@@ -344,6 +354,7 @@ mod tests {
             ("database = \"mysql://host/site\"", "database: a database's address names a user"),
             ("database = \"mysql://a:b@host\"", "database names none: write mysql://"),
             ("database = \"files:/srv\"", "write mysql://…, postgres://… or sqlite:/…"),
+            ("log_announces = true", "the contract wick has no table for a row of each announce"),
             ("push_secret = \"secret\"", "push_secret is guessed too easily: write 16 letters"),
         ] {
             let told = planned(text).expect_err(text);

@@ -65,3 +65,38 @@ fn a_list_of_torrents_is_imported_while_the_tracker_runs() {
     assert!(told.contains("1 torrents are new; 2500 were there already"), "{told}");
     served.stop();
 }
+
+#[test]
+fn announces_and_scrapes_have_rows_in_a_log_of_the_sites_own() {
+    let contracts = concat!(env!("CARGO_MANIFEST_DIR"), "/../tracker/src/books/contracts/");
+    let wick = fs::read_to_string(format!("{contracts}wick.toml")).expect("it comes with us");
+    let folder = tempfile::tempdir().expect("a folder");
+    let contract = folder.path().join("ours.toml");
+    let log = "\n[[logs]]\ntable = \"asked\"\nof = \"announces\"\nrow = { who = \"user\", \
+        hash = \"info_hash\", came_from = \"ip_text\", why = \"event_name\", \"more?\" = \"left\" }\n";
+    fs::write(&contract, wick + log).expect("a file");
+    let contract = contract.display();
+    let table = format!("mode = \"private\"\nlog_announces = true\ncontract = \"{contract}\"");
+    let served = Served::begin("", &table);
+    let site = served.enrol(&[(7, "passkey0007")], &"68".repeat(20)).0;
+    let status = || served.ask(&["tracker", "status"]);
+    until("it misses the log", || status().contains("the database has no table `asked`"));
+    let announce =
+        |event: &str| get(served.address, &format!("/passkey0007/announce?{}", query(1, 5, event)));
+    assert!(announce("&event=started").contains("8:intervali"));
+    assert!(announce("&event=stopped").contains("8:intervali"));
+    let made = "CREATE TABLE asked (who INTEGER, hash BLOB, came_from TEXT, why TEXT)";
+    site.execute(made, []).expect("a table");
+    until("they are written", || status().contains("2 rows in the site's log, 0 left out"));
+    let mut asked = site.prepare("SELECT who, hash, came_from, why FROM asked").expect("columns");
+    let row = |row: &rusqlite::Row<'_>| {
+        Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get::<_, String>(3)?))
+    };
+    let found: Result<Vec<(u32, [u8; 20], _, _)>, _> =
+        asked.query_map([], row).expect("an answer").collect();
+    let expected =
+        ["started", "stopped"].map(|why| (7, [b'h'; 20], "127.0.0.1".to_owned(), why.to_owned()));
+    assert_eq!(found.expect("rows"), expected);
+    drop(asked);
+    served.stop();
+}

@@ -126,7 +126,7 @@ impl Served {
 }
 
 /// The tables of a private tracker.
-pub(crate) struct Tables(rusqlite::Connection);
+pub(crate) struct Tables(pub(crate) rusqlite::Connection);
 
 impl Tables {
     /// What a user is credited with: bytes sent, bytes taken.

@@ -74,8 +74,8 @@ fn trouble(error: &mysql_async::Error) -> Trouble {
         1040 | 1053 | 1317 | 1927 | 4031 => Trouble::Away(words),
         1205 | 1213 => Trouble::Busy(words),
         // A row that it points at is missing; a number or a text that doesn't fit; a sum
-        // that doesn't.
-        1216 | 1452 | 1264 | 1406 | 1690 => Trouble::Row(words),
+        // that doesn't; a check that it fails, by MySQL and by MariaDB.
+        1216 | 1452 | 1264 | 1406 | 1690 | 3819 | 4025 => Trouble::Row(words),
         // A wrong password; a user who may not; a database that isn't there.
         1045 | 1698 | 1049 => Trouble::Login(words),
         // Of a database, a statement, a table, a column.

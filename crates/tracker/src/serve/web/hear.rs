@@ -44,7 +44,7 @@ impl Service {
         match said {
             Ok(Said::Announce(said)) => self.hear_announce(client, said, now, &mut body),
             Ok(Said::Answer(answer)) => self.hear_answer(client, &answer, &mut body),
-            Ok(Said::Scrape(hashes)) => self.hear_scrape(client, hashes, desk, &mut body),
+            Ok(Said::Scrape(hashes)) => self.hear_scrape(client, hashes, now, desk, &mut body),
             Err(wrong) => {
                 self.counters.malformed.bump();
                 web::put_failure(&mut body, false, None, &wrong.to_string());
@@ -187,11 +187,12 @@ impl Service {
         &self,
         client: &Client,
         mut hashes: Vec<InfoHash>,
+        now: Now,
         desk: &mut Desk,
         body: &mut Vec<u8>,
     ) {
         let passkey = client.passkey.as_ref().ok().and_then(Option::as_ref);
-        match self.scraped(passkey, &hashes) {
+        match self.scraped(passkey, &hashes, client.from, now) {
             Ok(rules) => {
                 hashes.sort_unstable();
                 hashes.dedup();
