@@ -199,6 +199,9 @@ pub enum Expression {
         sql: String,
         /// Columns.
         needs: Vec<String>,
+        /// Columns of other tables, which may be missing, or kept from us, as well.
+        #[serde(default)]
+        also: BTreeMap<String, Vec<String>>,
     },
 }
 

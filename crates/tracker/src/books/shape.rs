@@ -246,8 +246,12 @@ impl Tables<'_> {
                     let Some(name) = present(name, &reading.table, &columns)? else { continue };
                     quoted(name, dialect)
                 }
-                Expression::Sql { sql, needs } if needs.iter().all(|name| has(name)) => sql.clone(),
-                Expression::Sql { .. } => continue,
+                Expression::Sql { sql, needs, also } => {
+                    if !needs.iter().all(|name| has(name)) || !self.may_read(also).await? {
+                        continue;
+                    }
+                    sql.clone()
+                }
             };
             fields.push((*field, sql));
         }
@@ -256,6 +260,23 @@ impl Tables<'_> {
         }
         let (table, id) = (quoted(&reading.table, dialect), quoted(&reading.id, dialect));
         Ok(Asked { table, id, fields })
+    }
+
+    /// Whether other tables are there, with these columns. Where there is no right to a table it
+    /// isn't seen.
+    async fn may_read(&mut self, also: &BTreeMap<String, Vec<String>>) -> Result<bool, Trouble> {
+        for (table, needs) in also {
+            let known = match self.columns(table).await {
+                Err(Trouble::Table(_)) => return Ok(false),
+                known => known?,
+            };
+            if !needs.iter().all(|name| known.contains_key(&name.to_lowercase())) {
+                return Ok(false);
+            }
+            // Nothing is written there.
+            self.loose.retain(|loose| loose != table);
+        }
+        Ok(true)
     }
 
     /// What is only read may keep no transactions.

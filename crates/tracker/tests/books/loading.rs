@@ -286,6 +286,29 @@ async fn check(server: &mariadb::Server, site: &'static Site, change: &str, torr
 }
 
 #[tokio::test]
+async fn what_a_group_of_unit3d_grants_counts_for_its_users() {
+    let Some(server) = mariadb::Server::start(&[]) else { return };
+    let groups = "INSERT INTO `groups` (id, slug, is_freeleech, is_double_upload) VALUES \
+         (1, 'user', 0, 0), (2, 'free', 1, 0), (3, 'both', 1, 1); \
+         UPDATE users SET group_id = 2 WHERE id = 7; UPDATE users SET group_id = 3 WHERE id = 8; \
+         UPDATE users SET group_id = 9 WHERE id = 9;";
+    for (change, expected) in [
+        ("", [(100, 100), (100, 0), (200, 0), (100, 100)]),
+        // A site that lacks a column, or has no groups that may be seen.
+        (
+            "ALTER TABLE `groups` DROP is_double_upload",
+            [(100, 100), (100, 0), (100, 0), (100, 100)],
+        ),
+        ("DROP TABLE `groups`", [(100, 100); 4]),
+    ] {
+        let held = loaded(&server, &UNIT3D, &format!("{groups} {change}")).await;
+        let worth = |user| held.with(|it| it.users[&user].worth);
+        let found = [6, 7, 8, 9].map(|user| (worth(user).uploaded, worth(user).downloaded));
+        assert_eq!(found, expected, "{change}");
+    }
+}
+
+#[tokio::test]
 async fn columns_that_a_site_may_lack_count_where_they_are() {
     let Some(server) = mariadb::Server::start(&[]) else { return };
     let held = loaded(

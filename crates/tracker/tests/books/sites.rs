@@ -158,7 +158,11 @@ pub(crate) const UNIT3D: Site = Site {
             deleted_at TIMESTAMP NULL) ENGINE = InnoDB;
         CREATE TABLE users (id INT UNSIGNED PRIMARY KEY, passkey VARCHAR(32) NOT NULL, uploaded
             BIGINT UNSIGNED NOT NULL DEFAULT 0, downloaded BIGINT UNSIGNED NOT NULL DEFAULT 0,
-            can_download TINYINT(1) NOT NULL DEFAULT 1, deleted_at TIMESTAMP NULL) ENGINE = InnoDB;
+            can_download TINYINT(1) NOT NULL DEFAULT 1, group_id INT NOT NULL DEFAULT 1, deleted_at
+            TIMESTAMP NULL) ENGINE = InnoDB;
+        CREATE TABLE `groups` (id INT PRIMARY KEY AUTO_INCREMENT, slug VARCHAR(255) NOT NULL,
+            is_freeleech TINYINT(1) NOT NULL DEFAULT 0, is_double_upload TINYINT(1) NOT NULL DEFAULT
+            0) ENGINE = InnoDB;
         CREATE TABLE peers (peer_id BINARY(20) NOT NULL, ip VARBINARY(16) NOT NULL, port SMALLINT
             UNSIGNED NOT NULL, agent VARCHAR(64) NOT NULL, uploaded BIGINT UNSIGNED NOT NULL,
             downloaded BIGINT UNSIGNED NOT NULL, `left` BIGINT UNSIGNED NOT NULL, seeder TINYINT(1)
