@@ -214,7 +214,8 @@ impl Tracker {
             let at = u32::try_from(now.unix_seconds()).unwrap_or(u32::MAX);
             books.began = at.saturating_sub(TURN_SECONDS);
         }
-        let mut batch = Batch::default();
+        let room = self.pending.load(Relaxed).min(CREDITS + CREDITS / 8);
+        let mut batch = Batch { credits: Vec::with_capacity(room), ..Batch::default() };
         while books.cursor < SHARDS && batch.credits.len().max(batch.points.len()) < CREDITS {
             let mut shard = self.shards[books.cursor].lock();
             let count = shard.pending.drain(&mut batch);

@@ -6,7 +6,8 @@
 //! each table, so that all of both is looked at again within [`LOOK_TICKS`] steps, and the rows
 //! of passkeys and torrents that clients came with and nobody knows: these may be new in a place
 //! that no slice comes to soon. Who takes what for nothing is read whole then as well. In a table
-//! of [`SLICE_ROWS_MIN`] rows each step looks at all of it.
+//! of [`SLICE_ROWS_MIN`] rows each step looks at all of it. A file tells whether anybody changed it:
+//! once all of both tables was looked at since, no row is read again until somebody does.
 //! Invariants: 1. no question asks for more than [`SLICE_ROWS_MAX`] rows. 2. a row is put only
 //! if it is new or changed: what is kept of each is its number and a hash of it. 3. nothing is
 //! removed because a question failed, nor because a slice was empty at a table's beginning and
@@ -21,8 +22,9 @@ use base::complaint::complain;
 use base::{Clock, Shutdown};
 use wire::tracker::Passkey;
 
-use super::contract::{Contract, Field};
+use super::contract::{Contract, Dialect, Field};
 use super::denials;
+use super::file_changes::FileChanges;
 use super::gratis;
 use super::keeper::Keeper;
 use super::known::Known;
@@ -45,6 +47,10 @@ const LOOK_TICKS: usize = 60;
 const SLICE_ROWS_MIN: usize = 4_000;
 /// …and no more, for an answer lies in memory.
 const SLICE_ROWS_MAX: usize = 20_000;
+/// Who reads rows in their order needs no page of a file twice: SQLite keeps 64 KiB of them.
+const READER_PAGES: &str = "PRAGMA cache_size = -64";
+/// Rows of a question to a file, which has hardly a price.
+const FILE_ROWS_MAX: usize = 500;
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 
 /// After what strangers or pushes made us ask comes a rest so many times as long.
@@ -61,6 +67,9 @@ pub struct Loader {
     torrents: Table,
     users: Table,
     is_loaded: bool,
+    changes: FileChanges,
+    /// Of both tables, in all.
+    rows_read: u64,
     /// Steps until the tables of whom the site turns away are read again.
     denials_in: usize,
     /// Somebody knows that something changed.
@@ -119,6 +128,8 @@ impl Loader {
             torrents: Table::default(),
             users: Table::default(),
             is_loaded: false,
+            changes: FileChanges::default(),
+            rows_read: 0,
             denials_in: 0,
             wants_look: false,
             rests_until_ms: 0,
@@ -159,6 +170,12 @@ impl Loader {
         self.is_loaded
     }
 
+    /// Rows of both tables that were read, each time that they were.
+    #[must_use]
+    pub fn rows_read(&self) -> u64 {
+        self.rows_read
+    }
+
     /// One step: everything the first time; then what is new, a slice of each table, and what
     /// was missed.
     ///
@@ -194,7 +211,7 @@ impl Loader {
         self.read_free().await?;
         for which in [Which::Users, Which::Torrents] {
             self.table(which).at = 0;
-            while !self.slice(which, SLICE_ROWS_MAX).await? {}
+            while !self.slice(which, self.rows_at_once()).await? {}
         }
         if !self.is_loaded {
             self.keeper.finish_loading();
@@ -208,10 +225,9 @@ impl Loader {
         if self.denials_in == 0 {
             self.read_denied().await?;
         }
-        for which in [Which::Users, Which::Torrents] {
-            self.news(which).await?;
-            let rows = self.table(which).rows.len() / LOOK_TICKS;
-            self.slice(which, rows.clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX)).await?;
+        match self.may_be_new().await? {
+            true => self.look_on().await?,
+            false => self.tell(),
         }
         let begun_ms = self.clock.now().ticks_ms;
         if begun_ms < self.rests_until_ms {
@@ -225,6 +241,38 @@ impl Loader {
         let ended_ms = self.clock.now().ticks_ms;
         self.rests_until_ms = ended_ms + REST * (ended_ms - begun_ms);
         Ok(())
+    }
+
+    /// What is past the last number, and a slice of each table.
+    async fn look_on(&mut self) -> Result<(), Trouble> {
+        for which in [Which::Users, Which::Torrents] {
+            self.news(which).await?;
+            let rows = self.table(which).rows.len() / LOOK_TICKS;
+            let mut left = rows.clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+            while left > 0 {
+                let many = left.min(self.rows_at_once());
+                left -= many;
+                if self.slice(which, many).await? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there may be rows that nobody looked at.
+    async fn may_be_new(&mut self) -> Result<bool, Trouble> {
+        let mut session = self.session().await?;
+        let told = session.link.changes()?;
+        self.session = Some(session);
+        Ok(self.changes.note(told, [self.torrents.at > 0, self.users.at > 0]))
+    }
+
+    fn rows_at_once(&self) -> usize {
+        match self.place.dialect() {
+            Dialect::Sqlite => FILE_ROWS_MAX,
+            Dialect::MySql | Dialect::Postgres => SLICE_ROWS_MAX,
+        }
     }
 
     fn table(&mut self, which: Which) -> &mut Table {
@@ -246,6 +294,7 @@ impl Loader {
             None => Vec::new(),
         };
         self.session = Some(session);
+        self.rows_read += rows.len() as u64;
         Ok(rows)
     }
 
@@ -255,6 +304,10 @@ impl Loader {
             return Ok(session);
         }
         let mut session = Session::open(&self.place, &self.contract).await?;
+        self.changes.forget();
+        if self.place.dialect() == Dialect::Sqlite {
+            session.link.run(READER_PAGES).await?;
+        }
         // Who lets users in has told the other trackers of one ledger that it is there.
         if let Some(node) = self.keeper.node() {
             number(&mut session.link, self.place.dialect(), Some(&node)).await?;
@@ -311,11 +364,11 @@ impl Loader {
     /// What is past the last number.
     async fn news(&mut self, which: Which) -> Result<(), Trouble> {
         loop {
-            let last = self.table(which).last;
-            let rows = self.ask(which, |asked| Some(asked.after(last, SLICE_ROWS_MAX))).await?;
+            let (last, many) = (self.table(which).last, self.rows_at_once());
+            let rows = self.ask(which, |asked| Some(asked.after(last, many))).await?;
             self.take(which, &rows);
             self.pass(which, &rows);
-            let is_end = rows.len() < SLICE_ROWS_MAX || self.table(which).last == last;
+            let is_end = rows.len() < many || self.table(which).last == last;
             if is_end {
                 return Ok(());
             }
@@ -364,6 +417,9 @@ impl Loader {
             table.unreadable_before = std::mem::take(&mut table.unreadable);
         }
         self.remove_missing(which, from, until, &taken.ids);
+        if is_end {
+            self.changes.end(which as usize);
+        }
         if is_end && which == Which::Torrents {
             self.tell();
         }

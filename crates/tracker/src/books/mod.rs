@@ -15,6 +15,7 @@
 mod contract;
 mod denials;
 mod figure;
+mod file_changes;
 mod gratis;
 mod importer;
 mod keeper;

@@ -109,7 +109,7 @@ fn fault() -> Trouble {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
     use std::time::Instant;
 
     use base::Now;
@@ -158,6 +158,61 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert_eq!((faults, books.status().failures), (2, 2), "each was told");
+        books.end();
+    }
+
+    /// Has another batch as long as it isn't over.
+    #[derive(Default)]
+    struct Endless {
+        last: AtomicU64,
+        users: AtomicU32,
+        is_over: AtomicBool,
+    }
+
+    impl Keeper for Endless {
+        fn resume(&self, _: u64) {}
+        fn take_batch(&self, _: Now) -> Option<Arc<Batch>> {
+            let number = self.last.load(Relaxed) + 1;
+            let batch = Batch { number, ..Batch::default() };
+            (!self.is_over.load(Relaxed)).then(|| Arc::new(batch))
+        }
+        fn written(&self, number: u64) {
+            self.last.store(number, Relaxed);
+        }
+        fn begin_loading(&self) {}
+        fn finish_loading(&self) {}
+        fn put_torrent(&self, _: &Torrent) {}
+        fn remove_torrent(&self, _: TorrentId) {}
+        fn put_user(&self, _: &User) {
+            self.users.fetch_add(1, Relaxed);
+        }
+        fn remove_user(&self, _: UserId) {}
+        fn set_passkey_key(&self, _: &str) {}
+    }
+
+    #[test]
+    fn a_file_is_read_while_batch_after_batch_is_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tracker.sqlite");
+        let place = Place::Sqlite(path.clone());
+        let contract = Contract::known("wick").expect("one of ours");
+        let endless = Arc::new(Endless::default());
+        let every = Duration::from_millis(10);
+        let books = Books::begin(place, contract, every, endless.clone()).expect("a thread");
+        let bound = Instant::now() + Duration::from_secs(60);
+        let wait = |is_so: &dyn Fn() -> bool| {
+            while !is_so() {
+                assert!(Instant::now() < bound, "{:?}", books.status());
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        wait(&|| endless.last.load(Relaxed) > 0);
+        let site = rusqlite::Connection::open(path).expect("a file");
+        site.busy_timeout(Duration::from_secs(60)).expect("it waits");
+        site.execute_batch("INSERT INTO wick_users (id, passkey) VALUES (1, 'one')")
+            .expect("a row");
+        wait(&|| endless.users.load(Relaxed) > 0);
+        endless.is_over.store(true, Relaxed);
         books.end();
     }
 }

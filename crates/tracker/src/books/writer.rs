@@ -20,7 +20,7 @@ use base::{Clock, Shutdown};
 use super::contract::{Contract, Dialect, Each, Given, Manner, Only};
 use super::figure::{Figure, Line, LookedUp};
 use super::keeper::Keeper;
-use super::link::{Link, Place, Row, Trouble};
+use super::link::{Bound, Link, Place, Row, Trouble};
 use super::number::number;
 use super::schema::BATCHES;
 use super::session::{Session, advised};
@@ -419,16 +419,14 @@ impl Rows<'_> {
     ) -> Result<(), Trouble> {
         let text = statement_of_places(written, manner);
         for lines in lines.chunks(BOUND_AT_ONCE) {
-            let mut bound = Vec::with_capacity(lines.len() * written.columns.len());
-            let has_name = |line: &&Line<'_>| bind(line, written, &mut bound);
-            let owners: Vec<&Line<'_>> = lines.iter().filter(has_name).collect();
-            let refused = self.link.run_each(&text, bound, written.columns.len()).await?;
-            self.without_owner += (lines.len() - owners.len()) as u64;
-            self.done += (owners.len() - refused.len()) as u64;
+            let has_name = |at: usize, bound: &mut Vec<_>| bind(&lines[at], written, manner, bound);
+            let Bound { done, refused } = self.link.run_each(&text, lines.len(), has_name).await?;
+            self.without_owner += lines.len() as u64 - done - refused.len() as u64;
+            self.done += done;
             self.refused.extend(
                 refused
                     .into_iter()
-                    .map(|(at, why)| format!("{} in {}: {why}", owner(owners[at]), written.table)),
+                    .map(|(at, why)| format!("{} in {}: {why}", owner(&lines[at]), written.table)),
             );
         }
         Ok(())

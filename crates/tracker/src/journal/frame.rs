@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// The longest body. Short enough that garbage is searched quickly.
 pub(crate) const BODY_BYTES_MAX: usize = 8192;
 const HEAD_BYTES: usize = 7;
-const BUFFER_BYTES: usize = 256 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 const SEED: u64 = 0x7769_636b_2074_7231;
 
 /// What a record is. The numbers are on disks; 3 was a credit with less in it, and is damage now.

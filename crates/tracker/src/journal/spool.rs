@@ -21,6 +21,10 @@ use crate::tracker::SHARDS;
 pub(crate) type Sealed = [u64; SHARDS];
 
 const STANDING_BYTES: usize = 24;
+/// A credit is never shorter: where its client is isn't always known.
+const CREDIT_BYTES_MIN: usize = 142;
+/// Credits of a batch that are put into words before they are written.
+const CREDITS_AT_ONCE: usize = 512;
 
 /// The folder of batches.
 #[derive(Clone, Debug)]
@@ -40,12 +44,17 @@ impl Spool {
 
     /// Writes a batch. It is there when its file has its name, and not before.
     pub(crate) fn write(&self, batch: &Batch, sealed: &Sealed) -> io::Result<()> {
+        let part = self.0.join("part");
+        let mut file = create(&part)?;
         let mut out = Vec::new();
         put(&mut out, Kind::Batch, |out| {
             out.extend_from_slice(&batch.number.to_le_bytes());
             sealed.iter().for_each(|sequence| out.extend_from_slice(&sequence.to_le_bytes()));
         });
-        put_credits(&mut out, &batch.credits);
+        for credits in batch.credits.chunks(CREDITS_AT_ONCE) {
+            put_credits(&mut out, credits);
+            write_out(&mut file, &mut out)?;
+        }
         put_points(&mut out, &batch.points);
         for standings in batch.torrents.chunks(BODY_BYTES_MAX / STANDING_BYTES) {
             put(&mut out, Kind::Standings, |out| {
@@ -53,17 +62,18 @@ impl Spool {
             });
         }
         put(&mut out, Kind::End, |_| {});
-        let part = self.0.join("part");
-        let mut file = create(&part)?;
-        file.write_all(&out)?;
+        write_out(&mut file, &mut out)?;
         file.sync_data()?;
         fs::rename(&part, self.path(batch.number))
     }
 
     /// Reads a batch, and how many bytes of it are damaged.
     pub(crate) fn read(&self, number: u64) -> io::Result<(Batch, Sealed, u64)> {
-        let mut frames = Frames::new(File::open(self.path(number))?);
-        let mut batch = Batch { number, ..Batch::default() };
+        let file = File::open(self.path(number))?;
+        let room = usize::try_from(file.metadata()?.len()).unwrap_or(0) / CREDIT_BYTES_MIN;
+        let mut frames = Frames::new(file);
+        let credits = Vec::with_capacity(room);
+        let mut batch = Batch { number, credits, ..Batch::default() };
         let mut sealed = [0; SHARDS];
         let mut is_whole = false;
         while let Some((kind, body)) = frames.next()? {
@@ -108,6 +118,12 @@ impl Spool {
     fn path(&self, number: u64) -> PathBuf {
         self.0.join(format!("{number:020}"))
     }
+}
+
+fn write_out(file: &mut File, out: &mut Vec<u8>) -> io::Result<()> {
+    file.write_all(out)?;
+    out.clear();
+    Ok(())
 }
 
 /// Appends credits, and behind them the sessions beside the last of each.

@@ -103,6 +103,11 @@ impl UdpDoor {
                     self.answer(datagram, meta, service, now, desk);
                 }
             }
+            // Of what comes from now on the system tells.
+            if count < BATCH {
+                has_more = false;
+                break;
+            }
         }
         self.received = received;
         has_more

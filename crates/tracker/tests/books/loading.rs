@@ -140,6 +140,37 @@ async fn rows_come_change_and_go_in_sqlite() {
 }
 
 #[tokio::test]
+async fn a_file_that_nobody_changed_is_not_read_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tracker.sqlite");
+    let site = rusqlite::Connection::open(&path).expect("a file");
+    let run = |text: &str| site.execute_batch(text).expect("it is done");
+    run(&WICK.made(Dialect::Sqlite));
+    run("WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) \
+         INSERT INTO wick_users (id, passkey) SELECT i, 'key' || i FROM n");
+    let held = Arc::new(Held::default());
+    let mut loader = loader("wick", Place::Sqlite(path), &held);
+    // Until all of it was looked at, and was so again since it told of no change.
+    for _ in 0..4 {
+        loader.step().await.expect("rows");
+    }
+    let read = loader.rows_read();
+    loader.step().await.expect("nothing");
+    assert_eq!(loader.rows_read(), read);
+    // What slices went past a moment ago is come to again.
+    run("UPDATE wick_users SET passkey = 'changed' WHERE id = 8999");
+    loader.step().await.expect("the first slice");
+    run("UPDATE wick_users SET passkey = 'other' WHERE id = 2");
+    for _ in 0..5 {
+        loader.step().await.expect("the others");
+    }
+    assert_eq!([8999, 2].map(|user| held.passkey(user)), ["changed", "other"]);
+    let read = loader.rows_read();
+    loader.step().await.expect("nothing");
+    assert_eq!(loader.rows_read(), read);
+}
+
+#[tokio::test]
 async fn a_large_table_is_looked_at_in_slices() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("tracker.sqlite");

@@ -1,7 +1,8 @@
 //! A connection to the site's database, whichever it is, and what its troubles mean.
 //!
 //! In: statements. Out: rows, or a [`Trouble`] that says what can be done.
-//! Invariants: 1. an answer that doesn't come within [`SILENCE_MAX`] ends the connection.
+//! Invariants: 1. an answer of a server that doesn't come within [`SILENCE_MAX`] ends the
+//! connection; a file is waited for, see [`sqlite`].
 //! 2. a trouble holds the server's words or ours, never an address or a password.
 
 mod mysql;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use changes::{Address, Door};
-use rusqlite::types::Value as Bound;
+use rusqlite::types::Value;
 
 use super::contract::Dialect;
 
@@ -124,6 +125,14 @@ fn put_value(values: &mut Vec<u8>, value: Option<&[u8]>) {
     }
 }
 
+/// What became of rows that were bound to a statement one after the other.
+#[derive(Default)]
+pub(crate) struct Bound {
+    pub(crate) done: u64,
+    /// Which were refused for what stands in them, and why.
+    pub(crate) refused: Vec<(usize, String)>,
+}
+
 /// A connection. Dropping it ends it, and what it had begun.
 pub(crate) enum Link {
     MySql(mysql::Link),
@@ -156,9 +165,7 @@ impl Place {
             Ok(match self {
                 Self::MySql(address) => Link::MySql(mysql::Link::connect(address).await?),
                 Self::Postgres(address) => Link::Postgres(postgres::Link::connect(address).await?),
-                Self::Sqlite(path) => {
-                    Link::Sqlite(sqlite::Link::open(path.clone(), makes_file).await?)
-                }
+                Self::Sqlite(path) => Link::Sqlite(sqlite::Link::open(path, makes_file)?),
             })
         };
         within(connected).await.map_err(|trouble| match trouble {
@@ -186,23 +193,32 @@ impl Link {
         match self {
             Self::MySql(link) => within(link.run(statement)).await,
             Self::Postgres(link) => within(link.run(statement)).await,
-            Self::Sqlite(link) => within(link.run(statement.to_owned())).await,
+            Self::Sqlite(link) => in_turn(link.run(statement)).await,
         }
     }
 
-    /// Runs a statement of SQLite once for each row, whose values lie behind each other, so
-    /// many a row; which of them were refused for what stands in them, and why.
+    /// Runs a statement of SQLite once for each of so many rows, whose values are put into a buffer
+    /// when it is their turn; a row for which that says no is left out.
     pub(crate) async fn run_each(
         &mut self,
         statement: &str,
-        values: Vec<Bound>,
-        width: usize,
-    ) -> Result<Vec<(usize, String)>, Trouble> {
+        rows: usize,
+        values: impl FnMut(usize, &mut Vec<Value>) -> bool,
+    ) -> Result<Bound, Trouble> {
         match self {
-            Self::Sqlite(link) => within(link.run_each(statement.to_owned(), values, width)).await,
+            Self::Sqlite(link) => in_turn(link.run_each(statement, rows, values)).await,
             Self::MySql(_) | Self::Postgres(_) => {
                 Err(Trouble::Refused("only a file is written row by row".to_owned()))
             }
+        }
+    }
+
+    /// A number that stays the same as long as nobody else changes what is there; none from who
+    /// doesn't tell. Of two connections they are no two of one kind.
+    pub(crate) fn changes(&mut self) -> Result<Option<i64>, Trouble> {
+        match self {
+            Self::Sqlite(link) => link.changes().map(Some),
+            Self::MySql(_) | Self::Postgres(_) => Ok(None),
         }
     }
 
@@ -211,7 +227,7 @@ impl Link {
         match self {
             Self::MySql(link) => within(link.ask(question)).await,
             Self::Postgres(link) => within(link.ask(question)).await,
-            Self::Sqlite(link) => within(link.ask(question.to_owned())).await,
+            Self::Sqlite(link) => in_turn(link.ask(question)).await,
         }
     }
 }
@@ -219,6 +235,12 @@ impl Link {
 async fn within<T>(asked: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
     let late = || Trouble::Away(format!("it didn't answer in {} s", SILENCE_MAX.as_secs()));
     tokio::time::timeout(SILENCE_MAX, asked).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// Nobody waits for a file, so whoever has asked it gives others of their thread a turn.
+async fn in_turn<T>(asked: T) -> T {
+    tokio::task::yield_now().await;
+    asked
 }
 
 /// A server's words, with its number, at a bearable length.

@@ -1,16 +1,14 @@
-//! A file of SQLite. It is asked on threads that may wait.
+//! A file of SQLite. Whoever asks it waits: books are kept on a thread that serves nobody, and
+//! threads of the file's own would each keep a stack, and memory that the allocator gave them.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use rusqlite::ffi::ErrorCode;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, OpenFlags, params_from_iter};
-use tokio::task::spawn_blocking;
 
-use super::{Row, Trouble, put_value, words};
+use super::{Bound, Row, Trouble, put_value, words};
 
 const BUSY_MAX: Duration = Duration::from_secs(5);
 
@@ -20,72 +18,62 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 const MANNERS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
     PRAGMA foreign_keys = ON; PRAGMA cache_size = -512;";
 
-pub(crate) struct Link(Arc<Mutex<Connection>>);
+pub(crate) struct Link(Connection);
 
 impl Link {
-    pub(super) async fn open(path: PathBuf, makes_file: bool) -> Result<Self, Trouble> {
-        blocking(move || {
-            let mut flags = OpenFlags::default();
-            flags.set(OpenFlags::SQLITE_OPEN_CREATE, makes_file);
-            let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(BUSY_MAX)?;
-            connection.execute_batch(MANNERS)?;
-            Ok(Self(Arc::new(Mutex::new(connection))))
-        })
-        .await
+    pub(super) fn open(path: &Path, makes_file: bool) -> Result<Self, Trouble> {
+        let mut flags = OpenFlags::default();
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, makes_file);
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_MAX)?;
+        connection.execute_batch(MANNERS)?;
+        Ok(Self(connection))
     }
 
-    pub(super) async fn run(&mut self, statement: String) -> Result<u64, Trouble> {
-        let connection = self.0.clone();
-        blocking(move || {
-            let connection = connection.lock();
-            connection.execute_batch(&statement)?;
-            Ok(connection.changes())
-        })
-        .await
+    pub(super) fn run(&mut self, statement: &str) -> Result<u64, Trouble> {
+        self.0.execute_batch(statement)?;
+        Ok(self.0.changes())
     }
 
     /// A row that is refused leaves the others and the transaction as they are.
-    pub(super) async fn run_each(
+    pub(super) fn run_each(
         &mut self,
-        statement: String,
-        values: Vec<Value>,
-        width: usize,
-    ) -> Result<Vec<(usize, String)>, Trouble> {
-        let connection = self.0.clone();
-        blocking(move || {
-            let connection = connection.lock();
-            let mut asked = connection.prepare(&statement)?;
-            let mut refused = Vec::new();
-            for (at, row) in values.chunks_exact(width.max(1)).enumerate() {
-                match asked.execute(params_from_iter(row)).map_err(|error| trouble(&error)) {
-                    Ok(_) => {}
-                    Err(Trouble::Row(why)) => refused.push((at, why)),
-                    Err(trouble) => return Ok(Err(trouble)),
-                }
+        statement: &str,
+        rows: usize,
+        mut values: impl FnMut(usize, &mut Vec<Value>) -> bool,
+    ) -> Result<Bound, Trouble> {
+        let mut asked = self.0.prepare(statement)?;
+        let (mut bound, mut row) = (Bound::default(), Vec::new());
+        for at in 0..rows {
+            if !values(at, &mut row) {
+                continue;
             }
-            Ok(Ok(refused))
-        })
-        .await?
+            match asked.execute(params_from_iter(&row)).map_err(Trouble::from) {
+                Ok(_) => bound.done += 1,
+                Err(Trouble::Row(why)) => bound.refused.push((at, why)),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(bound)
     }
 
-    pub(super) async fn ask(&mut self, question: String) -> Result<Vec<Row>, Trouble> {
-        let connection = self.0.clone();
-        blocking(move || {
-            let connection = connection.lock();
-            let mut asked = connection.prepare(&question)?;
-            let columns = asked.column_count();
-            let mut answer = asked.query([])?;
-            let (mut rows, mut values) = (Vec::new(), Vec::new());
-            while let Some(row) = answer.next()? {
-                for at in 0..columns {
-                    put(&mut values, row.get_ref(at)?);
-                }
-                rows.push(Row::take(&mut values));
+    pub(super) fn ask(&mut self, question: &str) -> Result<Vec<Row>, Trouble> {
+        let mut asked = self.0.prepare(question)?;
+        let columns = asked.column_count();
+        let mut answer = asked.query([])?;
+        let (mut rows, mut values) = (Vec::new(), Vec::new());
+        while let Some(row) = answer.next()? {
+            for at in 0..columns {
+                put(&mut values, row.get_ref(at)?);
             }
-            Ok(rows)
-        })
-        .await
+            rows.push(Row::take(&mut values));
+        }
+        Ok(rows)
+    }
+
+    /// What every other connection's commit changes.
+    pub(super) fn changes(&mut self) -> Result<i64, Trouble> {
+        Ok(self.0.query_row("PRAGMA data_version", [], |row| row.get(0))?)
     }
 }
 
@@ -98,12 +86,9 @@ fn put(values: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Trouble> {
-    match spawn_blocking(work).await {
-        Ok(done) => done.map_err(|error| trouble(&error)),
-        Err(_) => Err(Trouble::Away("its thread ended".to_owned())),
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        trouble(&error)
     }
 }
 
