@@ -3,7 +3,7 @@
 //!
 //! Two files of fixed size beside the history, since hits would drive out at once what one
 //! looks for. A record has the place that its number gives it, and a checksum into which its
-//! place goes; so a write is one write at one place, and whatever is cut, torn or flipped takes
+//! place goes; so records are written where they belong, and whatever is cut, torn or flipped takes
 //! with it only the records that it hits. A process that begins goes on behind the highest
 //! number that it finds.
 //! Bounds: [`OTHERS`] and [`HITS`] records of [`RECORD_BYTES`], 30 MiB; of each look (a second)
@@ -40,8 +40,9 @@ const TEXT_BYTES: usize = CHECKED_BYTES - FIXED_BYTES;
 const ONE_BYTES: usize = 60;
 /// Changes whenever records are written in another way: it goes into each checksum.
 const VERSION: u64 = 1;
-/// Records that are read at a time.
+/// Records that are read at a time, and written.
 const READ_RECORDS: usize = 512;
+const WRITTEN_RECORDS: usize = 64;
 
 /// One answer, as it was kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,11 +193,27 @@ impl Ring {
         Ok(Self { file, records, next: newest.saturating_add(1) })
     }
 
-    fn write(&mut self, mut kept: Kept) -> io::Result<()> {
-        kept.number = self.next;
-        let place = kept.number % self.records;
-        self.file.write_all_at(&kept.write(place), place * RECORD_BYTES as u64)?;
-        self.next = self.next.saturating_add(1);
+    /// Writes these one behind the other, in one call those that lie together.
+    fn write(&mut self, all: impl Iterator<Item = Kept>) -> io::Result<()> {
+        let (mut bytes, mut number) = (Vec::new(), self.next);
+        for mut kept in all {
+            let place = number % self.records;
+            if place == 0 || bytes.len() == WRITTEN_RECORDS * RECORD_BYTES {
+                self.put(&mut bytes, number)?;
+            }
+            kept.number = number;
+            bytes.extend_from_slice(&kept.write(place));
+            number = number.saturating_add(1);
+        }
+        self.put(&mut bytes, number)
+    }
+
+    /// Puts the records before `next` where they belong.
+    fn put(&mut self, bytes: &mut Vec<u8>, next: u64) -> io::Result<()> {
+        let place = self.next % self.records;
+        self.file.write_all_at(bytes, place * RECORD_BYTES as u64)?;
+        self.next = next;
+        bytes.clear();
         Ok(())
     }
 }
@@ -253,9 +270,7 @@ impl KeptWriter {
         {
             let is_its = |it: &&(Seen, RouteName)| is_hit(it.0.verdict) == of_hits;
             let last: Vec<_> = seen.iter().rev().filter(is_its).take(most).collect();
-            for (seen, name) in last.into_iter().rev() {
-                ring.write(Kept::of(seen, name))?;
-            }
+            ring.write(last.into_iter().rev().map(|(seen, name)| Kept::of(seen, name)))?;
         }
         Ok(())
     }
@@ -401,6 +416,20 @@ mod tests {
         let size =
             std::fs::metadata(folder.path().join("hits.answers")).expect("it is there").len();
         assert_eq!(size, HITS * RECORD_BYTES as u64);
+    }
+
+    #[test]
+    fn more_than_are_written_at_a_time_lie_in_their_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = KeptWriter::open(folder.path()).expect("a new one");
+        for at in 0..2 {
+            let others: Vec<_> = (0..1500).map(|it| seen(at * 1500 + it, MISS, "/")).collect();
+            writer.note(&others).expect("written");
+        }
+        let all = super::read(folder.path(), 0, &Wanted::default()).expect("readable");
+        let told: Vec<_> = all.iter().map(|kept| (kept.number, kept.unix_ms)).collect();
+        let expected: Vec<_> = (1..).zip((476..1500).chain(1976..3000)).collect();
+        assert_eq!(told, expected);
     }
 
     #[test]
