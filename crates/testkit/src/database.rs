@@ -33,6 +33,7 @@ impl Database {
             columns: [Column::named("value")].into(),
             key: KeyClass::Plain,
             values: Values::default(),
+            is_again: false,
         }));
         self.teller.tell(Event::Commit(None));
     }

@@ -142,7 +142,7 @@ fn change(table: &str, operation: Operation, column: &str, key: KeyClass) -> Eve
     };
     let values = Values::default();
     let (database, table) = ("site".into(), table.into());
-    Event::Change(Change { database, table, operation, columns, key, values })
+    Event::Change(Change { database, table, operation, columns, key, values, is_again: false })
 }
 
 impl Site {
