@@ -61,6 +61,8 @@ struct EarState {
     asked_at: Option<Instant>,
     /// Whether its counters moved, and have to stand still before all is settled.
     is_moving: bool,
+    /// Whether they moved since it was last asked, and not only may have.
+    has_moved: bool,
     /// What changes with reading, where only tables are known.
     usual: Usual,
 }
@@ -148,7 +150,7 @@ impl Listener {
                 self.let_learn();
             }
             Heard::Event(Event::Idle) => {
-                self.ears[index].is_moving = false;
+                self.ears[index].has_moved = false;
                 self.end_round(index);
                 self.note_asked(index);
                 self.let_learn();
@@ -236,6 +238,10 @@ impl Listener {
     fn end_round(&mut self, index: usize) {
         let ticks_ms = self.ticks_ms();
         let ear = &mut self.ears[index];
+        // What may have changed once more is swept once more, and nothing waits for that.
+        if !std::mem::take(&mut ear.has_moved) {
+            ear.is_moving = false;
+        }
         if ear.means.is_some_and(Means::is_polled) {
             let traffic = self.following.traffic.lock();
             ear.usual.end_round(traffic.reads(), traffic.was_only_read(ticks_ms));
@@ -266,7 +272,9 @@ impl Listener {
         settling.is_usual &= doing == Doing::Readings;
         settling.moves += 1;
         let ear = &mut self.ears[index];
-        ear.is_moving |= ear.means.is_some_and(Means::is_polled);
+        let is_news = change.is_none_or(|(_, change)| !change.is_again);
+        ear.has_moved |= is_news && ear.means.is_some_and(Means::is_polled);
+        ear.is_moving |= ear.has_moved;
     }
 
     /// Sweeps for what nobody told.

@@ -202,3 +202,25 @@ async fn a_table_that_changes_with_each_reading_is_no_news_unless_another_change
     let (_, usual) = round(&mut listener, Asker::Writer, &["cache"]);
     assert_eq!(usual, 0, "somebody writes");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_may_have_changed_once_more_is_swept_and_holds_up_nothing() {
+    let mut listener = listener([Means::Poll, Means::Log]);
+    let round = |listener: &mut Listener, is_again| {
+        let change = Change { is_again, ..Change::anything("site", "posts") };
+        listener.take(0, Heard::Event(Event::Change(change)));
+        listener.take(0, Heard::Event(Event::Commit(None)));
+    };
+    round(&mut listener, false);
+    assert!(listener.due().is_none(), "others may not be able to read it yet");
+    round(&mut listener, true);
+    assert!(listener.due().is_some() && listener.site.generations.is_settling());
+    let before = listener.site.generations.content();
+    listener.settle();
+    round(&mut listener, true);
+    assert!(listener.site.generations.content() > before + 1 && listener.due().is_some());
+    round(&mut listener, false);
+    assert!(listener.due().is_none(), "it did change once more");
+    listener.take(0, Heard::Event(Event::Idle));
+    assert!(listener.due().is_some());
+}
