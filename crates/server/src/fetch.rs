@@ -110,7 +110,7 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
         call.head.fields.remove(Name::AcceptEncoding);
     }
     let request_ticks_ms = journey.now().ticks_ms;
-    let mut answer = match journey.ask(call).await {
+    let mut answer = match journey.site.ask(&journey.server, call).await {
         Ok(answer) => answer,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
@@ -239,7 +239,7 @@ pub(crate) async fn lead(
         policy::add_validators(&mut call.head.fields, &stored.fields());
     }
     let request_ticks_ms = journey.now().ticks_ms;
-    let answer = match journey.ask(call).await {
+    let answer = match journey.site.ask(&journey.server, call).await {
         Ok(answer) => answer,
         Err(error) => return fail(&journey, lead, stale, &error),
     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::{Now, Phases};
 use bytes::Bytes;
 use http::Method;
-use origin::{Answer, Call, OriginError};
+use origin::{Call, OriginError};
 use parking_lot::Mutex;
 use policy::VaryKey;
 use policy::representation::restore_tags;
@@ -158,11 +158,6 @@ impl Journey {
     /// The same with a visitor who waits for it.
     pub(crate) fn attended(self) -> Self {
         Self { is_attended: true, ..self }
-    }
-
-    /// Asks the site's origin.
-    pub(crate) async fn ask(&self, call: Call) -> Result<Answer, OriginError> {
-        self.site.ask(&self.server, call, self.is_attended).await
     }
 
     /// The whole body of the request; none, and all of it still to be sent, if it is larger

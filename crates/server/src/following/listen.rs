@@ -199,12 +199,7 @@ impl Listener {
         let ear = &mut self.ears[index];
         // Which rows another node's reader heard of stays there.
         let known = (!matches!(ear.means, Some(Means::Fellow { .. }))).then_some(change);
-        let is_whole = ear.means != Some(Means::Tap) || change.operation == Operation::Other;
-        // What Wick reads by itself, it can leave alone; and what it changes by that has other tables
-        // told again.
-        let may_be_own = doing == Doing::Readings || change.is_again;
-        let is_own = may_be_own && following.traffic.lock().was_without_visitors(ticks_ms);
-        ear.has_changed |= is_whole && !is_own;
+        ear.has_changed |= ear.means != Some(Means::Tap) || change.operation == Operation::Other;
         if ear.calm.is_restless() {
             return;
         }

@@ -15,8 +15,6 @@ const WRITTEN_MS: u64 = 2 * TAIL_MS;
 pub(crate) enum Asker {
     /// Somebody reads.
     Reader,
-    /// Wick reads by itself, as a stranger would.
-    Own,
     /// Somebody writes.
     Writer,
     /// A persona reads for everybody.
@@ -32,7 +30,6 @@ pub(crate) struct Traffic {
     next: u64,
     last_end_ms: Option<u64>,
     last_written_ms: Option<u64>,
-    last_visit_ms: Option<u64>,
     /// Readings that ended so far.
     reads: u64,
     /// Writes that ever began.
@@ -55,9 +52,6 @@ impl Traffic {
             match asker {
                 Asker::Writer => self.last_written_ms = Some(ticks_ms),
                 _ => self.reads += 1,
-            }
-            if asker.is_visitor() {
-                self.last_visit_ms = Some(ticks_ms);
             }
         }
     }
@@ -91,12 +85,6 @@ impl Traffic {
         is_read && !self.has_writer() && !is_within(WRITTEN_MS, self.last_written_ms, ticks_ms)
     }
 
-    /// Whether no visitor is at the origin, or was just now.
-    pub(crate) fn was_without_visitors(&self, ticks_ms: u64) -> bool {
-        let is_visited = self.under_way.iter().any(|(_, asker, _)| asker.is_visitor());
-        !is_visited && !is_within(TAIL_MS, self.last_visit_ms, ticks_ms)
-    }
-
     /// How many readings have ended so far.
     pub(crate) fn reads(&self) -> u64 {
         self.reads
@@ -126,12 +114,6 @@ impl Traffic {
             *asker == Asker::Persona && shape(target) == class
         };
         self.under_way.iter().all(is_like_it).then_some(first)
-    }
-}
-
-impl Asker {
-    fn is_visitor(self) -> bool {
-        matches!(self, Self::Reader | Self::Writer)
     }
 }
 
@@ -205,8 +187,5 @@ mod tests {
         traffic.end(reader, 5_000);
         assert!(traffic.was_only_read(5_000 + TAIL_MS) && !traffic.was_only_read(5_001 + TAIL_MS));
         assert_eq!(traffic.reads(), 1);
-        assert!(!traffic.was_without_visitors(5_000 + TAIL_MS));
-        traffic.begin(Asker::Own, "/a".into());
-        assert!(traffic.was_without_visitors(5_001 + TAIL_MS));
     }
 }

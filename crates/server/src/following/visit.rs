@@ -24,18 +24,14 @@ use crate::site::Site;
 const HSTS: &str = "strict-transport-security";
 
 impl Site {
-    /// Asks the origin, as whoever the method shows. `is_attended`: a visitor waits for it.
+    /// Asks the origin, as whoever the method shows.
     pub(crate) async fn ask(
         &self,
         server: &Arc<Server>,
         call: Call,
-        is_attended: bool,
     ) -> Result<Answer, OriginError> {
         let asker = match call.head.method {
-            http::Method::GET | http::Method::HEAD | http::Method::OPTIONS if is_attended => {
-                Asker::Reader
-            }
-            http::Method::GET | http::Method::HEAD | http::Method::OPTIONS => Asker::Own,
+            http::Method::GET | http::Method::HEAD | http::Method::OPTIONS => Asker::Reader,
             _ => Asker::Writer,
         };
         self.ask_as(server, call, asker).await

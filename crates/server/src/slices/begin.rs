@@ -151,7 +151,7 @@ async fn lead_probe(
     policy::strip_conditionals(&mut call.head.fields);
     policy::slices::ask_for(&mut call.head.fields, &asked, None);
     journey.server.counters.fetches.bump();
-    let answer = match journey.ask(call).await {
+    let answer = match journey.site.ask(&journey.server, call).await {
         Ok(answer) => answer,
         Err(error) => {
             let status = error.status();

@@ -56,17 +56,17 @@ impl Asker {
         let stored = self.page.as_stored().ok_or(Trouble::Changed)?;
         let fields = stored.fields();
         let unattended = Journey::unattended(server, site, head, key, *peers);
-        let mut asking = match self.has_asked.swap(true, Ordering::Relaxed) {
+        let mut call = match self.has_asked.swap(true, Ordering::Relaxed) {
             true => unattended,
             false => unattended.attended(),
-        };
-        let mut call = asking.call();
+        }
+        .call();
         policy::strip_conditionals(&mut call.head.fields);
         let validator = policy::slices::strong_validator(&fields).ok_or(Trouble::Changed)?;
         policy::slices::ask_for(&mut call.head.fields, bytes, Some(validator));
         server.counters.fetches.bump();
         let request_ticks_ms = self.journey.now().ticks_ms;
-        let answer = asking.ask(call).await.map_err(Trouble::Origin)?;
+        let answer = site.ask(server, call).await.map_err(Trouble::Origin)?;
         let brought = check(&fields, self.object.length, &answer.head, bytes);
         // What may be kept no more must not be added to.
         let merged = policy::refreshed(&fields, &answer.head.fields);

@@ -94,7 +94,7 @@ async fn try_without(
 ) -> Reply {
     let call = journey.call_with(body);
     journey.server.counters.fetches.bump();
-    let answer = match journey.ask(call).await {
+    let answer = match journey.site.ask(&journey.server, call).await {
         Ok(answer) => answer,
         Err(error) => return Reply::failed(&error, &journey.key),
     };
@@ -350,7 +350,7 @@ impl Session {
         put_cookies(&mut journey.head.fields, &self.jar);
         let call = journey.call_with(body);
         journey.server.counters.fetches.bump();
-        let sent = journey.ask(call).await;
+        let sent = journey.site.ask(&journey.server, call).await;
         let mut answer = sent.map_err(|error| Reply::failed(&error, &journey.key))?;
         fetch::note_changes(journey, &answer.head);
         strangers.note_cookies(&answer.head.fields);
