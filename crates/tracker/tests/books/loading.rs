@@ -10,9 +10,10 @@ use tracker::books::{Contract, Dialect, Keeper, Loader, Place, Shared, own_table
 use tracker::{
     Batch, Denied, Free, Mode, Refusal, Rules, Torrent, TorrentId, Tracker, User, UserId,
 };
-use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
+use wire::tracker::{PeerId, Peers};
 
 use crate::mariadb;
+use crate::opened::{announce_of, place_of};
 use crate::postgres;
 use crate::sites::{GAZELLE, Site, TORRENTPIER, UNIT3D, WICK, XBT, XBT2019};
 
@@ -222,22 +223,7 @@ async fn rows_behind_many_deleted_ones_are_there() {
 
 /// Announces of the user with this passkey, for the torrent of this number.
 fn announce(tracker: &Tracker, clock: &Clock, passkey: &str, torrent: u8) -> Result<(), Refusal> {
-    let mut info_hash = [0; 20];
-    info_hash[19] = torrent;
-    let announce = Announce {
-        info_hash: InfoHash(info_hash),
-        peer_id: PeerId(*b"-TR4050-abcdefghijkl"),
-        key: None,
-        passkey: Passkey::new(passkey.as_bytes()),
-        port: 6881,
-        uploaded: 0,
-        downloaded: 0,
-        left: 1,
-        event: Event::Started,
-        peers_wanted: Some(0),
-        told_v4: None,
-        told_v6: None,
-    };
+    let announce = announce_of(passkey, torrent);
     let from = IpAddr::V4(Ipv4Addr::new(81, 2, 69, torrent));
     tracker.announce(&announce, from, clock.now(), &mut Peers::default()).map(drop)
 }
@@ -286,12 +272,7 @@ async fn loaded(server: &mariadb::Server, site: &'static Site, change: &str) -> 
          USE {database}; {} {change}",
         site.made(Dialect::MySql)
     ));
-    let place = Place::MySql(Address {
-        door: Door::Socket(server.socket()),
-        user: "app".to_owned(),
-        password: Secret::new("app"),
-        database,
-    });
+    let place = place_of(&server.socket(), "app", &database);
     let held = Arc::new(Held::default());
     let mut loader = loader(site.contract, place, &held);
     loader.step().await.expect("it is loaded");
@@ -413,12 +394,7 @@ async fn what_a_site_gives_away_is_free_until_it_is_over() {
     }
     // One that is used now counts soon, and no more when it is over.
     let held = Arc::new(Held::default());
-    let place = Place::MySql(Address {
-        door: Door::Socket(server.socket()),
-        user: "app".to_owned(),
-        password: Secret::new("app"),
-        database: "site".to_owned(),
-    });
+    let place = place_of(&server.socket(), "app", "site");
     server.ask(&format!("USE site; {}", GAZELLE.made(Dialect::MySql)));
     let mut loader = loader("gazelle", place, &held);
     loader.step().await.expect("it is loaded");

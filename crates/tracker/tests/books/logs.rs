@@ -5,15 +5,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use base::Clock;
-use changes::{Address, Door, Secret};
 use tracker::books::{Contract, Dialect, LogWriter, Place, Shared, batches_table, check, grants};
 use tracker::serve::{ConnectionIds, ServeRules, Service};
 use tracker::site_log::LogOf;
 use tracker::{Mode, Rules, Tracker};
-use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
+use wire::tracker::{Announce, Event, Peers};
 
 use crate::mariadb;
-use crate::opened::loaded;
+use crate::opened::{announce_of, loaded, place_of};
 use crate::sites::{Site, UNIT3D, XBT};
 
 /// As XBT makes them; those of before had no users of scrapes, and of now have no IPv4 alone.
@@ -33,12 +32,7 @@ const ANNOUNCES: &str = "
         VARCHAR(255) NOT NULL, `key` VARCHAR(255) NOT NULL, CHECK (port <> 7)) ENGINE = InnoDB;";
 
 fn place(server: &mariadb::Server, user: &str) -> Place {
-    Place::MySql(Address {
-        door: Door::Socket(server.socket()),
-        user: user.to_owned(),
-        password: Secret::new(user),
-        database: "site".to_owned(),
-    })
+    place_of(&server.socket(), user, "site")
 }
 
 /// A tracker of a site, and who writes the site's logs.
@@ -64,21 +58,15 @@ impl Stage {
 
     /// The first user announces at the first torrent; whether that is counted.
     fn announce(&self, passkey: &str, port: u16, event: Event) -> bool {
-        let mut info_hash = [0; 20];
-        info_hash[19] = 1;
         let announce = Announce {
-            info_hash: InfoHash(info_hash),
-            peer_id: PeerId(*b"-TR4050-abcdefghijkl"),
             key: Some(0xab),
-            passkey: Passkey::new(passkey.as_bytes()),
             port,
             uploaded: 5,
             downloaded: 6,
             left: 7,
             event,
             peers_wanted: Some(70_000),
-            told_v4: None,
-            told_v6: None,
+            ..announce_of(passkey, 1)
         };
         let from = IpAddr::V4(Ipv4Addr::new(81, 2, 69, 1));
         self.clock.advance_ms(1_000);

@@ -12,13 +12,13 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tracker::books::{Dialect, NODES, POINTS, Place, Shared, Step, Writer};
 use tracker::{Mode, Rules, Tracker};
-use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
+use wire::tracker::{Announce, Event, PeerId, Peers};
 
 use crate::cut::{Door, Way};
 use crate::game::{die_after, seeds};
 use crate::kills::{address, answer};
 use crate::ledger::{TORRENTS, USERS};
-use crate::opened::{loaded, opened};
+use crate::opened::{announce_of, loaded, opened};
 use crate::sites::{Site, TORRENTPIER, UNIT3D, WICK, XBT, sums};
 use crate::{mariadb, postgres};
 
@@ -294,23 +294,15 @@ fn compare(
 }
 
 fn announce(client: &Client, event: Event) -> Announce {
-    let mut info_hash = [0; 20];
-    info_hash[19] = client.torrent as u8;
     let mut peer_id = *b"-TR4050-000000000000";
     peer_id[16..].copy_from_slice(&client.number.to_be_bytes());
     Announce {
-        info_hash: InfoHash(info_hash),
         peer_id: PeerId(peer_id),
-        key: None,
-        passkey: Passkey::new(format!("passkey{}", client.user).as_bytes()),
-        port: 6881,
         uploaded: client.uploaded,
         downloaded: client.downloaded,
         left: u64::from(!client.is_complete),
         event,
-        peers_wanted: Some(0),
-        told_v4: None,
-        told_v6: None,
+        ..announce_of(&format!("passkey{}", client.user), client.torrent as u8)
     }
 }
 

@@ -11,6 +11,7 @@ use tracker::books::{NODES, POINTS, batches_table, check, grants};
 use crate::game::Game;
 use crate::ledger::Ledger;
 use crate::mariadb;
+use crate::opened::place_of;
 use crate::postgres;
 use crate::sites::{GAZELLE, TORRENTPIER, UNIT3D, WICK, XBT, XBT2019};
 
@@ -89,12 +90,7 @@ async fn each_contract_gets_on_with_the_rights_that_it_says() {
     server.ask("CREATE USER tracker@localhost IDENTIFIED BY 'tracker'");
     for site in [&WICK, &XBT, &XBT2019, &TORRENTPIER, &GAZELLE, &UNIT3D] {
         let database = format!("rights_{}", site.contract);
-        let place = Place::MySql(Address {
-            door: Door::Socket(server.socket()),
-            user: "tracker".to_owned(),
-            password: Secret::new("tracker"),
-            database: database.clone(),
-        });
+        let place = place_of(&server.socket(), "tracker", &database);
         let contract = Contract::known(site.contract).expect("one");
         server.ask(&format!(
             "CREATE DATABASE {database}; USE {database}; {} {}; {}",

@@ -6,13 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::Clock;
-use changes::{Address, Secret};
 use tracker::books::{Dialect, Place, Shared, Step, Writer};
 use tracker::{Mode, Rules, Tracker};
-use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
+use wire::tracker::{Announce, Event, PeerId, Peers};
 
 use crate::mariadb;
-use crate::opened::loaded;
+use crate::opened::{announce_of, loaded, place_of};
 use crate::sites::{GAZELLE, Site, TORRENTPIER, UNIT3D, XBT};
 
 /// The site of one contract, with a tracker that has been told of its torrents and users.
@@ -37,23 +36,16 @@ impl Stage {
     /// Announces of the first user at the first torrent, half a minute apart.
     fn tell(&self, said: &[Says]) {
         for &(client, port, [uploaded, downloaded, left], event) in said {
-            let mut info_hash = [0; 20];
-            info_hash[19] = 1;
             let mut peer_id = *b"-TR4050-abcdefghijk?";
             peer_id[19] = client as u8;
             let announce = Announce {
-                info_hash: InfoHash(info_hash),
                 peer_id: PeerId(peer_id),
-                key: None,
-                passkey: Passkey::new(b"passkey1"),
                 port,
                 uploaded,
                 downloaded,
                 left,
                 event,
-                peers_wanted: Some(0),
-                told_v4: None,
-                told_v6: None,
+                ..announce_of("passkey1", 1)
             };
             let from = IpAddr::V4(Ipv4Addr::new(81, 2, 69, client as u8));
             let mut peers = Peers::default();
@@ -92,12 +84,7 @@ impl Stage {
 }
 
 fn place(socket: &Path, database: &str) -> Place {
-    Place::MySql(Address {
-        door: changes::Door::Socket(socket.to_owned()),
-        user: "app".to_owned(),
-        password: Secret::new("app"),
-        database: database.to_owned(),
-    })
+    place_of(socket, "app", database)
 }
 
 #[tokio::test]

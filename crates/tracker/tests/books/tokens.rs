@@ -5,23 +5,17 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use base::Clock;
-use changes::{Address, Door, Secret};
 use tracker::books::{Contract, Dialect, Place, Shared, State, Step, Writer, batches_table, check};
 use tracker::books::{grants, shared_tables};
 use tracker::{Mode, Rules, Tracker};
-use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
+use wire::tracker::{Announce, Event, Peers};
 
 use crate::mariadb;
-use crate::opened::{loaded, opened};
+use crate::opened::{announce_of, loaded, opened, place_of};
 use crate::sites::GAZELLE;
 
 fn place(server: &mariadb::Server, user: &str) -> Place {
-    Place::MySql(Address {
-        door: Door::Socket(server.socket()),
-        user: user.to_owned(),
-        password: Secret::new(user),
-        database: "site".to_owned(),
-    })
+    place_of(&server.socket(), user, "site")
 }
 
 /// A tracker with a folder of its own.
@@ -69,22 +63,8 @@ impl Node {
     /// A user at a torrent has taken so much, and lacks so much.
     fn tell(&self, user: u8, torrent: u8, downloaded: u64, left: u64, event: Event) {
         let (tracker, _) = self.running.as_ref().expect("it is there");
-        let mut info_hash = [0; 20];
-        info_hash[19] = torrent;
-        let announce = Announce {
-            info_hash: InfoHash(info_hash),
-            peer_id: PeerId(*b"-TR4050-abcdefghijkl"),
-            key: None,
-            passkey: Passkey::new(format!("passkey{user}").as_bytes()),
-            port: 6881,
-            uploaded: 0,
-            downloaded,
-            left,
-            event,
-            peers_wanted: Some(0),
-            told_v4: None,
-            told_v6: None,
-        };
+        let announce =
+            Announce { downloaded, left, event, ..announce_of(&format!("passkey{user}"), torrent) };
         let from = IpAddr::V4(Ipv4Addr::new(81, 2, 69, user));
         let told = tracker.announce(&announce, from, self.clock.now(), &mut Peers::default());
         told.expect("it is counted");

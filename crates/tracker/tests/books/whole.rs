@@ -11,11 +11,11 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tracker::books::{Dialect, Place, Shared, Step, Writer};
 use tracker::{Mode, Refusal, Rules, Tracker};
-use wire::tracker::{Announce, Event, InfoHash, Passkey, PeerId, Peers};
+use wire::tracker::{Announce, Event, Peers};
 
 use crate::game::{die_after, seeds};
 use crate::ledger::{TORRENTS, USERS};
-use crate::opened::{loaded, opened};
+use crate::opened::{announce_of, loaded, opened};
 use crate::sites::WICK;
 
 const ROUNDS: usize = 120;
@@ -54,21 +54,11 @@ impl Whole {
             told.0 += self.dice.random_range(0..1 << 30);
             told.1 += self.dice.random_range(0..1 << 30);
         }
-        let mut info_hash = [0; 20];
-        info_hash[19] = torrent as u8;
         let announce = Announce {
-            info_hash: InfoHash(info_hash),
-            peer_id: PeerId(*b"-TR4050-abcdefghijkl"),
-            key: None,
-            passkey: Passkey::new(format!("passkey{user}").as_bytes()),
-            port: 6881,
             uploaded: told.0,
             downloaded: told.1,
-            left: 1,
             event: if before.is_none() { Event::Started } else { Event::Update },
-            peers_wanted: Some(0),
-            told_v4: None,
-            told_v6: None,
+            ..announce_of(&format!("passkey{user}"), torrent as u8)
         };
         let from = IpAddr::V4(Ipv4Addr::new(81, 2, 69, user as u8));
         let answer = tracker.announce(&announce, from, self.clock.now(), &mut Peers::default());
