@@ -75,8 +75,7 @@ impl Traffic {
 
     /// Whether nobody asks, and nobody has for as long as what they did may come late.
     pub(crate) fn is_quiet(&self, ticks_ms: u64) -> bool {
-        self.under_way.is_empty()
-            && self.last_end_ms.is_none_or(|end| ticks_ms > end.saturating_add(TAIL_MS))
+        self.under_way.is_empty() && !is_within(TAIL_MS, self.last_end_ms, ticks_ms)
     }
 
     /// Whether somebody reads, or did just now, and nobody writes, or did.

@@ -5,7 +5,7 @@
 //! news, or each reading would have the next one follow for ever.
 //! Bound: [`TABLES_MAX`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use changes::Rows;
 
@@ -20,11 +20,10 @@ const TABLES_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Usual {
     scores: BTreeMap<Rows, u8>,
-    /// The tables that changed since it was last asked.
-    round: BTreeSet<Rows>,
-    /// Those that were told, if as what may be nothing new, and those of the time before.
-    told: BTreeSet<Rows>,
-    before: BTreeSet<Rows>,
+    /// The tables that were told since it was last asked, and whether as what is new; and those of
+    /// the time before.
+    told: BTreeMap<Rows, bool>,
+    before: BTreeMap<Rows, bool>,
     /// How many readings had ended when it was last asked.
     reads: u64,
 }
@@ -32,11 +31,8 @@ pub(super) struct Usual {
 impl Usual {
     /// It changed, or was told as what may be nothing new.
     pub(super) fn note(&mut self, rows: &Rows, is_new: bool) {
-        let lists = [Some(&mut self.told), is_new.then_some(&mut self.round)];
-        for list in lists.into_iter().flatten() {
-            if list.len() < TABLES_MAX && !list.contains(rows) {
-                list.insert(rows.clone());
-            }
+        if self.told.len() < TABLES_MAX || self.told.contains_key(rows) {
+            *self.told.entry(rows.clone()).or_default() |= is_new;
         }
     }
 
@@ -48,28 +44,27 @@ impl Usual {
     /// The source was asked. `reads`: how many readings ended so far; `was_only_read`: whether
     /// pages were read just now, and nobody wrote.
     pub(super) fn end_round(&mut self, reads: u64, was_only_read: bool) {
-        let round = std::mem::take(&mut self.round);
         let told = std::mem::take(&mut self.told);
         // What a reading changes may be told before it ends.
-        let stands_still = |rows: &Rows| !told.contains(rows) && !self.before.contains(rows);
+        let before = std::mem::replace(&mut self.before, told);
         let has_read = std::mem::replace(&mut self.reads, reads) != reads;
         if !was_only_read {
-            self.before = told;
             return;
         }
+        let told = &self.before;
         if has_read {
+            let stands_still = |rows: &Rows| !told.contains_key(rows) && !before.contains_key(rows);
             for (_, score) in self.scores.iter_mut().filter(|(rows, _)| stands_still(rows)) {
                 *score = score.saturating_sub(1);
             }
             self.scores.retain(|_, score| *score > 0);
         }
-        for rows in round {
-            if self.scores.len() < TABLES_MAX || self.scores.contains_key(&rows) {
-                let score = self.scores.entry(rows).or_default();
+        for (rows, _) in told.iter().filter(|(_, is_new)| **is_new) {
+            if self.scores.len() < TABLES_MAX || self.scores.contains_key(rows) {
+                let score = self.scores.entry(rows.clone()).or_default();
                 *score = score.saturating_add(1).min(SCORE_MAX);
             }
         }
-        self.before = told;
     }
 }
 

@@ -26,9 +26,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::answering::Wanted;
-use super::hastened::{Hastened, keep_latest};
+use super::hastened::{HASTENED_MAX, Hastened};
 use super::taking::{Doubt, READ_PATIENCE, Taken, links_of, page_text};
-use super::{Links, Place, SiteSearch, unpoisoned};
+use super::{Links, Place, SiteSearch, keep_latest, unpoisoned};
 
 /// By what name `robots.txt` may speak of it.
 pub(super) const NAME: &str = "wick";
@@ -177,7 +177,7 @@ impl Crawl {
             return self.put_first(waiting);
         }
         if is_worth_it(&target) && !self.known.contains(&Document::id_of(&target)) {
-            keep_latest(&mut self.awaited, target);
+            keep_latest(&mut self.awaited, target, HASTENED_MAX);
         }
     }
 

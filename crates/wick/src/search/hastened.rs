@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::unpoisoned;
+use super::{keep_latest, unpoisoned};
 
-const HASTENED_MAX: usize = 16;
+pub(super) const HASTENED_MAX: usize = 16;
 /// Who looks at a page so soon after a writing may look at what was written.
 const LOOKS_WITHIN: Duration = Duration::from_secs(10);
 
@@ -35,7 +35,7 @@ impl Hastened {
     /// Somebody wrote to what the index doesn't have.
     pub(super) fn put(&self, host: String, target: String) {
         let mut inner = unpoisoned(&self.inner);
-        keep_latest(&mut inner.places, (host, target));
+        keep_latest(&mut inner.places, (host, target), HASTENED_MAX);
         drop(inner);
         self.told.notify_one();
     }
@@ -62,15 +62,6 @@ impl Hastened {
     /// Waits until something is there to be taken.
     pub(super) async fn told(&self) {
         self.told.notified().await;
-    }
-}
-
-/// Puts it at the end, once; of too many the first is let go.
-pub(super) fn keep_latest<T: PartialEq>(all: &mut VecDeque<T>, latest: T) {
-    all.retain(|other| *other != latest);
-    all.push_back(latest);
-    if all.len() > HASTENED_MAX {
-        all.pop_front();
     }
 }
 

@@ -35,7 +35,7 @@ mod taking;
 mod websub;
 mod written;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
@@ -200,6 +200,13 @@ pub(crate) struct SiteSearch {
 
 fn unpoisoned<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts it at the end, once; of more than there is room for the first is given back.
+fn keep_latest<T: PartialEq>(all: &mut VecDeque<T>, latest: T, max: usize) -> Option<T> {
+    all.retain(|other| *other != latest);
+    all.push_back(latest);
+    if all.len() > max { all.pop_front() } else { None }
 }
 
 /// Seconds since 1970.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use server::{PageMark, Server, Vouch};
 
 use super::refilling::place_of;
-use super::{Place, unpoisoned};
+use super::{Place, keep_latest, unpoisoned};
 
 const BYTES_MAX: usize = 4 << 20;
 /// Addresses of which the last notice is known.
@@ -205,7 +205,7 @@ impl Standings {
     pub(super) fn note_change(&self, id: u64) {
         let mut inner = unpoisoned(&self.inner);
         inner.calm.remove(&id);
-        prefer(&mut inner.first, id);
+        keep_latest(&mut inner.first, id, FIRST_MAX);
     }
 
     /// Somebody looks at a page who may have changed it; whether something was written to it since
@@ -214,10 +214,10 @@ impl Standings {
         let mut inner = unpoisoned(&self.inner);
         let Some(entry) = inner.entries.get_mut(&id) else { return false };
         entry.is_left = false;
-        prefer(&mut inner.first, id);
+        keep_latest(&mut inner.first, id, FIRST_MAX);
         let has_fallen = server.is_some_and(|server| inner.has_fallen(server, id));
         if has_fallen {
-            prefer(&mut inner.looked_at, id);
+            keep_latest(&mut inner.looked_at, id, FIRST_MAX);
         }
         has_fallen
     }
@@ -365,15 +365,6 @@ impl Inner {
     }
 }
 
-/// Puts it at the end, where there is room for [`FIRST_MAX`].
-fn prefer(pages: &mut VecDeque<u64>, id: u64) {
-    pages.retain(|&other| other != id);
-    if pages.len() >= FIRST_MAX {
-        pages.pop_front();
-    }
-    pages.push_back(id);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -414,7 +405,9 @@ mod tests {
     #[test]
     fn what_was_looked_at_last_comes_first_and_so_many_wait() {
         let mut pages = VecDeque::new();
-        (0..=FIRST_MAX as u64).chain([3]).for_each(|id| prefer(&mut pages, id));
+        for id in (0..=FIRST_MAX as u64).chain([3]) {
+            keep_latest(&mut pages, id, FIRST_MAX);
+        }
         assert_eq!(pages.len(), FIRST_MAX);
         assert_eq!((pages.front(), pages.back()), (Some(&1), Some(&3)));
     }

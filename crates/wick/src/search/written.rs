@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 
 use super::renewing::{CHANGES_MAX, Changing, REST_MAX, REST_MIN};
 use super::taking::{Doubt, READ_PATIENCE, opened};
-use super::{Place, SiteSearch, unpoisoned};
+use super::{Place, SiteSearch, keep_latest, unpoisoned};
 
 const WRITTEN_MAX: usize = 16;
 
@@ -35,10 +35,7 @@ pub(super) struct Written {
 impl Written {
     /// Puts it at the end; gives back what there is no room for.
     pub(super) fn put(&self, place: Place) -> Option<Place> {
-        let mut places = unpoisoned(&self.places);
-        places.retain(|other| *other != place);
-        places.push_back(place);
-        if places.len() > WRITTEN_MAX { places.pop_front() } else { None }
+        keep_latest(&mut unpoisoned(&self.places), place, WRITTEN_MAX)
     }
 
     fn take(&self) -> Option<Place> {
