@@ -30,7 +30,13 @@ const CONNECTIONS: usize = 64;
 const BYTES_AN_ANNOUNCE: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often `minute` sends, and what it takes for a client to come again.
-const STEP: Duration = Duration::from_millis(10);
+const STEP: Duration = Duration::from_millis(1);
+/// How long the last answers are waited for.
+const LINGER: Duration = Duration::from_millis(100);
+/// Sockets of many clients.
+const MANY_SOCKETS: u32 = 512;
+/// After how long each of these connects again.
+const RENEWAL: Duration = Duration::from_secs(30);
 const MINUTE: Duration = Duration::from_secs(60);
 const USAGE: &str = "announce udp|http|once ADDRESS SECONDS TORRENTS open|private FIRST, \
                      or announce minute ADDRESS SECONDS TORRENTS USERS CLIENTS";
@@ -130,34 +136,41 @@ impl Load {
         Next { hash, client, user, bytes: round * BYTES_AN_ANNOUNCE, left }
     }
 
-    /// Everybody once a minute, evenly.
+    /// Everybody once a minute, evenly, by many sockets in turn: clients don't share one.
     fn minute(&mut self, address: &str, time: Duration) -> io::Result<(u64, u64)> {
-        let (mut socket, mut id) = connect(address)?;
-        let mut connected = Instant::now();
-        socket.set_nonblocking(true)?;
+        let mut many = (0..MANY_SOCKETS)
+            .map(|at| {
+                let (socket, id) = connect(address)?;
+                socket.set_nonblocking(true)?;
+                // They don't all connect again at once.
+                Ok((socket, id, Instant::now() + RENEWAL * at / MANY_SOCKETS))
+            })
+            .collect::<io::Result<Vec<_>>>()?;
         let all = u64::from(self.clients) * self.hashes.len() as u64;
         let (mut sent, mut answers) = (0, 0);
         let mut datagram = [0; 192];
         let begun = Instant::now();
         while begun.elapsed() < time {
-            // An id is good for a while.
-            if connected.elapsed() > MINUTE / 2 {
-                (socket, id) = connect(address)?;
-                connected = Instant::now();
-                socket.set_nonblocking(true)?;
-            }
             let due = (begun.elapsed().as_secs_f64() / MINUTE.as_secs_f64() * all as f64) as u64;
             while sent < due {
-                let length = self.datagram(id, &mut datagram);
+                let (socket, id, renewal) = &mut many[(sent % u64::from(MANY_SOCKETS)) as usize];
+                // So that few wait in its socket.
+                answers += read_all(socket)?;
+                // An id is good for a while.
+                if *renewal < Instant::now() {
+                    (*socket, *id) = connect(address)?;
+                    socket.set_nonblocking(true)?;
+                    *renewal = Instant::now() + RENEWAL;
+                }
+                let length = self.datagram(*id, &mut datagram);
                 socket.send(&datagram[..length])?;
                 sent += 1;
-                // So that few wait in the tracker's socket and in ours.
-                if sent.is_multiple_of(WINDOW as u64) {
-                    answers += read_all(&socket)?;
-                }
             }
             std::thread::sleep(STEP);
-            answers += read_all(&socket)?;
+        }
+        std::thread::sleep(LINGER);
+        for (socket, ..) in &many {
+            answers += read_all(socket)?;
         }
         Ok((sent, answers))
     }

@@ -5,6 +5,8 @@
 //! Invariants: 1. between two empty slots every entry is reached from where its hash points:
 //! who goes is filled up from behind. 2. growing a large index is paid for in steps.
 
+use crate::foresight::fetch;
+
 const TAG_BITS: u32 = 7;
 const TAG_MASK: u32 = (1 << TAG_BITS) - 1;
 /// Slots up to which growing is done at once.
@@ -34,6 +36,19 @@ impl Index {
         probe(&self.slots, hash, &mut is)
             .or_else(|| self.old.as_ref().and_then(|old| probe(&old.slots, hash, &mut is)))
             .map(|(_, place)| place)
+    }
+
+    /// Has the slot brought near where the entries of a hash begin.
+    pub(crate) fn fetch(&self, hash: u32) {
+        fetch(&self.slots, home(&self.slots, hash));
+        if let Some(old) = &self.old {
+            fetch(&old.slots, home(&old.slots, hash));
+        }
+    }
+
+    /// Where an entry of a hash is, as far as the slots tell without its row.
+    pub(crate) fn guess(&self, hash: u32) -> Option<u32> {
+        self.find(hash, |_| true)
     }
 
     /// Makes room for so many, if there are none yet.

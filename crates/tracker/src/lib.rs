@@ -14,6 +14,7 @@ mod denied;
 mod dice;
 mod exchange;
 mod expiry;
+mod foresight;
 mod free;
 mod index;
 mod joining;

@@ -108,6 +108,9 @@ impl Shard {
         self.packing.set_clock(ask.at);
         let has_stopped = ask.announce.event == Event::Stopped;
         let Some(torrent) = self.torrent(ask)? else { return Ok(Outcome::nothing()) };
+        if !has_stopped {
+            self.begin_choice(torrent, ask);
+        }
         let own = self.own(torrent, ask);
         // Where others may have known of it, the end says what was done last.
         if own.this.is_none() && has_stopped && !self.keeps_points {
@@ -132,20 +135,42 @@ impl Shard {
             });
         }
         self.sequence += 1;
-        self.write(torrent, own.this, &entry, true, true);
-        let row = &self.torrents.rows[torrent];
-        let counts = row.counts();
         if !has_stopped {
             let asker = match ask.rules.mode {
                 Mode::Private => Asker::User(entry.session.user),
                 Mode::Open => Asker::At(entry.session.v4_bytes(), entry.session.v6_bytes()),
             };
-            let wanted = ask.announce.peers_wanted.unwrap_or(ask.rules.peers_default);
-            let wanted = wanted.min(ask.rules.peers_max) as usize;
-            let kind = entry.session.kind();
-            self.chooser.choose(&row.swarm, &self.packing, asker, kind, wanted, peers);
+            let swarm = &self.torrents.rows[torrent].swarm;
+            self.chooser.tell(swarm, &self.packing, asker, own.this, peers);
         }
+        self.write(torrent, own.this, &entry, true, true);
+        let counts = self.torrents.rows[torrent].counts();
         Ok(Outcome { counts, entry: Some(entry), refusal })
+    }
+
+    /// Draws whom the announce is told of, and has them brought near while it is looked at.
+    fn begin_choice(&mut self, torrent: usize, ask: &Ask<'_>) {
+        let wanted = ask.announce.peers_wanted.unwrap_or(ask.rules.peers_default);
+        let wanted = wanted.min(ask.rules.peers_max) as usize;
+        let is_giving = ask.announce.left == 0 || ask.announce.event == Event::Paused;
+        let kind = if is_giving { Kind::Giving } else { Kind::Taking };
+        self.chooser.begin(&self.torrents.rows[torrent].swarm, kind, wanted);
+    }
+
+    /// Has brought near what says where the session and the credit of a user are.
+    pub(crate) fn fetch_slots(&self, info_hash: &InfoHash, user: UserId) {
+        let Some(torrent) = self.torrents.find(info_hash) else { return };
+        let row = &self.torrents.rows[torrent];
+        row.swarm.fetch_user(user.0);
+        self.pending.fetch_slot(user.0, row.id);
+    }
+
+    /// The same of these themselves, once that has come.
+    pub(crate) fn fetch_session(&self, info_hash: &InfoHash, user: UserId) {
+        let Some(torrent) = self.torrents.find(info_hash) else { return };
+        let row = &self.torrents.rows[torrent];
+        row.swarm.fetch_sessions_of(user.0);
+        self.pending.fetch_credit(user.0, row.id);
     }
 
     /// The place of the torrent; none if there is none and it doesn't matter.

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use wire::tracker::{Counts, InfoHash};
 
 use crate::credit::Standing;
+use crate::foresight::fetch_whole;
 use crate::index::Index;
 use crate::rights::{Torrent, TorrentId, Worth};
 use crate::session::Kind;
@@ -97,6 +98,18 @@ impl Torrents {
     pub(crate) fn find(&self, info_hash: &InfoHash) -> Option<usize> {
         let is = |place: u32| self.rows[place as usize].info_hash == *info_hash;
         self.index.find(self.hash(info_hash), is).map(|place| place as usize)
+    }
+
+    /// Has brought near what says where a torrent is.
+    pub(crate) fn fetch_slot(&self, info_hash: &InfoHash) {
+        self.index.fetch(self.hash(info_hash));
+    }
+
+    /// The same of the torrent, once that has come.
+    pub(crate) fn fetch_row(&self, info_hash: &InfoHash) {
+        if let Some(place) = self.index.guess(self.hash(info_hash)) {
+            fetch_whole(&self.rows, place as usize);
+        }
     }
 
     /// The torrent's place; it is made if it isn't there.

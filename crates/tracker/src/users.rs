@@ -12,6 +12,7 @@ use sha1::{Digest as _, Sha1};
 use sha2::{Digest as _, Sha256};
 use wire::tracker::{InfoHash, Passkey};
 
+use crate::foresight::fetch_whole;
 use crate::index::Index;
 use crate::ledger::Entry;
 use crate::ledger::accounting::weigh;
@@ -134,8 +135,38 @@ impl Users {
         computed.or_else(|| self.by_digest(&self.digest(passkey)))
     }
 
-    fn by_digest(&self, digest: &PasskeyDigest) -> Option<UserId> {
-        let door = self.doors[usize::from(digest[4]) % SHARDS].lock();
+    /// Has brought near what says where a user's door is.
+    pub(crate) fn fetch_door_slot(&self, digest: &PasskeyDigest) {
+        self.door(digest).lock().index.fetch(door_hash(digest));
+    }
+
+    /// The same of the door, once that has come.
+    pub(crate) fn fetch_door(&self, digest: &PasskeyDigest) {
+        let door = self.door(digest).lock();
+        if let Some(place) = door.index.guess(door_hash(digest)) {
+            fetch_whole(&door.rows, place as usize);
+        }
+    }
+
+    /// Has brought near what says where a user is.
+    pub(crate) fn fetch_slot(&self, id: UserId) {
+        self.shards[id.0 as usize % SHARDS].lock().index.fetch(user_hash(id.0));
+    }
+
+    /// The same of the user, once that has come.
+    pub(crate) fn fetch_row(&self, id: UserId) {
+        let shard = self.shards[id.0 as usize % SHARDS].lock();
+        if let Some(place) = shard.index.guess(user_hash(id.0)) {
+            fetch_whole(&shard.rows, place as usize);
+        }
+    }
+
+    fn door(&self, digest: &PasskeyDigest) -> &Mutex<DoorShard> {
+        &self.doors[usize::from(digest[4]) % SHARDS]
+    }
+
+    pub(crate) fn by_digest(&self, digest: &PasskeyDigest) -> Option<UserId> {
+        let door = self.door(digest).lock();
         let found = door
             .index
             .find(door_hash(digest), |place| is_same(&door.rows[place as usize].0, digest))?;
@@ -152,7 +183,7 @@ impl Users {
         is_same(&hash.finalize()[..12], &bytes[4..]).then_some(id)
     }
 
-    fn digest(&self, passkey: &Passkey) -> PasskeyDigest {
+    pub(crate) fn digest(&self, passkey: &Passkey) -> PasskeyDigest {
         let mut hash = Sha256::new();
         hash.update(self.key);
         hash.update(passkey.expose());
@@ -274,7 +305,7 @@ impl Users {
         if digest == [0; 16] {
             return;
         }
-        let mut door = self.doors[usize::from(digest[4]) % SHARDS].lock();
+        let mut door = self.door(&digest).lock();
         let DoorShard { rows, index } = &mut *door;
         reserve(rows);
         rows.push((digest, id));
@@ -284,7 +315,7 @@ impl Users {
     }
 
     fn close_door(&self, digest: &PasskeyDigest, id: u32) {
-        let mut door = self.doors[usize::from(digest[4]) % SHARDS].lock();
+        let mut door = self.door(digest).lock();
         let DoorShard { rows, index } = &mut *door;
         let hash_of = |place: u32| door_hash(&rows[place as usize].0);
         let is = |place: u32| rows[place as usize] == (*digest, id);

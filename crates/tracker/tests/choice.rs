@@ -106,6 +106,57 @@ fn nobody_is_told_of_own_sessions() {
 }
 
 #[test]
+fn a_client_that_moved_is_not_told_of_where_it_was() {
+    for others in [1, 300] {
+        let tracker = Tracker::new(Rules { peers_max: 500, ..open() });
+        for client in 1..=others {
+            tell(&tracker, &announce(1, 0, client), START).unwrap();
+        }
+        let mover = Announce { key: Some(7), peers_wanted: Some(500), ..announce(1, 0, 0) };
+        let mut peers = Peers::default();
+        tracker.announce(&mover, address(1_000_000), now(START), &mut peers).unwrap();
+        peers = Peers::default();
+        tracker.announce(&mover, address(1_000_001), now(START + 60), &mut peers).unwrap();
+        assert_eq!(peers.v4.len() / 6, others as usize, "all of them but itself");
+    }
+}
+
+#[test]
+fn what_is_foreseen_is_answered_as_it_is_without() {
+    // So many that something is foreseen, of torrents with few sessions and with many.
+    let tracker = Tracker::new(Rules { gap_seconds: 0, ..private() });
+    (1..=200).for_each(|id| tracker.put_torrent(&torrent(id)));
+    (1..=500).for_each(|id| tracker.put_user(&user(id)));
+    let of = |number: u32| {
+        let torrent = if number < 12_000 { 1 } else { 1 + number % 200 };
+        announce(torrent, 1 + number % 500, number)
+    };
+    let (all, strangers) = (24_000, [announce(1, 900, 1), announce(900, 1, 1)]);
+    for turn in (0..all).collect::<Vec<u32>>().chunks(64) {
+        let together: Vec<Announce> = turn.iter().map(|number| of(*number)).collect();
+        tracker.foresee(&together);
+        for (announce, number) in together.iter().zip(turn) {
+            tracker
+                .announce(announce, address(*number), now(START), &mut Peers::default())
+                .unwrap();
+        }
+    }
+    let nobodys = [Announce { passkey: None, ..of(3) }, of(4)];
+    tracker.foresee(&[&strangers[..], &nobodys[..]].concat());
+    for stranger in &strangers {
+        assert!(tell(&tracker, stranger, START).is_err());
+    }
+    assert_eq!(tracker.status().sessions, all as usize);
+    for number in [5, 23_999] {
+        let again = [of(number), of(number + 1)];
+        tracker.foresee(&again);
+        let (_, told) = tell(&tracker, &again[0], START + 60).unwrap();
+        assert!(told.len() > 40 && !told.contains(&number), "{told:?}");
+    }
+    assert_eq!(tracker.status().sessions, all as usize, "each is found where it is");
+}
+
+#[test]
 fn both_sockets_of_a_client_are_one_session_with_both_addresses() {
     let tracker = Tracker::new(private());
     tracker.put_torrent(&torrent(1));

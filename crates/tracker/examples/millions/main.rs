@@ -171,6 +171,8 @@ impl Stage {
             let kernel_began = kernel_ns();
             let began = cpu_ns();
             for burst in announces.chunks(BURST) {
+                let together: Vec<_> = burst.iter().map(|(announce, _)| announce.clone()).collect();
+                self.tracker.foresee(&together);
                 for (announce, from) in burst {
                     peers.v4.clear();
                     peers.v6.clear();

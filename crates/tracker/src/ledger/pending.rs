@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use wire::tracker::{InfoHash, PeerId};
 
 use crate::credit::{Batch, Credit, LastSession, Point};
+use crate::foresight::fetch_whole;
 use crate::index::Index;
 use crate::ledger::Rule;
 use crate::ledger::entry::Entry;
@@ -177,6 +178,18 @@ impl Pending {
             into.append(&mut self.credits);
         }
         all
+    }
+
+    /// Has brought near what says where a credit is.
+    pub(crate) fn fetch_slot(&self, user: u32, torrent: u32) {
+        self.places.fetch(hash(user, torrent));
+    }
+
+    /// The same of the credit, once that has come.
+    pub(crate) fn fetch_credit(&self, user: u32, torrent: u32) {
+        if let Some(at) = self.places.guess(hash(user, torrent)) {
+            fetch_whole(&self.credits, at as usize);
+        }
     }
 
     fn find(&mut self, user: u32, torrent: u32) -> Option<&mut Credit> {

@@ -24,6 +24,10 @@ impl Heart for Tracker {
         Tracker::announce(self, announce, from, now, peers)
     }
 
+    fn foresee(&self, announces: &[Announce]) {
+        Tracker::foresee(self, announces);
+    }
+
     fn announce_web(&self, announce: &Announce, from: IpAddr, now: Now) -> Result<Told, Refusal> {
         Tracker::announce_web(self, announce, from, now)
     }

@@ -64,6 +64,9 @@ pub trait Heart: Send + Sync {
         peers: &mut Peers,
     ) -> Result<Told, Refusal>;
 
+    /// Brings near what announces will look at that came together and are counted in next.
+    fn foresee(&self, _announces: &[Announce]) {}
+
     /// Counts an announce in of a client that nobody can connect to, and that meets others through
     /// the service alone.
     ///

@@ -6,6 +6,9 @@
 //! Bounds: [`ServeRules::connections_max`](super::ServeRules); [`ACCEPTS`] new connections and
 //! [`READ_BYTES`] of each connection a turn; [`OUT_BYTES_MAX`] of answers that a client does not
 //! take, after which nothing more of it is read.
+//! Rest: where datagrams of many clients come in ones and twos, and nobody asks by a connection, a
+//! turn is followed by [`REST`], so that the next one takes several. What comes alone is answered
+//! at once; of a steady stream nothing waits longer than that.
 //! What is for connections that speak WebSocket is in `turn/web.rs`.
 
 mod web;
@@ -47,6 +50,11 @@ const TICK: Duration = Duration::from_millis(500);
 const GRACE_MS: u64 = 500;
 /// The same while the last connections are waited for.
 const LEAVE_TICK: Duration = Duration::from_millis(20);
+/// How long a thread rests after a turn of few datagrams.
+const REST: Duration = Duration::from_millis(5);
+/// Who asks by a connection may wait for the answer before asking again: for so long after one
+/// has asked, there is no rest.
+const WATCH_MS: u64 = 1000;
 const WAKE: Token = Token(0);
 /// The token of the first connection; the tokens of sockets that listen are below it.
 const FIRST_CONNECTION: usize = 1024;
@@ -102,6 +110,10 @@ pub(super) struct Turns {
     spares: Vec<Vec<u8>>,
     scratch: Box<[u8; READ_BYTES]>,
     swept_ms: u64,
+    /// When a connection was read last.
+    read_ms: u64,
+    /// Whether the next turn begins with a rest.
+    rests: bool,
 }
 
 impl Turns {
@@ -150,6 +162,8 @@ impl Turns {
             spares: Vec::new(),
             scratch: Box::new([0; READ_BYTES]),
             swept_ms: 0,
+            read_ms: 0,
+            rests: false,
         })
     }
 
@@ -200,6 +214,9 @@ impl Turns {
 
     /// One turn, which waits for at most so long.
     fn turn_within(&mut self, events: &mut Events, patience: Duration) {
+        if std::mem::take(&mut self.rests) {
+            std::thread::sleep(REST);
+        }
         let is_busy = !self.again.is_empty() || !self.turned.is_empty();
         let wait = if is_busy { Duration::ZERO } else { patience };
         if let Err(error) = self.poll.poll(events, Some(wait))
@@ -224,12 +241,23 @@ impl Turns {
         self.begin_fresh(now);
         self.deliver();
         self.service.flush_if(self.has_answers());
+        self.rests = self.may_rest(now);
         self.answer_all(now);
         if now.ticks_ms >= self.swept_ms + TICK.as_millis() as u64 {
             self.swept_ms = now.ticks_ms;
             self.sweep(now);
             self.again.append(&mut self.later);
         }
+    }
+
+    fn may_rest(&mut self, now: Now) -> bool {
+        let has_heard = self.doors.iter().any(UdpDoor::has_answers);
+        let mut may_rest = true;
+        for door in &mut self.doors {
+            // Each takes note of who asks.
+            may_rest &= door.may_rest();
+        }
+        has_heard && may_rest && now.ticks_ms > self.read_ms + WATCH_MS
     }
 
     fn has_answers(&self) -> bool {
@@ -326,6 +354,7 @@ impl Turns {
         if connection.ends || !connection.is_readable || waits > OUT_BYTES_MAX {
             return;
         }
+        self.read_ms = now.ticks_ms;
         let kept = connection.received.len();
         // What is left of the turn before is less than a head.
         self.scratch[..kept].copy_from_slice(&connection.received);

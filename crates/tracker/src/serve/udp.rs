@@ -19,6 +19,8 @@ use super::{Desk, Service};
 
 /// Datagrams of one call.
 const BATCH: usize = 32;
+/// Fewer than these are few.
+pub(crate) const FEW: usize = 16;
 /// Batches of one turn.
 pub(crate) const TURN_BATCHES: usize = 8;
 /// Bytes of a datagram; what is longer says nothing that is known. The system may join several
@@ -39,8 +41,22 @@ pub(crate) struct UdpDoor {
     /// Bound to all addresses: an answer leaves from the one that was asked.
     is_any: bool,
     received: Vec<u8>,
+    /// Announces of one call, and what belongs to each.
+    announces: Vec<Announce>,
+    asked: Vec<Asked>,
     out: Vec<u8>,
     answers: Vec<Answer>,
+    /// To whom the answers of the last turn of few went.
+    before: Vec<SocketAddr>,
+}
+
+/// Whose an announce is.
+#[derive(Clone, Copy)]
+struct Asked {
+    transaction: u32,
+    client: SocketAddr,
+    /// Which address was asked.
+    at: Option<IpAddr>,
 }
 
 struct Answer {
@@ -73,8 +89,11 @@ impl UdpDoor {
             is_v6: address.is_ipv6(),
             is_any,
             received: vec![0; BATCH * DATAGRAM_BYTES],
+            announces: Vec::new(),
+            asked: Vec::new(),
             out: Vec::new(),
             answers: Vec::new(),
+            before: Vec::new(),
         })
     }
 
@@ -100,9 +119,10 @@ impl UdpDoor {
             for (bytes, meta) in received.chunks_exact(DATAGRAM_BYTES).zip(&metas[..count]) {
                 let joined = &bytes[..meta.len.min(DATAGRAM_BYTES)];
                 for datagram in joined.chunks(meta.stride.max(1)) {
-                    self.answer(datagram, meta, service, now, desk);
+                    self.hear(datagram, meta, service, now);
                 }
             }
+            self.answer_announces(service, now, desk);
             // Of what comes from now on the system tells.
             if count < BATCH {
                 has_more = false;
@@ -113,24 +133,53 @@ impl UdpDoor {
         has_more
     }
 
-    fn answer(
-        &mut self,
-        datagram: &[u8],
-        meta: &RecvMeta,
-        service: &Service,
-        now: Now,
-        desk: &mut Desk,
-    ) {
+    /// Answers a datagram, if it deserves that; but announces of one call are answered together.
+    fn hear(&mut self, datagram: &[u8], meta: &RecvMeta, service: &Service, now: Now) {
         let begin = self.out.len();
-        reply(datagram, meta.addr, self.is_v6, service, now, desk, &mut self.out);
+        let client = meta.addr;
+        if let Some((head, announce)) = reply(datagram, client, service, now, &mut self.out) {
+            self.announces.push(announce);
+            self.asked.push(Asked { transaction: head.transaction, client, at: meta.dst_ip });
+        }
+        self.keep_answer(begin, client, meta.dst_ip);
+    }
+
+    fn answer_announces(&mut self, service: &Service, now: Now, desk: &mut Desk) {
+        service.heart.foresee(&self.announces);
+        let mut announces = std::mem::take(&mut self.announces);
+        for (at, announce) in announces.drain(..).enumerate() {
+            let asked = self.asked[at];
+            let begin = self.out.len();
+            answer_announce(asked, announce, self.is_v6, service, now, desk, &mut self.out);
+            self.keep_answer(begin, asked.client, asked.at);
+        }
+        self.announces = announces;
+        self.asked.clear();
+    }
+
+    /// What was appended since `begin` is an answer, if anything was.
+    fn keep_answer(&mut self, begin: usize, to: SocketAddr, asked: Option<IpAddr>) {
         if self.out.len() > begin {
-            let from = meta.dst_ip.filter(|_| self.is_any);
-            self.answers.push(Answer { bytes: begin..self.out.len(), to: meta.addr, from });
+            let from = asked.filter(|_| self.is_any);
+            self.answers.push(Answer { bytes: begin..self.out.len(), to, from });
         }
     }
 
     pub(crate) fn has_answers(&self) -> bool {
         !self.answers.is_empty()
+    }
+
+    /// Whether nobody loses who has to wait: few ask, and none of them as soon as they had their
+    /// answer.
+    pub(crate) fn may_rest(&mut self) -> bool {
+        if self.answers.is_empty() {
+            return true;
+        }
+        let few = self.answers.iter().take(FEW).map(|answer| answer.to);
+        let is_again = few.clone().any(|client| self.before.contains(&client));
+        self.before.clear();
+        self.before.extend(few);
+        self.answers.len() < FEW && !is_again
     }
 
     /// Sends the answers. What the system has no room for is lost, as on the way.
@@ -188,35 +237,34 @@ fn send_batch(socket: &mio::net::UdpSocket, out: &[u8], answers: &[Answer]) -> u
     unsent
 }
 
-/// Appends the answer to a datagram, if it deserves one.
-pub(super) fn reply(
+/// Appends the answer to a datagram, if it deserves one; an announce is given back.
+fn reply(
     datagram: &[u8],
     client: SocketAddr,
-    is_v6: bool,
     service: &Service,
     now: Now,
-    desk: &mut Desk,
     out: &mut Vec<u8>,
-) {
+) -> Option<(Head, Announce)> {
     let counters = &service.counters;
     let Some(head) = Head::read(datagram).filter(|_| client.port() != 0) else {
-        return counters.udp_noise.bump();
+        counters.udp_noise.bump();
+        return None;
     };
     let seconds = now.unix_seconds();
     if head.connects() {
         counters.udp_connects.bump();
         let id = service.ids.give(client, seconds);
-        return udp::put_connect(out, head.transaction, id);
+        udp::put_connect(out, head.transaction, id);
+        return None;
     }
     if !service.ids.is_good(head.connection, client, seconds) {
         // Shorter than any announce, and so no use to who speaks in another's name.
         counters.udp_unproved.bump();
-        return udp::put_error(out, head.transaction, "connect again");
+        udp::put_error(out, head.transaction, "connect again");
+        return None;
     }
     match head.request(datagram) {
-        Request::Announce(announce) => {
-            answer_announce(&head, announce, client.ip(), is_v6, service, now, desk, out);
-        }
+        Request::Announce(announce) => return Some((head, announce)),
         Request::Scrape(hashes) => {
             answer_scrape(&head, hashes, client.ip(), service, now, out);
         }
@@ -226,33 +274,33 @@ pub(super) fn reply(
         }
         Request::Connect => {}
     }
+    None
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one datagram, in one place")]
 fn answer_announce(
-    head: &Head,
+    asked: Asked,
     mut announce: Announce,
-    from: IpAddr,
     is_v6: bool,
     service: &Service,
     now: Now,
     desk: &mut Desk,
     out: &mut Vec<u8>,
 ) {
+    let Asked { transaction, client, .. } = asked;
     let peer_bytes = if is_v6 { 18 } else { 6 };
     let fitting = (ANSWER_BYTES_MAX - ANSWER_HEAD_BYTES) / peer_bytes;
     announce.peers_wanted = announce.peers_wanted.map(|wanted| wanted.min(fitting as u32));
     desk.clear(false, Some(is_v6));
-    match service.heart.announce(&announce, from.to_canonical(), now, &mut desk.peers) {
+    match service.heart.announce(&announce, client.ip().to_canonical(), now, &mut desk.peers) {
         Ok(told) => {
             service.counters.udp_announces.bump();
             desk.peers.v4.truncate(fitting * 6);
             desk.peers.v6.truncate(fitting * 18);
-            udp::put_announce(out, head.transaction, &told, &desk.peers, is_v6);
+            udp::put_announce(out, transaction, &told, &desk.peers, is_v6);
         }
         Err(refusal) => {
             service.counters.refused.bump();
-            udp::put_error(out, head.transaction, &refusal.to_string());
+            udp::put_error(out, transaction, &refusal.to_string());
         }
     }
 }
@@ -279,5 +327,35 @@ fn answer_scrape(
     for hash in hashes.by_ref().take(rules.scrape_torrents_max) {
         let counts = service.heart.scrape(&hash).unwrap_or_default();
         udp::put_counts(out, &counts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_no_rest_where_many_ask_or_one_who_just_had_an_answer() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let mut door = UdpDoor::new(socket).expect("a socket of ours");
+        let mut may_rest = |ports: std::ops::Range<u16>| {
+            door.answers = ports
+                .map(|port| Answer { bytes: 0..0, to: ([192, 0, 2, 1], port).into(), from: None })
+                .collect();
+            door.may_rest()
+        };
+        let few = FEW as u16;
+        for (ports, expected) in [
+            (1..3, true),
+            (3..4, true),
+            // Nothing came here, but to another socket.
+            (0..0, true),
+            (3..4, false),
+            (4..5, true),
+            (10..10 + few, false),
+            (10 + few..9 + 2 * few, true),
+        ] {
+            assert_eq!(may_rest(ports.clone()), expected, "{ports:?}");
+        }
     }
 }

@@ -251,6 +251,13 @@ impl Packing {
         ((v4[V4_PORT..] != [0; 2]).then_some(v4), is_v6.then_some(v6))
     }
 
+    /// Has what a session has beside its record brought near.
+    pub(crate) fn fetch(&self, record: &[u8; HOT_BYTES]) {
+        if record[FLAGS] & WIDE != 0 {
+            self.wide.fetch(wide_number(record));
+        }
+    }
+
     /// Its addresses, of nothing but zeros where it has none; by port 0 nobody can reach it.
     fn written(&self, record: &[u8]) -> ([u8; 6], [u8; 18]) {
         let (mut v4, mut v6) = ([0; 6], [0; 18]);
@@ -258,9 +265,7 @@ impl Packing {
             v4.copy_from_slice(&record[ADDRESS..FLAGS]);
             return (v4, v6);
         }
-        let mut number = [0; 4];
-        number.copy_from_slice(&record[ADDRESS..ADDRESS + 4]);
-        let row = self.wide.row(u32::from_le_bytes(number));
+        let row = self.wide.row(wide_number(record));
         v4.copy_from_slice(&row[..V6]);
         v6.copy_from_slice(&row[V6..]);
         (v4, v6)
@@ -296,6 +301,11 @@ pub(crate) fn only_v4(row: &[u8; HOT_BYTES]) -> Option<[u8; 8]> {
     let is_wide = word & u64::from(WIDE) << 56 != 0;
     let port = word >> (8 * (1 + V4_PORT)) & 0xffff;
     (!is_wide && port != 0).then_some((word >> 8 & ((1 << 48) - 1)).to_le_bytes())
+}
+
+fn wide_number(record: &[u8]) -> u32 {
+    let at = ADDRESS;
+    u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
 }
 
 fn split(peer_id: &PeerId) -> ([u8; 8], [u8; 12]) {

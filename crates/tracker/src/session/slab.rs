@@ -1,5 +1,7 @@
 //! A slab of small rows of bytes, grown by chunks so that no announce pays for copying it.
 
+use crate::foresight::fetch;
+
 const CHUNK_ROWS: usize = 256;
 
 /// Rows of `N` bytes under numbers that stay.
@@ -36,6 +38,14 @@ impl<const N: usize> Slab<N> {
             .and_then(|chunk| chunk.get(at % CHUNK_ROWS))
             .copied()
             .unwrap_or([0; N])
+    }
+
+    /// Has a row brought near.
+    pub(super) fn fetch(&self, number: u32) {
+        let at = number as usize;
+        if let Some(chunk) = self.chunks.get(at / CHUNK_ROWS) {
+            fetch(chunk, at % CHUNK_ROWS);
+        }
     }
 
     pub(super) fn set(&mut self, number: u32, row: [u8; N]) {

@@ -4,6 +4,10 @@
 //! beginning of a Fisher–Yates shuffle, or of many by throwing again what was drawn before. Who takes
 //! is told of givers first, but of some takers too, so that takers also find each other; who
 //! gives is told of takers alone. An asker's own sessions are left out.
+//!
+//! What is drawn lies all over a large swarm, and memory is slow. So whoever asks has it drawn
+//! early ([`Chooser::begin`]), which has it fetched, and told when all else is known
+//! ([`Chooser::tell`]); in between the swarm mustn't change.
 
 use wire::tracker::{PeerId, Peers};
 
@@ -33,6 +37,8 @@ pub(crate) enum Asker {
 #[derive(Debug)]
 pub(crate) struct Chooser {
     dice: Dice,
+    kind: Kind,
+    wanted: usize,
     givers: Shuffle,
     takers: Shuffle,
     ids_v6: Vec<PeerId>,
@@ -41,28 +47,39 @@ pub(crate) struct Chooser {
 impl Chooser {
     pub(crate) fn new(dice: Dice) -> Self {
         let (givers, takers) = (Shuffle::default(), Shuffle::default());
-        Self { dice, givers, takers, ids_v6: Vec::new() }
+        Self { dice, kind: Kind::Taking, wanted: 0, givers, takers, ids_v6: Vec::new() }
     }
 
-    /// Fills an answer to who gives or takes.
-    pub(crate) fn choose(
+    /// Draws for who gives or takes.
+    pub(crate) fn begin(&mut self, swarm: &Swarm, kind: Kind, wanted: usize) {
+        (self.kind, self.wanted) = (kind, wanted.min(PEERS_MAX));
+        let Self { dice, givers, takers, wanted, .. } = self;
+        let (wanted, mut of_givers) = (*wanted, 0);
+        if kind == Kind::Taking {
+            of_givers = givers_of(wanted);
+            givers.begin(swarm.len(Kind::Giving), wanted);
+            givers.draw(of_givers.min(DRAWN), dice, |at| swarm.fetch(Kind::Giving, at));
+        }
+        takers.begin(swarm.len(Kind::Taking), wanted);
+        takers.draw((wanted - of_givers).min(DRAWN), dice, |at| swarm.fetch(Kind::Taking, at));
+    }
+
+    /// Fills the answer to who asks, whose session may be at `own`.
+    pub(crate) fn tell(
         &mut self,
         swarm: &Swarm,
         packing: &Packing,
         asker: Asker,
-        kind: Kind,
-        wanted: usize,
+        own: Option<Place>,
         peers: &mut Peers,
     ) {
-        let wanted = wanted.min(PEERS_MAX);
-        let Self { dice, givers, takers, ids_v6 } = self;
-        let mut hand = Hand { swarm, packing, asker, left: wanted, dice, peers, ids_v6 };
-        takers.begin(swarm.len(Kind::Taking), wanted);
-        if kind == Kind::Giving {
+        let Self { dice, kind, wanted, givers, takers, ids_v6 } = self;
+        let wanted = *wanted;
+        let mut hand = Hand { swarm, packing, asker, own, left: wanted, dice, peers, ids_v6 };
+        if *kind == Kind::Giving {
             hand.draw(Kind::Taking, takers, wanted);
         } else {
-            givers.begin(swarm.len(Kind::Giving), wanted);
-            hand.draw(Kind::Giving, givers, (wanted * GIVERS_OF_FOUR).div_ceil(4));
+            hand.draw(Kind::Giving, givers, givers_of(wanted));
             let rest = hand.left;
             hand.draw(Kind::Taking, takers, rest);
             // Where takers were too few, the shuffle of the givers goes on.
@@ -73,10 +90,16 @@ impl Chooser {
     }
 }
 
+/// Of so many peers for who takes, so many give, if there are enough of both.
+fn givers_of(wanted: usize) -> usize {
+    (wanted * GIVERS_OF_FOUR).div_ceil(4)
+}
+
 struct Hand<'a> {
     swarm: &'a Swarm,
     packing: &'a Packing,
     asker: Asker,
+    own: Option<Place>,
     left: usize,
     dice: &'a mut Dice,
     peers: &'a mut Peers,
@@ -87,16 +110,18 @@ impl Hand<'_> {
     /// Draws until `wanted` are told, none is left, or too many were of no use.
     fn draw(&mut self, kind: Kind, shuffle: &mut Shuffle, wanted: usize) {
         let (mut told, mut rounds) = (0, 0);
-        // Who is looked at is drawn first, read then and told last: so reads from all over a
-        // large swarm don't wait for each other.
-        let (mut drawn, mut hot) = ([0; DRAWN], [[0; HOT_BYTES]; DRAWN]);
+        let mut hot = [[0; HOT_BYTES]; DRAWN];
         while told < wanted && rounds < 4 + 4 * wanted / DRAWN {
             rounds += 1;
             let count = (wanted - told).min(DRAWN);
-            let found = shuffle.draw(self.dice, &mut drawn[..count]);
-            self.swarm.hot_of(kind, &drawn[..found], &mut hot[..found]);
-            told += self.tell(kind, &drawn[..found], &hot[..found]);
-            if found < count {
+            shuffle.draw(count, self.dice, |at| self.swarm.fetch(kind, at));
+            let places = shuffle.take(count);
+            // All are read before the first is looked at, so no read waits for another.
+            let hot = &mut hot[..places.len()];
+            self.swarm.hot_of(kind, places, hot);
+            hot.iter().for_each(|row| self.packing.fetch(row));
+            told += self.tell(kind, places, hot);
+            if places.len() < count {
                 break;
             }
         }
@@ -116,7 +141,7 @@ impl Hand<'_> {
         // Each is written with the two bytes behind it, which the next one takes.
         let mut v4s = [0; DRAWN * V4_BYTES + 2];
         for (row, at) in rows.iter().zip(places) {
-            if user_asks == Some(user(row)) {
+            if user_asks == Some(user(row)) || self.own == Some(Place { kind, at: *at }) {
                 continue;
             }
             // Nearly all that there are.
@@ -164,9 +189,10 @@ const PLAIN_MAX: usize = 256;
 #[derive(Debug, Default)]
 struct Shuffle {
     len: u32,
-    drawn: u32,
-    /// All numbers, if there are few: those that were drawn, and the rest.
-    plain: Vec<u32>,
+    /// What was drawn; behind it the rest, if there are few numbers in all.
+    numbers: Vec<u32>,
+    drawn: usize,
+    taken: usize,
     /// Of many, those that were drawn, each plus one: open addressing, half empty at least.
     seen: Vec<u32>,
 }
@@ -174,41 +200,48 @@ struct Shuffle {
 impl Shuffle {
     /// Begins anew; about as many as are wanted will be drawn.
     fn begin(&mut self, len: usize, wanted: usize) {
-        (self.len, self.drawn) = (len as u32, 0);
-        self.plain.clear();
+        self.len = len as u32;
+        (self.drawn, self.taken) = (0, 0);
+        self.numbers.clear();
         self.seen.clear();
         if len <= PLAIN_MAX {
-            self.plain.extend(0..len as u32);
+            self.numbers.extend(0..len as u32);
         } else {
             self.seen.resize((2 * wanted + 2 * DRAWN).next_power_of_two(), 0);
         }
     }
 
-    /// Fills places with numbers that were not drawn yet, and says how many there are.
-    fn draw(&mut self, dice: &mut Dice, places: &mut [u32]) -> usize {
-        let left = self.len - self.drawn;
-        let count = places.len().min(left as usize);
-        let places = &mut places[..count];
-        if self.len as usize > PLAIN_MAX {
-            places.iter_mut().for_each(|place| *place = self.next(dice));
-            return count;
+    /// Draws until so many can be taken, or all are drawn. Calls for each, as it is drawn.
+    fn draw(&mut self, count: usize, dice: &mut Dice, drawn: impl Fn(u32)) {
+        let end = (self.taken + count).min(self.len as usize);
+        // Of those that are all told none is more likely than another.
+        let are_all = end == self.len as usize && self.len as usize <= PLAIN_MAX;
+        while self.drawn < end {
+            let number = match self.len as usize > PLAIN_MAX {
+                true => self.next(dice),
+                false if are_all => self.numbers[self.drawn],
+                false => {
+                    let left = self.len - self.drawn as u32;
+                    self.numbers.swap(self.drawn, self.drawn + dice.below(left) as usize);
+                    self.numbers[self.drawn]
+                }
+            };
+            self.drawn += 1;
+            drawn(number);
         }
-        let (from, are_all) = (self.drawn as usize, count as u32 == left);
-        for at in from..from + count {
-            // Of those that are all told none is more likely than another.
-            if !are_all {
-                self.plain.swap(at, at + dice.below(self.len - at as u32) as usize);
-            }
-        }
-        places.copy_from_slice(&self.plain[from..from + count]);
-        self.drawn += count as u32;
-        count
+    }
+
+    /// What was drawn and not taken yet, so many at most.
+    fn take(&mut self, count: usize) -> &[u32] {
+        let from = self.taken;
+        self.taken = (from + count).min(self.drawn);
+        &self.numbers[from..self.taken]
     }
 
     /// One of many that was not drawn yet: what was is thrown again. Few are drawn of many, so
     /// this is seldom.
     fn next(&mut self, dice: &mut Dice) -> u32 {
-        if (self.drawn as usize + 1) * 2 > self.seen.len() {
+        if (self.drawn + 1) * 2 > self.seen.len() {
             let seen = vec![0; self.seen.len() * 2];
             for number in std::mem::replace(&mut self.seen, seen).into_iter().filter(|at| *at > 0) {
                 self.see(number);
@@ -217,7 +250,7 @@ impl Shuffle {
         loop {
             let number = dice.below(self.len);
             if self.see(number + 1) {
-                self.drawn += 1;
+                self.numbers.push(number);
                 return number;
             }
         }

@@ -37,6 +37,23 @@ impl Large {
         }
     }
 
+    pub(super) fn fetch_user(&self, user: u32) {
+        self.index.fetch(user_hash(user));
+    }
+
+    pub(super) fn fetch_sessions_of(&self, user: u32) {
+        // All are looked at, and who has the same few bits of a hash is taken for one of them.
+        self.index.find(user_hash(user), |number| {
+            let place = place_of(number);
+            self.rows(place.kind).fetch_whole(place.at as usize);
+            false
+        });
+    }
+
+    pub(super) fn fetch(&self, kind: Kind, at: u32) {
+        self.rows(kind).fetch(at as usize);
+    }
+
     fn hot(&self, place: Place) -> &[u8] {
         self.rows(place.kind).hot(place.at as usize)
     }

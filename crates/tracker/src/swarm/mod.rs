@@ -10,6 +10,7 @@ pub(crate) mod choice;
 mod large;
 mod rows;
 
+use crate::foresight::{fetch, fetch_all};
 use crate::session::{HOT_BYTES, Kind, Packing, RECORD_BYTES, Record, Session, USER, Wanted};
 use large::Large;
 use rows::{grow, record, shrink};
@@ -76,6 +77,32 @@ impl Swarm {
                 }
             }
             Self::Large(large) => large.hot_of(kind, places, found),
+        }
+    }
+
+    /// Has brought near what says where the sessions of a user are; of a small swarm that is all
+    /// of them.
+    pub(crate) fn fetch_user(&self, user: u32) {
+        match self {
+            Self::Small { rows, .. } => fetch_all(rows),
+            Self::Large(large) => large.fetch_user(user),
+        }
+    }
+
+    /// Has the sessions of a user brought near, once what says where they are has come.
+    pub(crate) fn fetch_sessions_of(&self, user: u32) {
+        if let Self::Large(large) = self {
+            large.fetch_sessions_of(user);
+        }
+    }
+
+    /// Has what an answer needs of a session brought near.
+    pub(crate) fn fetch(&self, kind: Kind, at: u32) {
+        match self {
+            Self::Small { rows, giving } => {
+                fetch(rows, small_at(Place { kind, at }, *giving) * RECORD_BYTES);
+            }
+            Self::Large(large) => large.fetch(kind, at),
         }
     }
 

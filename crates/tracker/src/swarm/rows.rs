@@ -5,6 +5,7 @@
 //! Columns grow by chunks of about 16 KiB: growing copies one at most, so a swarm of a million
 //! costs no announce more than one of a hundred.
 
+use crate::foresight::fetch_bytes;
 use crate::session::{HOT_BYTES, RECORD_BYTES, Record};
 
 const COLD_BYTES: usize = RECORD_BYTES - HOT_BYTES;
@@ -24,6 +25,16 @@ impl Rows {
     /// What an answer needs of a session.
     pub(super) fn hot(&self, at: usize) -> &[u8] {
         self.hot.row(at)
+    }
+
+    /// Has what an answer needs of a session brought near.
+    pub(super) fn fetch(&self, at: usize) {
+        self.hot.fetch(at);
+    }
+
+    pub(super) fn fetch_whole(&self, at: usize) {
+        self.hot.fetch(at);
+        self.cold.fetch(at);
     }
 
     pub(super) fn record(&self, at: usize) -> Record {
@@ -70,6 +81,10 @@ impl<const N: usize> Column<N> {
     fn row(&self, at: usize) -> &[u8] {
         let start = at % Self::CHUNK_ROWS * N;
         &self.chunks[at / Self::CHUNK_ROWS][start..start + N]
+    }
+
+    fn fetch(&self, at: usize) {
+        fetch_bytes(&self.chunks[at / Self::CHUNK_ROWS], at % Self::CHUNK_ROWS * N, N);
     }
 
     fn row_mut(&mut self, at: usize) -> &mut [u8] {
