@@ -243,8 +243,10 @@ def aquatic(here, options):
         return None
     port = scope.free_port()
     settings = here.folder / "aquatic.toml"
-    lines = ["socket_workers = 1", "[network]", f'address_ipv4 = "127.0.0.1:{port}"']
-    settings.write_text("\n".join([*lines, "use_ipv6 = false"]) + "\n")
+    lines = ["socket_workers = 1", "[network]", f'address = "127.0.0.1:{port}"']
+    # What answers have room for otherwise isn't what the others send.
+    lines += ["[protocol]", "max_response_peers = 50"]
+    settings.write_text("\n".join(lines) + "\n")
     child = here.start(AQUATIC, [path, "-c", settings], options.server_cores)
     return settled(servers.Server(AQUATIC, port, child))
 

@@ -60,13 +60,13 @@ impl Tracker {
                 *user = self.users.by_digest(digest).unwrap_or(*user);
                 self.users.fetch_slot(*user);
             }
-            self.at(announce, |shard| shard.fetch_slots(&announce.info_hash, *user));
+            self.at(announce, |shard| shard.fetch_slots(announce, *user));
         }
         for (announce, user) in announces.iter().zip(users) {
             if announce.passkey.is_some() {
                 self.users.fetch_row(user);
             }
-            self.at(announce, |shard| shard.fetch_session(&announce.info_hash, user));
+            self.at(announce, |shard| shard.fetch_sessions(announce, user));
         }
     }
 

@@ -20,7 +20,7 @@ use crate::rights::{TorrentId, UserId, Worth};
 use crate::rules::{Mode, Rules};
 use crate::session::{COUNTER_MAX, Kind, Packing, Session, USER, user};
 use crate::swarm::choice::{Asker, Chooser};
-use crate::swarm::{Identity, Place};
+use crate::swarm::{Identity, Place, user_hash};
 use crate::torrents::Torrents;
 use crate::users::{UserRow, Users};
 
@@ -157,20 +157,28 @@ impl Shard {
         self.chooser.begin(&self.torrents.rows[torrent].swarm, kind, wanted);
     }
 
-    /// Has brought near what says where the session and the credit of a user are.
-    pub(crate) fn fetch_slots(&self, info_hash: &InfoHash, user: UserId) {
-        let Some(torrent) = self.torrents.find(info_hash) else { return };
+    /// Has brought near what says where the sessions and the credit of an announce are.
+    pub(crate) fn fetch_slots(&self, announce: &Announce, user: UserId) {
+        let Some(torrent) = self.torrents.find(&announce.info_hash) else { return };
         let row = &self.torrents.rows[torrent];
-        row.swarm.fetch_user(user.0);
+        row.swarm.fetch_slot(self.session_hash(announce, user));
         self.pending.fetch_slot(user.0, row.id);
     }
 
     /// The same of these themselves, once that has come.
-    pub(crate) fn fetch_session(&self, info_hash: &InfoHash, user: UserId) {
-        let Some(torrent) = self.torrents.find(info_hash) else { return };
+    pub(crate) fn fetch_sessions(&self, announce: &Announce, user: UserId) {
+        let Some(torrent) = self.torrents.find(&announce.info_hash) else { return };
         let row = &self.torrents.rows[torrent];
-        row.swarm.fetch_sessions_of(user.0);
+        row.swarm.fetch_sessions(self.session_hash(announce, user));
         self.pending.fetch_credit(user.0, row.id);
+    }
+
+    /// By what a large swarm finds the sessions of an announce.
+    fn session_hash(&self, announce: &Announce, user: UserId) -> u32 {
+        match self.identity {
+            Identity::User => user_hash(user.0),
+            Identity::PeerId => self.packing.hash(&announce.peer_id),
+        }
     }
 
     /// The place of the torrent; none if there is none and it doesn't matter.

@@ -37,13 +37,13 @@ impl Large {
         }
     }
 
-    pub(super) fn fetch_user(&self, user: u32) {
-        self.index.fetch(user_hash(user));
+    pub(super) fn fetch_slot(&self, hash: u32) {
+        self.index.fetch(hash);
     }
 
-    pub(super) fn fetch_sessions_of(&self, user: u32) {
+    pub(super) fn fetch_sessions(&self, hash: u32) {
         // All are looked at, and who has the same few bits of a hash is taken for one of them.
-        self.index.find(user_hash(user), |number| {
+        self.index.find(hash, |number| {
             let place = place_of(number);
             self.rows(place.kind).fetch_whole(place.at as usize);
             false
@@ -167,7 +167,7 @@ fn hash_of(record: &Record, identity: Identity, packing: &Packing) -> u32 {
 }
 
 /// Users' numbers are the site's: nobody chooses them so that they collide.
-fn user_hash(user: u32) -> u32 {
+pub(crate) fn user_hash(user: u32) -> u32 {
     let mixed = u64::from(user).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as u32 ^ (mixed >> 20) as u32
 }

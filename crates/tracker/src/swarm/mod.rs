@@ -13,6 +13,7 @@ mod rows;
 use crate::foresight::{fetch, fetch_all};
 use crate::session::{HOT_BYTES, Kind, Packing, RECORD_BYTES, Record, Session, USER, Wanted};
 use large::Large;
+pub(crate) use large::user_hash;
 use rows::{grow, record, shrink};
 
 /// Sessions up to which a swarm is searched from end to end.
@@ -80,19 +81,19 @@ impl Swarm {
         }
     }
 
-    /// Has brought near what says where the sessions of a user are; of a small swarm that is all
-    /// of them.
-    pub(crate) fn fetch_user(&self, user: u32) {
+    /// Has brought near what says where the sessions of a hash are, a user's or a client's; of a small
+    /// swarm that is all of them.
+    pub(crate) fn fetch_slot(&self, hash: u32) {
         match self {
             Self::Small { rows, .. } => fetch_all(rows),
-            Self::Large(large) => large.fetch_user(user),
+            Self::Large(large) => large.fetch_slot(hash),
         }
     }
 
-    /// Has the sessions of a user brought near, once what says where they are has come.
-    pub(crate) fn fetch_sessions_of(&self, user: u32) {
+    /// Has these sessions brought near, once what says where they are has come.
+    pub(crate) fn fetch_sessions(&self, hash: u32) {
         if let Self::Large(large) = self {
-            large.fetch_sessions_of(user);
+            large.fetch_sessions(hash);
         }
     }
 
