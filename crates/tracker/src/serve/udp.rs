@@ -20,7 +20,7 @@ use super::{Desk, Service};
 /// Datagrams of one call.
 const BATCH: usize = 32;
 /// Fewer than these are few.
-pub(crate) const FEW: usize = 16;
+const FEW: usize = 16;
 /// Batches of one turn.
 pub(crate) const TURN_BATCHES: usize = 8;
 /// Bytes of a datagram; what is longer says nothing that is known. The system may join several
