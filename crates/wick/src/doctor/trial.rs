@@ -193,13 +193,12 @@ impl Bench<'_> {
     }
 
     async fn load(&self) -> Result<Summary, Box<dyn Error>> {
-        let page = Arc::clone(&self.page);
-        // The generator has a runtime of its own.
-        let loaded = tokio::task::spawn_blocking(move || {
-            let outcome = loadgen::run(&page, &Live::new(page.threads))?;
-            Ok::<_, loadgen::RunError>(Summary::of(&page, &outcome))
-        });
-        let summary = loaded.await??;
+        let bound = Instant::now() + TIMEOUT;
+        let mut summary = self.load_once().await?;
+        // A machine that does much else may not have come to the first request within its time.
+        while summary.begun == 0 && Instant::now() < bound {
+            summary = self.load_once().await?;
+        }
         if let Some((status, _)) = summary.statuses.iter().find(|(status, _)| **status != 200) {
             return Err(format!("the page answers {status}: name one that answers 200").into());
         }
@@ -213,6 +212,16 @@ impl Bench<'_> {
             .into());
         }
         Ok(summary)
+    }
+
+    async fn load_once(&self) -> Result<Summary, Box<dyn Error>> {
+        let page = Arc::clone(&self.page);
+        // The generator has a runtime of its own.
+        let loaded = tokio::task::spawn_blocking(move || {
+            let outcome = loadgen::run(&page, &Live::new(page.threads))?;
+            Ok::<_, loadgen::RunError>(Summary::of(&page, &outcome))
+        });
+        Ok(loaded.await??)
     }
 
     fn judge(&self, rounds: &[(f64, f64)]) -> (Verdict, String) {
