@@ -8,8 +8,8 @@ a list only, leaves root by itself, and keeps a connection only for who asks for
 part over connections that stay where it is found to keep one.
 """
 
+import http.client
 import shutil
-import socket
 import sqlite3
 import time
 from pathlib import Path
@@ -74,30 +74,19 @@ def speaks(server, kind):
 
 def keeps_connections(server):
     """Whether it answers a second request on one connection, when it is asked to."""
-    request = f"GET /scrape HTTP/1.1\r\nHost: {server.address}\r\nConnection: keep-alive\r\n\r\n"
-    host, _, port = server.address.rpartition(":")
+    connection = http.client.HTTPConnection(server.address, timeout=5)
+    # It would open another where the first has ended.
+    connection.auto_open = 0
     try:
-        with socket.create_connection((host, int(port)), timeout=5) as connection:
-            with connection.makefile("rb") as answers:
-                for _ in range(2):
-                    connection.sendall(request.encode())
-                    if not whole_answer(answers):
-                        return False
-    except OSError:
+        connection.connect()
+        for _ in range(2):
+            connection.request("GET", "/scrape", headers={"Connection": "keep-alive"})
+            connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
         return False
+    finally:
+        connection.close()
     return True
-
-
-def whole_answer(answers):
-    """Whether one came, read to its end: what is left of one would pass for the next."""
-    if not answers.readline():
-        return False
-    length = 0
-    while (line := answers.readline().strip()):
-        name, _, value = line.partition(b":")
-        if name.lower() == b"content-length":
-            length = int(value)
-    return len(answers.read(length)) == length
 
 
 def judge(found, held, kind):

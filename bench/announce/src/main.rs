@@ -138,13 +138,14 @@ impl Load {
 
     /// Everybody once a minute, evenly, by many sockets in turn: clients don't share one.
     fn minute(&mut self, address: &str, time: Duration) -> io::Result<(u64, u64)> {
+        let renewed = |after| {
+            let (socket, id) = connect(address)?;
+            socket.set_nonblocking(true)?;
+            Ok((socket, id, Instant::now() + after))
+        };
+        // They don't all connect again at once.
         let mut many = (0..MANY_SOCKETS)
-            .map(|at| {
-                let (socket, id) = connect(address)?;
-                socket.set_nonblocking(true)?;
-                // They don't all connect again at once.
-                Ok((socket, id, Instant::now() + RENEWAL * at / MANY_SOCKETS))
-            })
+            .map(|at| renewed(RENEWAL * at / MANY_SOCKETS))
             .collect::<io::Result<Vec<_>>>()?;
         let all = u64::from(self.clients) * self.hashes.len() as u64;
         let (mut sent, mut answers) = (0, 0);
@@ -153,15 +154,14 @@ impl Load {
         while begun.elapsed() < time {
             let due = (begun.elapsed().as_secs_f64() / MINUTE.as_secs_f64() * all as f64) as u64;
             while sent < due {
-                let (socket, id, renewal) = &mut many[(sent % u64::from(MANY_SOCKETS)) as usize];
+                let one = &mut many[(sent % u64::from(MANY_SOCKETS)) as usize];
                 // So that few wait in its socket.
-                answers += read_all(socket)?;
+                answers += read_all(&one.0)?;
                 // An id is good for a while.
-                if *renewal < Instant::now() {
-                    (*socket, *id) = connect(address)?;
-                    socket.set_nonblocking(true)?;
-                    *renewal = Instant::now() + RENEWAL;
+                if one.2 < Instant::now() {
+                    *one = renewed(RENEWAL)?;
                 }
+                let (socket, id, _) = one;
                 let length = self.datagram(*id, &mut datagram);
                 socket.send(&datagram[..length])?;
                 sent += 1;

@@ -5,7 +5,7 @@
 //! Invariants: 1. between two empty slots every entry is reached from where its hash points:
 //! who goes is filled up from behind. 2. growing a large index is paid for in steps.
 
-use crate::foresight::fetch;
+use crate::foresight::{fetch, fetch_whole};
 
 const TAG_BITS: u32 = 7;
 const TAG_MASK: u32 = (1 << TAG_BITS) - 1;
@@ -46,9 +46,11 @@ impl Index {
         }
     }
 
-    /// Where an entry of a hash is, as far as the slots tell without its row.
-    pub(crate) fn guess(&self, hash: u32) -> Option<u32> {
-        self.find(hash, |_| true)
+    /// The same of the row of an entry, as far as the slots tell which it is.
+    pub(crate) fn fetch_row<T>(&self, hash: u32, rows: &[T]) {
+        if let Some(place) = self.find(hash, |_| true) {
+            fetch_whole(rows, place as usize);
+        }
     }
 
     /// Makes room for so many, if there are none yet.

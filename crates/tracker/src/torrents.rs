@@ -6,7 +6,6 @@ use std::hash::{BuildHasher, RandomState};
 use wire::tracker::{Counts, InfoHash};
 
 use crate::credit::Standing;
-use crate::foresight::fetch_whole;
 use crate::index::Index;
 use crate::rights::{Torrent, TorrentId, Worth};
 use crate::session::Kind;
@@ -107,9 +106,7 @@ impl Torrents {
 
     /// The same of the torrent, once that has come.
     pub(crate) fn fetch_row(&self, info_hash: &InfoHash) {
-        if let Some(place) = self.index.guess(self.hash(info_hash)) {
-            fetch_whole(&self.rows, place as usize);
-        }
+        self.index.fetch_row(self.hash(info_hash), &self.rows);
     }
 
     /// The torrent's place; it is made if it isn't there.

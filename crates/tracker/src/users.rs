@@ -12,7 +12,6 @@ use sha1::{Digest as _, Sha1};
 use sha2::{Digest as _, Sha256};
 use wire::tracker::{InfoHash, Passkey};
 
-use crate::foresight::fetch_whole;
 use crate::index::Index;
 use crate::ledger::Entry;
 use crate::ledger::accounting::weigh;
@@ -143,9 +142,7 @@ impl Users {
     /// The same of the door, once that has come.
     pub(crate) fn fetch_door(&self, digest: &PasskeyDigest) {
         let door = self.door(digest).lock();
-        if let Some(place) = door.index.guess(door_hash(digest)) {
-            fetch_whole(&door.rows, place as usize);
-        }
+        door.index.fetch_row(door_hash(digest), &door.rows);
     }
 
     /// Has brought near what says where a user is.
@@ -156,9 +153,7 @@ impl Users {
     /// The same of the user, once that has come.
     pub(crate) fn fetch_row(&self, id: UserId) {
         let shard = self.shards[id.0 as usize % SHARDS].lock();
-        if let Some(place) = shard.index.guess(user_hash(id.0)) {
-            fetch_whole(&shard.rows, place as usize);
-        }
+        shard.index.fetch_row(user_hash(id.0), &shard.rows);
     }
 
     fn door(&self, digest: &PasskeyDigest) -> &Mutex<DoorShard> {

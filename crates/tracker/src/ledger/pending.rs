@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use wire::tracker::{InfoHash, PeerId};
 
 use crate::credit::{Batch, Credit, LastSession, Point};
-use crate::foresight::fetch_whole;
 use crate::index::Index;
 use crate::ledger::Rule;
 use crate::ledger::entry::Entry;
@@ -187,9 +186,7 @@ impl Pending {
 
     /// The same of the credit, once that has come.
     pub(crate) fn fetch_credit(&self, user: u32, torrent: u32) {
-        if let Some(at) = self.places.guess(hash(user, torrent)) {
-            fetch_whole(&self.credits, at as usize);
-        }
+        self.places.fetch_row(hash(user, torrent), &self.credits);
     }
 
     fn find(&mut self, user: u32, torrent: u32) -> Option<&mut Credit> {
