@@ -7,6 +7,7 @@ pub mod amount;
 pub mod clock;
 pub mod complaint;
 pub mod counter;
+pub mod listening;
 pub mod network;
 pub mod phases;
 pub mod shutdown;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
+use base::listening::defer_accept;
 use base::network::Block;
 use base::{Shutdown, task};
 use futures_util::FutureExt;
@@ -56,6 +57,7 @@ impl Listener {
         socket.set_tcp_nodelay(true)?;
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
+        defer_accept(&socket)?;
         socket.listen(BACKLOG)?;
         Ok(Self { socket: socket.into(), is_for_tls: false, http3_port: Arc::default() })
     }
@@ -79,6 +81,7 @@ impl Listener {
     pub fn of(socket: &std::net::TcpListener) -> io::Result<Self> {
         let socket = socket.try_clone()?;
         SockRef::from(&socket).set_tcp_nodelay(true)?;
+        defer_accept(&socket)?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket, is_for_tls: false, http3_port: Arc::default() })
     }

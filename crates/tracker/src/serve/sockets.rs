@@ -9,6 +9,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 
+use base::listening::defer_accept;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -140,6 +141,7 @@ fn bind_http(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_port(true)?;
     // Accepted sockets inherit this on Linux.
     socket.set_tcp_nodelay(true)?;
+    defer_accept(&socket)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
