@@ -137,9 +137,12 @@ http {{
     return ready(Server(name, port, child))
 
 
-def nginx_php(into, cores, site, cached, name="nginx", http2_port=None, over=None):
+def nginx_php(
+    into, cores, site, cached, name="nginx", http2_port=None, over=None, deferred=False
+):
     """nginx before php-fpm, from its cache (files held open) or without one. On
-    `http2_port` it speaks HTTP/2 in clear text, and TLS 1.3 where `over` says."""
+    `http2_port` it speaks HTTP/2 in clear text, and TLS 1.3 where `over` says. Connections
+    may be `deferred` until their requests are there."""
     secured = ""
     if over:
         secured = f"""
@@ -167,7 +170,7 @@ def nginx_php(into, cores, site, cached, name="nginx", http2_port=None, over=Non
         + f"""
     upstream php {{ server unix:{site.socket("nginx")}; keepalive {PHP_CHILDREN}; }}
     server {{
-        listen 127.0.0.1:{{port}} backlog=16384;
+        listen 127.0.0.1:{{port}} backlog=16384{" deferred" if deferred else ""};
 {f"        listen 127.0.0.1:{http2_port} http2 backlog=16384;" if http2_port else ""}
 {secured}
         root {site.site};

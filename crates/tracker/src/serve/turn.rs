@@ -8,9 +8,11 @@
 //! take, after which nothing more of it is read.
 //! Rest: where datagrams of many clients come in ones and twos, and nobody asks by a connection, a
 //! turn is followed by [`REST`], so that the next one takes several. What comes alone is answered
-//! at once; of a steady stream nothing waits longer than that.
+//! at once; of a steady stream nothing waits longer than that. What comes by connections rests for
+//! a moment, and only while that has several come together (`turn/gather.rs`).
 //! What is for connections that speak WebSocket is in `turn/web.rs`.
 
+mod gather;
 mod web;
 
 use std::io;
@@ -25,6 +27,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use rustix::net::{RecvFlags, SendFlags};
 use slab::Slab;
 
+use self::gather::{Gathering, MOMENT};
 use super::sockets::Sockets;
 use super::udp::UdpDoor;
 use super::web::Web;
@@ -112,8 +115,9 @@ pub(super) struct Turns {
     swept_ms: u64,
     /// When a connection was read last.
     read_ms: u64,
-    /// Whether the next turn begins with a rest.
-    rests: bool,
+    gathering: Gathering,
+    /// How long the next turn rests before it begins.
+    rest: Duration,
 }
 
 impl Turns {
@@ -163,7 +167,8 @@ impl Turns {
             scratch: Box::new([0; READ_BYTES]),
             swept_ms: 0,
             read_ms: 0,
-            rests: false,
+            gathering: Gathering::default(),
+            rest: Duration::ZERO,
         })
     }
 
@@ -214,8 +219,8 @@ impl Turns {
 
     /// One turn, which waits for at most so long.
     fn turn_within(&mut self, events: &mut Events, patience: Duration) {
-        if std::mem::take(&mut self.rests) {
-            std::thread::sleep(REST);
+        if !self.rest.is_zero() {
+            std::thread::sleep(self.rest);
         }
         let is_busy = !self.again.is_empty() || !self.turned.is_empty();
         let wait = if is_busy { Duration::ZERO } else { patience };
@@ -241,7 +246,7 @@ impl Turns {
         self.begin_fresh(now);
         self.deliver();
         self.service.flush_if(self.has_answers());
-        self.rests = self.may_rest(now);
+        self.rest = self.wanted_rest(now);
         self.answer_all(now);
         if now.ticks_ms >= self.swept_ms + TICK.as_millis() as u64 {
             self.swept_ms = now.ticks_ms;
@@ -250,14 +255,19 @@ impl Turns {
         }
     }
 
-    fn may_rest(&mut self, now: Now) -> bool {
+    fn wanted_rest(&mut self, now: Now) -> Duration {
         let has_heard = self.doors.iter().any(UdpDoor::has_answers);
         let mut may_rest = true;
         for door in &mut self.doors {
             // Each takes note of who asks.
             may_rest &= door.may_rest();
         }
-        has_heard && may_rest && now.ticks_ms > self.read_ms + WATCH_MS
+        let gathers = self.gathering.may_rest();
+        match has_heard && may_rest && now.ticks_ms > self.read_ms + WATCH_MS {
+            true => REST,
+            false if gathers => MOMENT,
+            false => Duration::ZERO,
+        }
     }
 
     fn has_answers(&self) -> bool {
@@ -413,6 +423,7 @@ impl Turns {
                 http::Read::Whole(request) => {
                     let from = request.speaks_for.unwrap_or(connection.peer);
                     connection.has_asked = true;
+                    self.gathering.note();
                     connection.due_ms = now.ticks_ms + rules.idle.as_millis() as u64;
                     if let Some(wish) = request.upgrade.as_ref().filter(|_| rules.webtorrent) {
                         let seat = Seat::new(self.mailbox.clone(), at);
