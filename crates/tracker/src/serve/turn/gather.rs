@@ -13,8 +13,8 @@ pub(super) const MOMENT: Duration = Duration::from_micros(250);
 const MANY: usize = 16;
 /// A rest that brought fewer was for nothing.
 const WORTH: usize = 4;
-/// Turns without a rest after one that was for nothing.
-const SHY_TURNS: u16 = 256;
+/// Turns without a rest after many that were for nothing, at most.
+const SHY_TURNS_MAX: u16 = 256;
 
 /// What the last turns had.
 #[derive(Debug, Default)]
@@ -22,8 +22,10 @@ pub(super) struct Gathering {
     /// Requests of this turn.
     requests: usize,
     has_rested: bool,
-    /// Turns until a rest is tried again.
+    /// Turns until a rest is tried again, and how many there are after the next one that is for
+    /// nothing: twice as many each time.
     shy: u16,
+    next_shy: u16,
 }
 
 impl Gathering {
@@ -35,8 +37,13 @@ impl Gathering {
     /// Ends a turn: whether a rest is worth it before the next one.
     pub(super) fn may_rest(&mut self) -> bool {
         let requests = std::mem::take(&mut self.requests);
-        if std::mem::take(&mut self.has_rested) && requests < WORTH {
-            self.shy = SHY_TURNS;
+        if std::mem::take(&mut self.has_rested) {
+            let was_for_nothing = requests < WORTH;
+            self.shy = if was_for_nothing { self.next_shy } else { 0 };
+            self.next_shy = match was_for_nothing {
+                true => (2 * self.next_shy).clamp(1, SHY_TURNS_MAX),
+                false => 0,
+            };
         }
         if requests == 0 || requests >= MANY {
             return false;
@@ -75,10 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_alone_waits_once_in_many_turns() {
+    fn who_asks_alone_waits_ever_less_often() {
         let mut gathering = Gathering::default();
-        let all = rests(&mut gathering, [1; 1 + 2 * (SHY_TURNS as usize + 1)]);
+        let all = rests(&mut gathering, [1; 2000]);
         let rested: Vec<usize> = (0..all.len()).filter(|&at| all[at]).collect();
-        assert_eq!(rested, [0, SHY_TURNS as usize + 1, 2 * (SHY_TURNS as usize + 1)]);
+        let turns: Vec<usize> = rested.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(turns, [1, 2, 3, 5, 9, 17, 33, 65, 129, 257, 257, 257, 257, 257, 257]);
+        // What comes together is found again, and the first time that it doesn't costs nothing.
+        assert_eq!(rests(&mut gathering, [WORTH; 300])[298..], [true, true]);
+        assert_eq!(rests(&mut gathering, [1, 1, 1]), [true, false, true]);
     }
 }
