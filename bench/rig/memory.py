@@ -1,8 +1,10 @@
 """How much memory a cache takes: idle, full of equal pages, and held to a limit.
 
-Sizes are those of --memory: M is 2^20 bytes. Judged is the peak (VmHWM), for the
-owner's machine has to bear that, not the average. No peer goes along: the targets
-are the figure that the owner set, and what the pages themselves weigh.
+Sizes are those of --memory: M is 2^20 bytes. Judged is the peak (VmHWM) of all
+processes together, for the owner's machine has to bear that, not the average. What
+the start took is a peak of its own: it is over before the first page comes, and each
+process has its own peak then. No peer goes along: the targets are the figure that the
+owner set, and what the pages themselves weigh.
 """
 
 import time
@@ -61,22 +63,22 @@ def _full(options, pages):
     """The peak in bytes with all pages held; void unless the second walk over them
     leaves the origin alone."""
     with scope.Scope() as here:
-        server, origin = _before_origin(here, options, "2G")
+        server, origin, peak = _started(here, options, "2G")
         for _ in range(2):
             visit.walk(server, 1, pages, PAGE_BYTES, WALKERS, options.visitor_cores)
         asked = visit.origin_count(origin)
         if asked != pages:
             raise scope.Void(f"the origin was asked {asked:,} times for {pages:,} pages")
-        return process.resident_bytes_peak(server.process.pid)
+        return max(peak, process.resident_bytes_peak(server.process.pid))
 
 
 def _held(options, mixed):
     """The peak in bytes of Wick with 64M before a walk over `mixed` pages, once each.
     Void if it keeps nothing: that is easy to do in little memory."""
     with scope.Scope() as here:
-        server, origin = _before_origin(here, options, "64M")
+        server, origin, peak = _started(here, options, "64M")
         visit.walk(server, 1, mixed, "mixed", WALKERS, options.visitor_cores)
-        peak = process.resident_bytes_peak(server.process.pid)
+        peak = max(peak, process.resident_bytes_peak(server.process.pid))
         # The newest pages, some twice in a row: a cache answers the repeats itself.
         before = visit.origin_count(origin)
         for _ in range(2):
@@ -84,6 +86,15 @@ def _held(options, mixed):
         if visit.origin_count(origin) - before > 750:
             raise scope.Void("Wick kept next to nothing within 64M")
         return max(peak, process.resident_bytes_peak(server.process.pid))
+
+
+def _started(here, options, memory):
+    """Wick before an origin, and the peak of its start, which is over."""
+    server, origin = _before_origin(here, options, memory)
+    time.sleep(IDLE_SECONDS)
+    peak = process.resident_bytes_peak(server.process.pid)
+    process.forget_peaks(server.process.pid)
+    return server, origin, peak
 
 
 def _before_origin(here, options, memory):

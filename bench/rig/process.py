@@ -42,6 +42,13 @@ def resident_bytes_peak(pid):
     return _sum_status(pid, "VmHWM:")
 
 
+def forget_peaks(pid):
+    """Has the tree's members begin anew with what they ever had in RAM."""
+    for member in tree(pid):
+        # 5: the peak alone (proc(5), clear_refs).
+        Path(f"/proc/{member}/clear_refs").write_text("5")
+
+
 def anonymous_bytes(pid):
     """Memory of the tree that is no file's (RssAnon)."""
     return _sum_status(pid, "RssAnon:")
