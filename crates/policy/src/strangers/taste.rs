@@ -23,10 +23,13 @@ const AGENT_BYTES_MAX: usize = 1024;
 
 /// What tells strangers apart who ask for one URL. Holds for one run of the program: the
 /// languages are a sum that another build may take differently.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+///
+/// By default that of a browser on a desk that names no languages.
+#[derive(Copy, Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Taste {
     device: Device,
     is_bot: bool,
+    is_program: bool,
     languages: u64,
 }
 
@@ -43,6 +46,13 @@ impl Taste {
         self.is_bot
     }
 
+    /// Whether it is one of those whom pages are made for: no robot, and no program that says
+    /// nothing of a browser.
+    #[must_use]
+    pub fn is_browser(&self) -> bool {
+        !self.is_bot && !self.is_program
+    }
+
     /// Whether it names languages.
     #[must_use]
     pub fn has_languages(&self) -> bool {
@@ -51,9 +61,10 @@ impl Taste {
 }
 
 /// What a page is shown on.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Copy, Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub enum Device {
     /// A large screen, or nothing that says otherwise.
+    #[default]
     Desktop,
     /// A phone.
     Mobile,
@@ -66,7 +77,12 @@ pub enum Device {
 pub fn taste(fields: &Fields) -> Taste {
     let signs = Signs::of(fields.first(Name::UserAgent).unwrap_or_default());
     let list = LanguageList::of(fields);
-    Taste { device: signs.device(), is_bot: signs.bot, languages: list.sum() }
+    Taste {
+        device: signs.device(),
+        is_bot: signs.bot,
+        is_program: signs.is_program(),
+        languages: list.sum(),
+    }
 }
 
 /// The languages of `Accept-Language`, best first, without their weights: at most four
@@ -81,9 +97,13 @@ pub fn languages(fields: &Fields) -> String {
 /// A user agent of this taste's class, as a current browser or robot would send it.
 ///
 /// A tablet is one with Android, since what apps look for in an iPad's differs more from
-/// app to app. The robot's is made up, and bears the words that apps look for.
+/// app to app. The robot's is made up, and bears the words that apps look for; a program's
+/// bears none of them, nor what all browsers have in common.
 #[must_use]
 pub fn user_agent(taste: &Taste) -> &'static str {
+    if taste.is_program {
+        return "curl/8.14.1";
+    }
     match (taste.device, taste.is_bot) {
         (Device::Desktop, false) => {
             "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) \
@@ -115,6 +135,7 @@ pub fn user_agent(taste: &Taste) -> &'static str {
 #[derive(Default)]
 struct Signs {
     bot: bool,
+    browser: bool,
     mobile: bool,
     phone: bool,
     tablet: bool,
@@ -125,6 +146,7 @@ struct Signs {
 #[derive(Clone, Copy)]
 enum Sign {
     Bot,
+    Browser,
     Mobile,
     Phone,
     Tablet,
@@ -155,7 +177,10 @@ const WORDS: &[(&str, Sign)] = &[
     ("lighthouse", Sign::Bot),
     ("mediapartners", Sign::Bot),
     ("mobi", Sign::Mobile),
+    // Netscape's name, which all others took.
+    ("mozilla", Sign::Browser),
     ("opera mini", Sign::Phone),
+    ("opera", Sign::Browser),
     ("playbook", Sign::Tablet),
     ("silk/", Sign::Tablet),
     ("slurp", Sign::Bot),
@@ -231,12 +256,18 @@ impl Signs {
     fn add(&mut self, sign: Sign) {
         match sign {
             Sign::Bot => self.bot = true,
+            Sign::Browser => self.browser = true,
             Sign::Mobile => self.mobile = true,
             Sign::Phone => self.phone = true,
             Sign::Tablet => self.tablet = true,
             Sign::Android => self.android = true,
             Sign::Nothing => {}
         }
+    }
+
+    /// Whether nothing says that it is a browser, a robot, or on a device for one.
+    fn is_program(&self) -> bool {
+        !self.browser && !self.bot && self.device() == Device::Desktop
     }
 
     /// An iPad calls itself mobile as well, an Android phone does and an Android tablet

@@ -96,10 +96,29 @@ fn robots_are_those_that_say_so() {
 fn the_user_agent_of_a_taste_has_that_taste() {
     for device in [Device::Desktop, Device::Mobile, Device::Tablet] {
         for is_bot in [false, true] {
-            let wanted = Taste { device, is_bot, languages: 0 };
+            let wanted = Taste { device, is_bot, ..Taste::default() };
             assert_eq!(taste(&fields(user_agent(&wanted), "")), wanted);
         }
     }
+    let program = Taste { is_program: true, ..Taste::default() };
+    assert_eq!(taste(&fields(user_agent(&program), "")), program);
+}
+
+#[test]
+fn programs_are_those_that_say_nothing_of_a_browser() {
+    for agent in ["", "curl/8.5.0", "Wget/1.21", "python-requests/2.31", "check_http/v2.3", "x"] {
+        let taste = taste(&fields(agent, ""));
+        assert!(taste.is_program && !taste.is_bot() && !taste.is_browser(), "{agent:?}");
+    }
+    for agent in [
+        "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+        "MOZILLA/4.0",
+        "Opera/9.80 (X11; Linux x86_64) Presto/2.12.388 Version/12.16",
+        "BlackBerry9700/5.0.0.351 Profile/MIDP-2.1",
+    ] {
+        assert!(taste(&fields(agent, "")).is_browser(), "{agent:?}");
+    }
+    assert!(!taste(&fields("Feedfetcher-Google", "")).is_browser());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use policy::strangers::{taste, user_agent};
+use policy::strangers::{Taste, user_agent};
 use policy::{MissReason, NoStore, PassReason, StaleReason, Verdict};
 use tokio::time::{Instant, sleep, timeout_at};
 use wire::{Fields, Name, RequestHead, ResponseHead, Version};
@@ -353,7 +353,7 @@ static STRANGER: LazyLock<Fields> = LazyLock::new(|| stranger("", "/").fields);
 /// The request of a stranger whose browser is the commonest.
 fn stranger(host: &str, target: &str) -> RequestHead {
     let mut fields = Fields::new();
-    fields.put(Name::UserAgent, user_agent(&taste(&fields)));
+    fields.put(Name::UserAgent, user_agent(&Taste::default()));
     fields.put(Name::Accept, ACCEPT);
     RequestHead {
         method: http::Method::GET,

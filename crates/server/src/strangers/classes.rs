@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use align::Document;
 use parking_lot::Mutex;
-use policy::strangers::shape;
+use policy::strangers::{Taste, shape};
 
 use super::refusal::Refusal;
 use super::tracking;
@@ -235,6 +235,33 @@ impl Classes {
         noted
     }
 
+    /// A robot or a program was the first to ask for a page, and was given something else than
+    /// its like among the personas: that says nothing of what browsers are given.
+    pub(crate) fn note_odd(&self, target: &str, page: u64, taste: &Taste, ticks_ms: u64) {
+        let mut inner = self.inner.lock();
+        let page = odd(page, taste);
+        let times = inner.pages.get(&page).map_or(0, |refused| refused.times);
+        let class = pipeline::hash(shape(target).as_bytes());
+        let refused = Refused::after(times, Arc::new(Refusal::Asker), ticks_ms);
+        inner.keep_refused(page, Refused { class, ..refused }, ticks_ms);
+    }
+
+    /// Why a page is not shared at the moment with robots, or with programs, where browsers may
+    /// share it.
+    pub(crate) fn odd_refusal(
+        &self,
+        page: u64,
+        taste: &Taste,
+        ticks_ms: u64,
+    ) -> Option<Arc<Refusal>> {
+        if taste.is_browser() {
+            return None;
+        }
+        let inner = self.inner.lock();
+        let refused = inner.pages.get(&odd(page, taste))?;
+        (ticks_ms < refused.until_ticks_ms).then(|| refused.refusal.clone())
+    }
+
     /// How long pages of this class are fresh at most, if they change by themselves.
     pub(crate) fn fresh_ms(&self, target: &str) -> Option<u64> {
         self.inner.lock().classes.get(&shape(target)).and_then(|class| class.fresh_ms)
@@ -440,6 +467,11 @@ impl Class {
     }
 }
 
+/// Where what is found out about a page for robots alone, or for programs, is kept.
+fn odd(page: u64, taste: &Taste) -> u64 {
+    if taste.is_bot() { !page } else { !page.rotate_left(32) }
+}
+
 impl Refused {
     fn after(times: u32, refusal: Arc<Refusal>, ticks_ms: u64) -> Self {
         let wait_ms = match refusal.is_passing() {
@@ -519,6 +551,28 @@ mod tests {
         assert!(!is_refused(1, &[(7, 0), (7, 1)]));
         assert!(is_refused(1, &[(7, 0), (8, 1)]));
         assert!(!is_refused(1, &[(7, 0), (8, UNLIKE_WITHIN_MS)]));
+    }
+
+    #[test]
+    fn what_a_robot_is_given_says_nothing_of_browsers() {
+        let classes = Classes::default();
+        let taste = |agent: &str| {
+            let mut fields = wire::Fields::new();
+            fields.put(wire::Name::UserAgent, agent);
+            policy::strangers::taste(&fields)
+        };
+        let (robot, program, browser) = (taste("Googlebot"), taste("curl"), taste("Mozilla/5.0"));
+        let is_refused = |page, taste, at| classes.odd_refusal(page, taste, at).is_some();
+        for page in 1..=2 * REFUSED_PAGES as u64 {
+            classes.note_odd("/topic/1", page, &robot, 0);
+            assert!(is_refused(page, &robot, 1) && !is_refused(page, &program, 1));
+            assert!(!is_refused(page, &browser, 1));
+            assert!(classes.refusal("/topic/1", page, 1).is_none(), "{page}");
+        }
+        assert!(!is_refused(1, &robot, REFUSED_MS), "it is tried again");
+        classes.note_odd("/topic/1", 1, &robot, REFUSED_MS);
+        assert!(is_refused(1, &robot, 3 * REFUSED_MS - 1), "less often");
+        assert!(!is_refused(99, &robot, 1));
     }
 
     #[test]

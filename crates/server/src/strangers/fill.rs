@@ -137,9 +137,14 @@ pub(crate) async fn fill(order: &Order, asker: Option<First>) -> Result<Arc<Page
             // An edit between two copies says nothing about the page.
             if order.is_untouched_since(since) {
                 let (target, page) = (&order.brief.target, order.page_hash());
-                let ticks_ms = order.ticks_ms();
-                let noted = strangers.classes.note_refused(target, page, refusal.clone(), ticks_ms);
-                order.tell_refused(noted);
+                let (classes, ticks_ms) = (&strangers.classes, order.ticks_ms());
+                let taste = &order.brief.taste;
+                if refusal == Refusal::Asker && !taste.is_browser() {
+                    classes.note_odd(target, page, taste, ticks_ms);
+                } else {
+                    let noted = classes.note_refused(target, page, refusal.clone(), ticks_ms);
+                    order.tell_refused(noted);
+                }
             }
             companion::note_doubt(&order.brief.site, &order.key);
             Err(Arc::new(refusal))
@@ -390,7 +395,9 @@ pub(crate) fn untried(order: &Order) -> Option<Arc<Refusal>> {
     if let Some(refusal) = verify::refused_unseen(strangers, target) {
         return Some(Arc::new(refusal));
     }
-    strangers.classes.refusal(target, order.page_hash(), order.ticks_ms())
+    let (classes, page, ticks_ms) = (&strangers.classes, order.page_hash(), order.ticks_ms());
+    let refusal = classes.refusal(target, page, ticks_ms);
+    refusal.or_else(|| classes.odd_refusal(page, &order.brief.taste, ticks_ms))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What is known about strangers and an address, for the owner who asks.
 
 use base::amount::show_bytes;
-use policy::strangers::{Errand, Standing, Visitor, errand, pairs, shape};
+use policy::strangers::{Errand, Standing, Visitor, errand, pairs, shape, taste};
 use wire::RequestHead;
 
 use super::Strangers;
@@ -89,7 +89,10 @@ fn tell_class(
         ),
     );
     let page = pipeline::hash(&page_name(&head.host, target));
-    let remembered = strangers.classes.refusal(target, page, ticks_ms);
+    let classes = &strangers.classes;
+    let remembered = classes.refusal(target, page, ticks_ms);
+    let remembered =
+        remembered.or_else(|| classes.odd_refusal(page, &taste(&head.fields), ticks_ms));
     match (refused_unseen(strangers, target), remembered) {
         (Some(refusal), _) => say("sharing", format!("never: {refusal}")),
         (None, Some(refusal)) => say("sharing", format!("not at the moment: {refusal}")),

@@ -12,7 +12,7 @@ use base::{Shutdown, task};
 use bytes::Bytes;
 use http::Method;
 use origin::{Call, OriginError};
-use policy::strangers::{taste, user_agent};
+use policy::strangers::{Taste, user_agent};
 use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
 use wire::{Fields, Name, RequestHead, Version};
@@ -172,7 +172,7 @@ async fn call(
 async fn visit(server: &Arc<Server>, site: &Arc<Site>, batch: &Batch) {
     for (target, _) in &batch.pages {
         let mut fields = Fields::new();
-        fields.put(Name::UserAgent, user_agent(&taste(&fields)));
+        fields.put(Name::UserAgent, user_agent(&Taste::default()));
         fields.put(Name::Accept, "text/html");
         let head = head(Method::GET, batch, target, fields);
         let address =
