@@ -245,7 +245,8 @@ impl Node {
 
 /// Asks for a page as a browser does.
 pub(crate) fn look(address: SocketAddr, path: &str) -> String {
-    wick::ask(address, &format!("GET {path}\nHost: board.test\nAccept: text/html"))
+    let browser = "User-Agent: Mozilla/5.0\nAccept: text/html";
+    wick::ask(address, &format!("GET {path}\nHost: board.test\n{browser}"))
 }
 
 /// What is shown there.
