@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use nix::{libc, setsockopt_impl, sockopt_impl};
+use nix::{setsockopt_impl, sockopt_impl};
 
 /// How long the system keeps a connection back that says nothing: until it has asked once more
 /// for the visitor's word that it is open. After that the connection comes without a request.

@@ -532,9 +532,9 @@ async fn let_go(
     let is_passing_trouble = has_stale && answer.head.status >= 500;
     // What can't be shared in the background says nothing about the page of that address.
     let is_background = journey.reader.is_stranger() && journey.reader.errand != Some(0);
-    let strangers = journey.site.strangers.as_ref();
-    let is_odd = strangers.is_some_and(|all| all.shares_with_browsers(&journey.head, now.ticks_ms));
-    if reason.is_of_the_response() && !is_passing_trouble && !is_background && !is_odd {
+    let is_odd =
+        || journey.site.strangers.as_ref().is_some_and(|all| all.shares_with_browsers(&journey));
+    if reason.is_of_the_response() && !is_passing_trouble && !is_background && !is_odd() {
         let until = now.ticks_ms + u64::from(journey.site.rules().pass_memory_seconds) * 1000;
         let vary = journey.vary_key(&answer.head.fields);
         let marks = Marks::of(fetch.began, &journey.head.host, &Fields::new());

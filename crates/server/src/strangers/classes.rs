@@ -246,8 +246,19 @@ impl Classes {
         inner.keep_refused(page, Refused { class, ..refused }, ticks_ms);
     }
 
-    /// Why a page is not shared at the moment with robots, or with programs, where browsers may
-    /// share it.
+    /// Why this page is not shared at the moment with somebody of this taste, if it isn't.
+    pub(crate) fn refusal_for(
+        &self,
+        taste: &Taste,
+        target: &str,
+        page: u64,
+        ticks_ms: u64,
+    ) -> Option<Arc<Refusal>> {
+        let of_all = self.refusal(target, page, ticks_ms);
+        of_all.or_else(|| self.odd_refusal(page, taste, ticks_ms))
+    }
+
+    /// What keeps a page from robots alone, or from programs.
     pub(crate) fn odd_refusal(
         &self,
         page: u64,

@@ -395,9 +395,8 @@ pub(crate) fn untried(order: &Order) -> Option<Arc<Refusal>> {
     if let Some(refusal) = verify::refused_unseen(strangers, target) {
         return Some(Arc::new(refusal));
     }
-    let (classes, page, ticks_ms) = (&strangers.classes, order.page_hash(), order.ticks_ms());
-    let refusal = classes.refusal(target, page, ticks_ms);
-    refusal.or_else(|| classes.odd_refusal(page, &order.brief.taste, ticks_ms))
+    let (taste, page) = (&order.brief.taste, order.page_hash());
+    strangers.classes.refusal_for(taste, target, page, order.ticks_ms())
 }
 
 #[cfg(test)]

@@ -45,10 +45,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::Counter;
 use parking_lot::Mutex;
 use policy::strangers::{Constancy, taste};
-use wire::RequestHead;
 
 use self::age::AgedSessions;
-use self::brief::page_name;
 use self::classes::Classes;
 use self::copies::Copies;
 use self::holders::Holders;
@@ -60,7 +58,7 @@ use self::reloaded::Reloaded;
 pub use self::rules::StrangerRules;
 use crate::StoredNote;
 use crate::fellows::refusals::Recent;
-use crate::pipeline;
+use crate::journey::Journey;
 
 /// What one site has learned about sharing with strangers.
 pub(crate) struct Strangers {
@@ -105,8 +103,9 @@ base::counters! {
 impl Strangers {
     /// Whether a robot or a program asks for a page that browsers may share and it may not, since
     /// it was given another one: then its answer says nothing about theirs.
-    pub(crate) fn shares_with_browsers(&self, head: &RequestHead, ticks_ms: u64) -> bool {
-        let page = pipeline::hash(&page_name(&head.host, &head.target));
+    pub(crate) fn shares_with_browsers(&self, journey: &Journey) -> bool {
+        let (head, ticks_ms) = (&journey.head, journey.now().ticks_ms);
+        let page = welcome::page_hash(journey);
         self.classes.odd_refusal(page, &taste(&head.fields), ticks_ms).is_some()
             && self.classes.refusal(&head.target, page, ticks_ms).is_none()
     }

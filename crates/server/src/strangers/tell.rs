@@ -89,10 +89,7 @@ fn tell_class(
         ),
     );
     let page = pipeline::hash(&page_name(&head.host, target));
-    let classes = &strangers.classes;
-    let remembered = classes.refusal(target, page, ticks_ms);
-    let remembered =
-        remembered.or_else(|| classes.odd_refusal(page, &taste(&head.fields), ticks_ms));
+    let remembered = strangers.classes.refusal_for(&taste(&head.fields), target, page, ticks_ms);
     match (refused_unseen(strangers, target), remembered) {
         (Some(refusal), _) => say("sharing", format!("never: {refusal}")),
         (None, Some(refusal)) => say("sharing", format!("not at the moment: {refusal}")),
