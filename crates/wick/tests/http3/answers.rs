@@ -96,14 +96,15 @@ fn who_comes_by_https_is_told_where_it_is_and_nobody_if_it_is_off() {
 
 #[test]
 fn a_port_that_is_taken_is_told_of_and_https_is_served() {
-    let taken = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let port = taken.local_addr().expect("an address").port();
+    // At an address that no other test has: the same port of TCP must be free there.
+    let taken = std::net::UdpSocket::bind("127.0.83.8:0").expect("a port");
+    let address = taken.local_addr().expect("an address");
     let ground = Ground::new();
     let ca = crate::Authority::new(ground.path());
     let pair = ca.pair(ground.path(), "site", &[HOST]);
     let site = ground.site("one", "page");
     let settings = format!(
-        "listen = []\nlisten_tls = \"127.0.0.1:{port}\"\n[[site]]\nhosts = [\"{HOST}\"]\n\
+        "listen = []\nlisten_tls = \"{address}\"\n[[site]]\nhosts = [\"{HOST}\"]\n\
          origin = {site:?}\n{}",
         pair.settings()
     );
