@@ -191,7 +191,7 @@ pub const fn of_unstored(reason: NoStore) -> Remedy {
         NoStore::Partial => nothing("it was a part of a page"),
         NoStore::MustUnderstand => nothing("the app wants it stored only by who knows its status"),
         NoStore::RequestNoStore => nothing("the visitor forbade it"),
-        NoStore::File => nothing("it is a file, and the system keeps those in memory itself"),
+        NoStore::File => nothing("it is a file that is sent from where it lies"),
         NoStore::Incomplete => nothing("its end never came"),
         NoStore::Unverified => fix(
             "if it stays so, ask wick explain about such an address: it tells what kept two \

@@ -4,6 +4,7 @@
 //! into 304 or 206 is the caller's, who does the same to what it keeps in memory.
 //! Start at [`FilesOrigin::send`].
 
+mod file_at;
 mod open_file;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use http::Method;
 use wire::{Fields, Name, RequestHead, ResponseHead, body};
 
+pub use file_at::FileAt;
 pub use open_file::OpenFile;
 
 use crate::ground::Disk;
@@ -44,6 +46,10 @@ impl FilesOrigin {
             Target::File(file) => OpenFile::open(&file),
             _ => Ok(None),
         }
+    }
+
+    pub(crate) fn file_at(&self, path: &str) -> Option<FileAt> {
+        FileAt::find(path, &self.layout, &self.disk)
     }
 
     pub(crate) fn counters(&self) -> &Counters {

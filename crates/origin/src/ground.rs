@@ -9,12 +9,12 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
 use crate::Refusal;
 use crate::htaccess::Rules;
+use crate::stamp::Stamp;
 
 /// The most that is read of a `.htaccess`; lists of unwanted addresses grow long, and
 /// say nothing that is understood here.
@@ -52,13 +52,6 @@ struct Remembered {
     rules: Arc<Rules>,
 }
 
-/// By what a changed file is known.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    modified: Option<SystemTime>,
-    length: u64,
-}
-
 impl Ground for Disk {
     /// A name that can't exist is missing.
     fn kind(&self, path: &Path) -> Kind {
@@ -89,7 +82,7 @@ impl Disk {
         if !data.is_file() {
             return Ok(None);
         }
-        let stamp = Stamp { modified: data.modified().ok(), length: data.len() };
+        let stamp = Stamp::of(&data);
         let known =
             |remembered: &Remembered| (remembered.stamp == stamp).then(|| remembered.rules.clone());
         if let Some(rules) = self.remembered.lock().get(file).and_then(known) {

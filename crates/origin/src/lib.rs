@@ -21,6 +21,7 @@ mod php;
 mod pool;
 mod script;
 mod slots;
+mod stamp;
 mod stopwatch;
 mod timeouts;
 mod turns;
@@ -30,7 +31,7 @@ pub use call::{Call, EarlySink};
 pub use counters::Counters;
 pub use dial::{Dial, MemoryDial};
 pub use error::{Fault, OriginError, Refusal};
-pub use files::{FilesOrigin, OpenFile};
+pub use files::{FileAt, FilesOrigin, OpenFile};
 pub use fpm::{Fpm, FpmError, FpmOptions};
 pub use http_origin::{
     AddressError, HealthCheck, HttpOptions, HttpOrigin, HttpServer, ServersError, TlsError,
@@ -39,6 +40,7 @@ pub use http_origin::{
 pub use log::{Log, LogSink};
 pub use php::{PhpAddressError, PhpOptions, PhpOrigin, SendFolders, Spool};
 pub use slots::{Load, SlotLimits};
+pub use stamp::Stamp;
 pub use timeouts::Timeouts;
 
 /// Where a site's answers come from.
@@ -79,6 +81,23 @@ impl Origin {
             }
             Self::Php(origin) => origin.send_after(before, call).await,
             Self::Files(origin) => origin.send(&call),
+        }
+    }
+
+    /// Whether some of its answers are files of a folder here.
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        !matches!(self, Self::Http(_))
+    }
+
+    /// The file that a path stands for, given as sent, without its query; none where something
+    /// else would answer, or nothing.
+    #[must_use]
+    pub fn file_at(&self, path: &str) -> Option<FileAt> {
+        match self {
+            Self::Http(_) => None,
+            Self::Php(origin) => origin.file_at(path),
+            Self::Files(origin) => origin.file_at(path),
         }
     }
 

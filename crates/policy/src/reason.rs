@@ -197,7 +197,7 @@ reasons! {
         NoFreshness = "no-freshness",
         /// It was stale on arrival, and nothing could validate it.
         Expired = "expired",
-        /// A file that the system's own cache holds already.
+        /// A file that is sent from where it lies: large, just written, or there compressed too.
         File = "file",
         /// The body is larger than the cache takes.
         TooLarge = "too-large",

@@ -17,6 +17,7 @@ use wire::RequestHead;
 use wire::h1::{HeadLimits, read_head};
 
 use crate::companion;
+use crate::files;
 use crate::overrule;
 use crate::page::{Kind, Page};
 use crate::pipeline::{self, Found, Task};
@@ -130,6 +131,10 @@ impl Server {
                         "answers to those with a cookie are known not to be shareable".into(),
                     );
                     return Verdict::Pass(PassReason::Remembered);
+                }
+                if files::answers(self, site, &head, now, &key_text) {
+                    say("file", "in memory as it lies in the folder".into());
+                    return Verdict::Hit;
                 }
                 Verdict::Miss(why)
             }

@@ -23,6 +23,7 @@ use crate::carry::{self, Admitted, Shared, insert, shared_reply};
 use crate::companion;
 use crate::disk;
 use crate::esi;
+use crate::files;
 use crate::gather;
 use crate::journey::{Journey, Peers};
 use crate::page::{Page, Stored};
@@ -542,9 +543,15 @@ async fn let_go(
         with_marker_key(&journey, fetch.hash, |key| journey.server.store.insert(key, marker));
     }
     lead.land(Landing::Uncacheable);
+    let verdict = Verdict::Miss(fetch.why);
+    if let Some(file) = answer.file.clone() {
+        let head = answer.head.clone();
+        if let Some(reply) = Box::pin(files::keep(&journey, &head, &file, verdict)).await {
+            return reply;
+        }
+    }
     let answer = Box::pin(evidence::look_at(&journey, fetch.hash, answer)).await;
     let answer = alike::look_at(&journey, fetch.hash, answer);
-    let verdict = Verdict::Miss(fetch.why);
     let told = Told::fetched(verdict, answer.head.status, Some(Err(reason)));
     Reply::passed(answer, &journey, &told)
 }

@@ -21,6 +21,7 @@ mod esi;
 mod explain;
 mod fellows;
 mod fetch;
+mod files;
 mod following;
 mod gather;
 mod hints;

@@ -18,6 +18,7 @@ use wire::{Codings, Fields, Name, ResponseHead};
 
 use crate::coding::coded::{Coded, Slots};
 use crate::esi;
+use crate::files::Kept;
 use crate::pipeline;
 use crate::purge::marks::Marks;
 use crate::render;
@@ -44,6 +45,8 @@ pub(crate) struct Page {
     route: Option<Route>,
     /// What purges find it by.
     pub(crate) marks: Marks,
+    /// The file of the site's folder that it is, if it is one.
+    pub(crate) file: Option<Box<Kept>>,
     /// Whether who asked for it first bore a cookie or an authorization.
     pub(crate) is_of_bearer: bool,
     /// About how often it was asked for.
@@ -145,6 +148,7 @@ impl Page {
             kept: AtomicU64::new(0),
             route: None,
             marks,
+            file: None,
             is_of_bearer: false,
             asked: AtomicU32::new(0),
             views: OnceLock::new(),
@@ -209,6 +213,11 @@ impl Page {
     /// The same page, asked for by somebody who bore a cookie or an authorization, or not.
     pub(crate) fn asked_by(self, is_of_bearer: bool) -> Self {
         Self { is_of_bearer, ..self }
+    }
+
+    /// The same page, which is this file.
+    pub(crate) fn of_file(self, kept: Kept) -> Self {
+        Self { file: Some(Box::new(kept)), ..self }
     }
 
     /// Up to which count of the site's content it is known to be what it was; for a page that
@@ -418,7 +427,8 @@ impl Resident for Page {
                         + allocated_bytes(template.bytes())
                 })
         });
-        own + vary + tastes + route + stored + self.marks.weight()
+        let file = self.file.as_ref().map_or(0, |file| file.weight());
+        own + vary + file + tastes + route + stored + self.marks.weight()
     }
 
     fn replaces(&self, older: &Self) -> bool {

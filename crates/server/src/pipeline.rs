@@ -27,6 +27,7 @@ use crate::disk;
 use crate::esi::Within;
 use crate::fellows;
 use crate::fetch::{self, Boarding, Landing};
+use crate::files;
 use crate::journey::{Journey, Peers, bears_credentials};
 use crate::page::{Kind, Page};
 use crate::purge;
@@ -140,7 +141,13 @@ pub(crate) fn set_off(
         Plan::Refuse(reason) => return Turn::Arrived(Reply::refused(reason)),
     }
     let key = Key { hash, text: key_text };
-    let found = match look(server, site, &rules, head, now, &key, &reader) {
+    let found = look(server, site, &rules, head, now, &key, &reader);
+    if matches!(found, Found::Ask(Task::Fill(_)) | Found::MustNotAsk)
+        && let Some(reply) = files::reply(server, site, &rules, head, now, key_text, peers, within)
+    {
+        return Turn::Arrived(reply);
+    }
+    let found = match found {
         Found::Ask(Task::Fill(why)) if server.is_on_disk(hash) => return onward(Task::Recall(why)),
         found => found,
     };

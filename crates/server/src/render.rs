@@ -30,8 +30,16 @@ pub(crate) fn head(out: &mut Vec<u8>, reply: &Reply, persistence: Persistence, n
         Head::Stored { page, coded, age_seconds, ttl_seconds, origin_status, is_new } => {
             if let Some(stored) = page.as_stored() {
                 out.extend_from_slice(coded.as_ref().map_or(stored.head(), |it| &it.head));
-                out.extend_from_slice(b"age: ");
-                digits::push(out, *age_seconds);
+                match age_seconds {
+                    Some(age_seconds) => {
+                        out.extend_from_slice(b"age: ");
+                        digits::push(out, *age_seconds);
+                    }
+                    None => {
+                        out.extend_from_slice(b"date: ");
+                        policy::date::write(out, now.unix_seconds());
+                    }
+                }
                 out.extend_from_slice(b"\r\ncache-status: ");
                 cache_status::write(out, reply.verdict, *ttl_seconds, *origin_status);
                 if *is_new {

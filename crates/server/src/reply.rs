@@ -39,7 +39,8 @@ pub(crate) enum Head {
         page: Arc<Page>,
         /// The page in the coding that it is sent in; none: as it is.
         coded: Option<Arc<Coded>>,
-        age_seconds: u64,
+        /// None: it is dated as it is sent.
+        age_seconds: Option<u64>,
         ttl_seconds: Option<i64>,
         /// The status that the origin gave when it was asked about this page just now.
         origin_status: Option<u16>,
@@ -214,10 +215,7 @@ impl Reply {
                 }
             }
         }
-        let kept = file.filter(|_| status == 200 && is_reading);
-        let kept = kept.and_then(|file| passing::file_kept(journey, &file, wanted, &mut fields));
         match status {
-            _ if kept.is_some() => payload = kept.map_or(Payload::None, Payload::Whole),
             304 => mark_as_asked(&request.fields, &mut fields),
             206 | 416 => {}
             _ => payload = passing::encode(&journey.server, request, wanted, &mut fields, payload),

@@ -69,7 +69,7 @@ pub(crate) fn reply(page: Arc<Page>, asked: &Asked<'_>, shown: Shown) -> Reply {
     }
     if is_special(&request.fields)
         && let Some(stored) = page.as_stored()
-        && let Some(reply) = special(stored, asked, shown)
+        && let Some(reply) = special(&page, stored, asked, shown)
     {
         return reply;
     }
@@ -84,8 +84,7 @@ pub(crate) fn reply(page: Arc<Page>, asked: &Asked<'_>, shown: Shown) -> Reply {
         Some(body) if !is_head => Payload::Whole(body),
         _ => Payload::None,
     };
-    let age_seconds =
-        page.as_stored().map_or(0, |stored| policy::age_seconds(&stored.terms, now.ticks_ms));
+    let age_seconds = age_seconds(&page, now);
     let head = Head::Stored {
         page,
         coded,
@@ -103,7 +102,7 @@ fn is_special(fields: &Fields) -> bool {
 }
 
 /// The reply to a conditional or range request, unless it wants the whole after all.
-fn special(stored: &Stored, asked: &Asked<'_>, shown: Shown) -> Option<Reply> {
+fn special(page: &Page, stored: &Stored, asked: &Asked<'_>, shown: Shown) -> Option<Reply> {
     let Asked { head: request, key, now, .. } = *asked;
     let mut fields = stored.fields();
     let total = stored.body.len() as u64;
@@ -122,7 +121,9 @@ fn special(stored: &Stored, asked: &Asked<'_>, shown: Shown) -> Option<Reply> {
         }
         Conditional::Full => return None,
     };
-    fields.put(Name::Age, policy::age_seconds(&stored.terms, now.ticks_ms).to_string());
+    if let Some(seconds) = age_seconds(page, now) {
+        fields.put(Name::Age, seconds.to_string());
+    }
     let told = Told {
         verdict: shown.verdict,
         ttl_seconds: shown.ttl_ms.map(whole_seconds),
@@ -136,6 +137,12 @@ fn special(stored: &Stored, asked: &Asked<'_>, shown: Shown) -> Option<Reply> {
         head: Head::Ready(ResponseHead { status, fields }),
         payload,
     })
+}
+
+/// How old a page is; none where it is as new as its date, which is that of its sending.
+fn age_seconds(page: &Page, now: Now) -> Option<u64> {
+    let stored = page.as_stored().filter(|_| page.file.is_none())?;
+    Some(policy::age_seconds(&stored.terms, now.ticks_ms))
 }
 
 /// Whole seconds, rounded towards the past: a page with 0.9 s left has `ttl=0`.

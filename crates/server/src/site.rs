@@ -180,6 +180,11 @@ impl Sites {
         sites
     }
 
+    /// How often there were others before.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     fn called(&self, name: &str) -> Option<&Arc<Site>> {
         self.all().find(|site| site.name == name)
     }

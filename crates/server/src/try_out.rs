@@ -225,7 +225,8 @@ pub(crate) fn peers(server: &Server, head: &RequestHead, scheme: &'static str) -
     Peers::new(SocketAddr::new(address, 40_000), local, scheme)
 }
 
-fn fields_of(reply: &Reply) -> Fields {
+/// Status and date apart, the fields that it is sent with.
+pub(crate) fn fields_of(reply: &Reply) -> Fields {
     match &reply.head {
         Head::Stored { page, .. } => {
             page.as_stored().map(|stored| stored.fields()).unwrap_or_default()

@@ -22,6 +22,7 @@ use wire::{Body, BodyError, Coding, Fields, Name};
 
 use super::file_error;
 use crate::OriginError;
+use crate::stamp::Stamp;
 
 /// The most that is read in one piece.
 const PIECE_BYTES: u64 = 64 * 1024;
@@ -39,6 +40,8 @@ pub struct OpenFile {
     pub etag: String,
     /// By the ending of its name.
     pub content_type: String,
+    /// By what another would be known that lies there later.
+    pub stamp: Stamp,
 }
 
 impl OpenFile {
@@ -59,6 +62,7 @@ impl OpenFile {
             modified,
             etag: format!("\"{:x}-{:x}-{:x}\"", since.as_secs(), since.subsec_nanos(), data.len()),
             content_type: content_type(path),
+            stamp: Stamp::of(&data),
         }))
     }
 
@@ -72,9 +76,7 @@ impl OpenFile {
     /// older. Its tag is that of its own bytes.
     #[must_use]
     pub fn beside(&self, coding: Coding) -> Option<Self> {
-        let mut path = self.path.clone().into_os_string();
-        path.push(coding.file_ending());
-        let mut beside = Self::open(Path::new(&path)).ok().flatten()?;
+        let mut beside = Self::open(&beside(&self.path, coding)).ok().flatten()?;
         if beside.modified < self.modified {
             return None;
         }
@@ -91,6 +93,19 @@ impl OpenFile {
         body.boxed_unsync()
     }
 
+    /// All of it in one piece.
+    ///
+    /// # Errors
+    /// It can't be read, or became shorter.
+    pub async fn whole(&self) -> io::Result<Bytes> {
+        if self.length <= PIECE_BYTES {
+            return read(&self.file, 0, self.length);
+        }
+        let (file, length) = (self.file.clone(), self.length);
+        let reading = tokio::task::spawn_blocking(move || read(&file, 0, length));
+        reading.await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
     /// Adds length and validators to an answer's fields.
     pub(crate) fn describe(&self, fields: &mut Fields) {
         fields.put(Name::ContentLength, self.length.to_string());
@@ -98,6 +113,13 @@ impl OpenFile {
         fields.put(Name::Etag, &self.etag);
         fields.put(Name::AcceptRanges, "bytes");
     }
+}
+
+/// Where the same content would lie in this coding.
+pub(super) fn beside(path: &Path, coding: Coding) -> PathBuf {
+    let mut path = path.to_owned().into_os_string();
+    path.push(coding.file_ending());
+    path.into()
 }
 
 /// The type by the file's ending; text is said to be UTF-8.

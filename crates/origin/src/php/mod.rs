@@ -32,7 +32,7 @@ pub use address::PhpAddressError;
 pub use sendfile::SendFolders;
 pub use spool::Spool;
 
-use crate::files;
+use crate::files::{self, FileAt};
 use crate::ground::Disk;
 use crate::http_origin::is_safe;
 use crate::path::SitePath;
@@ -240,6 +240,10 @@ impl From<OriginError> for Failure {
 }
 
 impl PhpOrigin {
+    pub(crate) fn file_at(&self, path: &str) -> Option<FileAt> {
+        FileAt::find(path, &self.layout, &self.disk)
+    }
+
     fn resolve(&self, head: &RequestHead) -> Result<Target, OriginError> {
         SitePath::parse(head.path())
             .and_then(|path| script::resolve(&path, &self.layout, &self.disk))

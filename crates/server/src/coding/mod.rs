@@ -19,7 +19,6 @@
 //! meanwhile, is within the store's limit.
 
 pub(crate) mod coded;
-mod files;
 pub(crate) mod passing;
 pub(crate) mod pick;
 pub(crate) mod press;

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::Method;
 use origin::OpenFile;
 use policy::representation::{encode_fields, may_be_coded, vary_by_coding};
 use wire::{Codings, Fields, Name, RequestHead, Version};
 
-use super::{files, pick, stream};
+use super::{pick, stream};
 use crate::Server;
-use crate::journey::Journey;
 use crate::reply::Payload;
 use crate::site::Site;
 
@@ -46,27 +44,6 @@ pub(crate) fn file_beside(
     fields.set(Name::Etag, &beside.etag);
     fields.put(Name::ContentLength, beside.length.to_string());
     Some(beside)
-}
-
-/// The same as it was coded before; `fields` become its own. If it wasn't, it is while the
-/// answer is coded as it comes.
-pub(crate) fn file_kept(
-    journey: &Journey,
-    file: &OpenFile,
-    wanted: Codings,
-    fields: &mut Fields,
-) -> Option<Bytes> {
-    let kept = wanted.iter().find_map(|coding| Some((coding, files::kept(journey, file, coding)?)));
-    let Some((coding, body)) = kept else {
-        files::keep_behind(journey, file, wanted.first()?);
-        return None;
-    };
-    encode_fields(fields, coding);
-    fields.put(Name::ContentLength, body.len().to_string());
-    let counts = &journey.server.counters.codings[coding.index()];
-    counts.before_bytes.add(file.length);
-    counts.after_bytes.add(body.len() as u64);
-    Some(body)
 }
 
 /// The answer in one of these codings, if there is room for another stream; its fields say so

@@ -269,13 +269,15 @@ impl Server {
             None => reply,
         };
         let verdict = reply.verdict;
-        if let Head::Stored { page, .. } = &reply.head {
+        if let Head::Stored { page, .. } = &reply.head
+            && page.file.is_none()
+        {
             return Some(Read::Page { page: page.clone(), key, hash, verdict });
         }
-        let is_file = reply.unstored == Some(NoStore::File);
-        let Reply { head, payload, .. } = reply;
-        let (body, is_whole) = try_out::read(payload, until).await;
-        let Head::Ready(head) = head else { return None };
+        let is_stored = matches!(reply.head, Head::Stored { .. });
+        let is_file = is_stored || reply.unstored == Some(NoStore::File);
+        let head = ResponseHead { status: reply.status(), fields: try_out::fields_of(&reply) };
+        let (body, is_whole) = try_out::read(reply.payload, until).await;
         is_whole.then_some(Read::Plain { head, body, is_file })
     }
 

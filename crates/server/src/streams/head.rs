@@ -28,8 +28,16 @@ pub(crate) fn push<C: Coding>(out: &mut Vec<u8>, reply: &Reply, now: Now) {
             let Some(stored) = page.as_stored() else { return };
             push_rendered::<C>(out, coded.as_ref().map_or(stored.head(), |it| &it.head));
             let mut value = Vec::with_capacity(VALUE_BYTES);
-            digits::push(&mut value, *age_seconds);
-            C::field(out, b"age", &value);
+            match age_seconds {
+                Some(age_seconds) => {
+                    digits::push(&mut value, *age_seconds);
+                    C::field(out, b"age", &value);
+                }
+                None => {
+                    policy::date::write(&mut value, now.unix_seconds());
+                    C::field(out, b"date", &value);
+                }
+            }
             value.clear();
             cache_status::write(&mut value, reply.verdict, *ttl_seconds, *origin_status);
             if *is_new {

@@ -1,0 +1,52 @@
+//! Which file a path stands for, without opening it: what says whether one that was read still
+//! lies there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use wire::Codings;
+
+use super::open_file::{OpenFile, beside};
+use crate::ground::Ground;
+use crate::path::SitePath;
+use crate::script::{self, Layout, Target};
+use crate::stamp::Stamp;
+
+/// A file that a path stands for, as it lies there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileAt {
+    path: PathBuf,
+    /// By what another would be known that lies there later.
+    pub stamp: Stamp,
+}
+
+impl FileAt {
+    /// The file that `path` stands for, given as sent, without its query.
+    pub(crate) fn find(path: &str, layout: &Layout, ground: &dyn Ground) -> Option<Self> {
+        match script::resolve(&SitePath::parse(path).ok()?, layout, ground).ok()? {
+            Target::File(path) => {
+                let data = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+                Some(Self { stamp: Stamp::of(&data), path })
+            }
+            Target::Script(_) | Target::Slash(_) | Target::Missing => None,
+        }
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is the one that was opened.
+    #[must_use]
+    pub fn is(&self, file: &OpenFile) -> bool {
+        self.path == file.path() && self.stamp == file.stamp
+    }
+
+    /// Whether something lies beside it by the name of its content in one of these codings.
+    #[must_use]
+    pub fn has_beside(&self, codings: Codings) -> bool {
+        codings.iter().any(|coding| beside(&self.path, coding).exists())
+    }
+}

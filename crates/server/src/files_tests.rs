@@ -1,0 +1,171 @@
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::Clock;
+use origin::{FilesOrigin, Origin};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use wire::Codings;
+
+use super::*;
+use crate::{ServerConfig, SiteConfig};
+
+struct Run {
+    folder: TempDir,
+    server: Arc<Server>,
+    clock: Clock,
+}
+
+impl Run {
+    fn start() -> Self {
+        let (folder, clock) = (TempDir::new().expect("a folder"), Clock::manual(0));
+        let config = ServerConfig { sites: vec![site(&folder)], ..ServerConfig::default() };
+        let server = Server::new(config, clock.clone());
+        Self { folder, server, clock }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).expect("a file can be written");
+    }
+
+    /// The answer to a request a moment later; the first of these lines is `METHOD TARGET`.
+    async fn ask(&self, request: &str) -> String {
+        self.clock.advance_ms(1);
+        let (mut ours, theirs) = tokio::io::duplex(256 << 10);
+        let address = "192.0.2.1:5".parse().expect("an address");
+        tokio::spawn(self.server.clone().serve_connection(theirs, address, address));
+        let (first, fields) = request.split_once('\n').unwrap_or((request, ""));
+        let mut text = format!("{first} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n");
+        fields.lines().for_each(|line| text += &format!("{line}\r\n"));
+        ours.write_all((text + "\r\n").as_bytes()).await.expect("it reads");
+        let mut answer = String::new();
+        ours.read_to_string(&mut answer).await.expect("text");
+        answer
+    }
+
+    /// Asks until the file is kept: so young a one isn't.
+    async fn keep(&self, target: &str) {
+        for _ in 0..500 {
+            let answer = self.ask(&format!("GET {target}")).await;
+            if answer.contains("; stored") {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{target} is never kept");
+    }
+}
+
+fn site(folder: &TempDir) -> SiteConfig {
+    let mut site = SiteConfig::new(Origin::Files(FilesOrigin::new(folder.path())));
+    site.hosts = vec!["a.test".into()];
+    site.rules.codings = Codings::ALL;
+    site
+}
+
+fn is_hit(answer: &str) -> bool {
+    answer.contains("cache-status: wick; hit; key=\"file|http|a.test|/")
+}
+
+#[tokio::test]
+async fn a_file_comes_from_memory_dated_now_whatever_its_query() {
+    let run = Run::start();
+    run.write("a.css", "p{}");
+    run.keep("/a.css?ver=1").await;
+    run.clock.advance_ms(86_400_000);
+    for target in ["/a.css?ver=1", "/a.css?ver=2", "/a.css"] {
+        let answer = run.ask(&format!("GET {target}")).await;
+        assert!(is_hit(&answer) && answer.ends_with("\r\n\r\np{}"), "{answer}");
+        assert!(!answer.contains("\r\nage: ") && !answer.contains("; ttl="), "{answer}");
+        assert!(answer.contains("\r\ndate: Fri, 02 Jan 1970 "), "{answer}");
+        assert_eq!(answer.matches("\r\ndate: ").count(), 1, "{answer}");
+        for field in ["content-type: text/css", "accept-ranges: bytes", "content-length: 3\r\n"] {
+            assert!(answer.contains(field), "no {field} in {answer}");
+        }
+    }
+    let etag = run.ask("GET /a.css").await;
+    let etag = etag.lines().find_map(|line| line.strip_prefix("etag: ")).expect("a tag");
+    let same = run.ask(&format!("GET /a.css\nIf-None-Match: {etag}")).await;
+    assert!(same.starts_with("HTTP/1.1 304 ") && is_hit(&same), "{same}");
+    assert!(!same.contains("\r\nage: ") && same.contains("\r\ndate: "), "{same}");
+    let part = run.ask("GET /a.css\nRange: bytes=1-1").await;
+    assert!(part.starts_with("HTTP/1.1 206 ") && part.ends_with("\r\n\r\n{"), "{part}");
+    let head = run.ask("HEAD /a.css").await;
+    assert!(is_hit(&head) && head.ends_with("\r\n\r\n"), "{head}");
+    let only = run.ask("GET /a.css\nCache-Control: only-if-cached").await;
+    assert!(is_hit(&only), "{only}");
+}
+
+#[tokio::test]
+async fn what_becomes_of_a_file_shows_at_the_next_request() {
+    let run = Run::start();
+    let at = |name: &str| run.folder.path().join(name);
+    run.write("a.js", "one");
+    run.keep("/a.js").await;
+    run.write("a.js", "two");
+    assert!(run.ask("GET /a.js").await.ends_with("\r\n\r\ntwo"));
+    run.keep("/a.js").await;
+    // Another as long, as old, and under the same name.
+    let date = fs::metadata(at("a.js")).and_then(|data| data.modified()).expect("a date");
+    run.write("b.js", "six");
+    let other = fs::File::options().append(true).open(at("b.js")).expect("it can be opened");
+    other.set_modified(date).expect("its time can be set");
+    fs::rename(at("b.js"), at("a.js")).expect("it can be moved");
+    assert!(run.ask("GET /a.js").await.ends_with("\r\n\r\nsix"));
+    run.keep("/a.js").await;
+    run.write(".htaccess", "Require all denied");
+    assert!(run.ask("GET /a.js").await.starts_with("HTTP/1.1 403 "));
+    fs::remove_file(at(".htaccess")).expect("it can be removed");
+    run.keep("/a.js").await;
+    fs::remove_file(at("a.js")).expect("it can be removed");
+    assert!(run.ask("GET /a.js").await.starts_with("HTTP/1.1 404 "));
+    fs::create_dir(at("a.js")).expect("a folder can be made");
+    run.write("a.js/index.html", "a folder's");
+    assert!(run.ask("GET /a.js").await.starts_with("HTTP/1.1 301 "));
+}
+
+#[tokio::test]
+async fn it_goes_out_in_codings_and_a_compressed_one_put_beside_it_is_found_within_a_second() {
+    let run = Run::start();
+    run.write("a.js", &"one();".repeat(200));
+    run.keep("/a.js").await;
+    let coded = run.ask("HEAD /a.js\nAccept-Encoding: br").await;
+    assert!(is_hit(&coded) && coded.contains("content-encoding: br"), "{coded}");
+    run.write("a.js.br", "what brotli made of it");
+    run.clock.advance_ms(1_000);
+    for _ in 0..2 {
+        let beside = run.ask("GET /a.js\nAccept-Encoding: br").await;
+        assert!(beside.ends_with("what brotli made of it"), "{beside}");
+        assert!(beside.contains("detail=file"), "it isn't kept: {beside}");
+    }
+}
+
+#[tokio::test]
+async fn large_files_and_those_of_other_settings_are_read_anew() {
+    let run = Run::start();
+    run.write("a.css", "p{}");
+    let large = fs::File::create(run.folder.path().join("large.bin")).expect("it can be made");
+    large.set_len(FILE_BYTES_MAX + 1).expect("it can be made longer");
+    run.keep("/a.css").await;
+    // By then it would be kept as well.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let answer = run.ask("GET /large.bin").await;
+    assert!(answer.contains("detail=file"), "{}", &answer[..400]);
+    run.server.replace_sites(vec![site(&run.folder)]);
+    let answer = run.ask("GET /a.css").await;
+    assert!(answer.contains("; stored"), "{answer}");
+    assert!(is_hit(&run.ask("GET /a.css").await));
+}
+
+#[test]
+fn a_key_is_made_behind_another_without_its_query() {
+    for (key, file) in [
+        ("http|a.test|/x.css", "file|http|a.test|/x.css"),
+        ("https|a.test|/x.css?ver=1?2", "file|https|a.test|/x.css"),
+    ] {
+        let mut text = key.as_bytes().to_vec();
+        let start = push_key(&mut text);
+        assert_eq!((&text[..start], &text[start..]), (key.as_bytes(), file.as_bytes()));
+    }
+}
