@@ -188,6 +188,22 @@ def nginx_php(
     )
 
 
+def nginx_files(into, cores, folder):
+    """nginx before a folder of files, which it holds open."""
+    return nginx(
+        into,
+        cores,
+        f"""
+    open_file_cache max=10000 inactive=1h;
+    open_file_cache_valid 1h;
+    open_file_cache_min_uses 1;
+    server {{
+        listen 127.0.0.1:{{port}} backlog=16384;
+        root {folder};
+    }}""",
+    )
+
+
 def nginx_proxy_cache(into, cores, origin):
     """nginx as a cache before an HTTP origin, one request at a time for a new page."""
     return nginx(

@@ -34,6 +34,11 @@ impl Stamp {
         }
     }
 
+    /// Whether it was last written to before another.
+    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
+        self.modified < other.modified
+    }
+
     /// Whether the last change is so long ago that another one would show in the stamp.
     #[must_use]
     pub fn is_settled(&self, now: SystemTime) -> bool {

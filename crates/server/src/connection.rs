@@ -8,6 +8,8 @@
 //! One that begins as HTTP/2 does is given over to [`http2`].
 //! Law: RFC 9112 §9. Invariant: after any doubt about framing the connection closes.
 
+mod file;
+
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
@@ -33,6 +35,7 @@ use crate::pipeline::{self, Errand, Turn};
 use crate::render::{self, Persistence};
 use crate::reply::{Payload, Reply};
 use crate::request_id::RequestId;
+use crate::socket::socket;
 use crate::trace::Trace;
 use crate::tunnel;
 use crate::upload::{self, Need, Pump};
@@ -122,7 +125,7 @@ enum Left<S> {
 /// Serves requests until one side has had enough.
 pub(crate) fn serve<S>(server: Arc<Server>, io: S, peers: Peers) -> impl Future<Output = ()>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     // Before the task begins, so that nobody is missed when connections are counted.
     serve_at(server.watches.enter(), server, io, peers)
@@ -131,7 +134,7 @@ where
 /// The same for one that has its place among the watched already.
 pub(crate) async fn serve_at<S>(place: Place, server: Arc<Server>, io: S, peers: Peers)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     // Who connects and says nothing must not stay.
     let late_at = server.clock.now().ticks_ms + server.limits().head_timeout.as_millis() as u64;
@@ -155,7 +158,7 @@ where
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Resting<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Resting<S> {
     /// Waits for bytes; none at its end.
     async fn read(&mut self, first: &mut [u8]) -> usize {
         let mut read = pin!(self.io.read(first));
@@ -175,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Resting<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Connection<S> {
     fn of(resting: Resting<S>, input: BytesMut) -> Self {
         let Resting { server, io, peers, place, has_served } = resting;
         Self {
@@ -518,6 +521,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             Payload::Stream { body, length } => {
                 return self.stream(body, length, pump, persistence).await;
+            }
+            Payload::File(stretch) => {
+                if pump.is_none() && socket(&mut self.io).is_some() {
+                    return self.send_file(&stretch).await;
+                }
+                let length = Some(stretch.length());
+                return self.stream(stretch.into_body(), length, pump, persistence).await;
             }
             // It is made a stream of before it comes here.
             Payload::Sliced(_) => return Err(End::Closed),

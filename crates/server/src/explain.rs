@@ -126,10 +126,8 @@ impl Server {
             Found::Ask(Task::Remake(_)) => Verdict::Miss(MissReason::Swept),
             Found::Ask(Task::Fill(why)) => {
                 if pipeline::is_known_private(self, site, &head, now, &key_text, &reader) {
-                    say(
-                        "marker",
-                        "answers to those with a cookie are known not to be shareable".into(),
-                    );
+                    let why = "answers to those with a cookie are known not to be shareable";
+                    say("marker", why.into());
                     return Verdict::Pass(PassReason::Remembered);
                 }
                 if files::answers(self, site, &head, now, &key_text) {

@@ -4,9 +4,9 @@
 //! says nothing to a file. Before it is sent it is held against the folder, once a millisecond
 //! at most: the address must still stand for it, its folders' `.htaccess` must still allow it,
 //! and its stamp must be the same. So an edit shows at once, as if the file had been opened.
-//! Invariants: 1. what was read while it may have been written to is not kept. 2. a file that
-//! lies there compressed as well is not kept: which of the two goes is decided by looking.
-//! 3. it is dated and aged by the moment at which it is sent.
+//! A compressed file that lies beside it is a page of its own, which goes in its place.
+//! Invariants: 1. what was read while it may have been written to is not kept. 2. a page is
+//! dated by the moment at which it is sent, as it is as good as read then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,12 +15,14 @@ use std::time::SystemTime;
 use base::Now;
 use bytes::Bytes;
 use http::Method;
-use origin::{FileAt, OpenFile};
+use origin::{FileAt, OpenFile, Stamp};
+use policy::representation::{encode_fields, may_be_coded, vary_by_coding};
 use policy::{Rules, Terms, Verdict};
 use store::{Key, allocated_bytes};
-use wire::{Codings, RequestHead, ResponseHead};
+use wire::{Body, Coding, Codings, Name, RequestHead, ResponseHead};
 
 use crate::Server;
+use crate::coding::pick;
 use crate::esi::Within;
 use crate::fetch::object_bytes_max;
 use crate::journey::{Journey, Peers};
@@ -31,17 +33,39 @@ use crate::reply::Reply;
 use crate::serve_stored::{self, Asked, Shown};
 use crate::site::Site;
 
-/// Larger files are sent from where they lie: what a copy of the kernel's costs is little beside
-/// their way.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Larger files are sent from where they lie, by the kernel and without a copy.
+const FILE_BYTES_MAX: u64 = 256 << 10;
 
-/// A compressed file that is put beside another is seen within so many milliseconds.
+/// The same for those that are sent in codings, which are made once and kept beside.
+const CODED_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What becomes of a compressed file beside another is seen within so many milliseconds.
 const BESIDE_MS: u64 = 1_000;
+
+/// Bytes of a file that go out as they lie there.
+pub(crate) struct Stretch {
+    pub(crate) file: OpenFile,
+    pub(crate) first: u64,
+    pub(crate) end: u64,
+}
+
+impl Stretch {
+    pub(crate) fn length(&self) -> u64 {
+        self.end - self.first
+    }
+
+    /// What is sent by who can't have the kernel do it.
+    pub(crate) fn into_body(self) -> Body {
+        self.file.body(self.first, self.end)
+    }
+}
 
 /// Which file a page is, and when that was last looked at.
 #[derive(Debug)]
 pub(crate) struct Kept {
     at: FileAt,
+    /// The compressed files that lie beside it.
+    beside: Vec<(Coding, Stamp)>,
     /// How often the sites had been replaced when it was read: by others it may be sent in
     /// another dress.
     sites: u64,
@@ -50,8 +74,19 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// The coding of the file beside it that goes in its place to who sent this request.
+    fn beside(&self, head: &RequestHead, codings: Codings) -> Option<Coding> {
+        if self.beside.is_empty() {
+            return None;
+        }
+        let wanted = pick::wanted(&head.fields, codings);
+        wanted.iter().find(|wanted| self.beside.iter().any(|(coding, _)| coding == wanted))
+    }
+
     pub(crate) fn weight(&self) -> usize {
-        allocated_bytes(size_of::<Self>()) + allocated_bytes(self.at.path().as_os_str().len())
+        allocated_bytes(size_of::<Self>())
+            + allocated_bytes(self.at.path().as_os_str().len())
+            + allocated_bytes(size_of_val(&*self.beside))
     }
 
     /// Whether what lies there is still the same.
@@ -63,7 +98,7 @@ impl Kept {
             && site.origin.file_at(head.path()).as_ref() == Some(&self.at);
         let looked = &self.looked_beside_ticks_ms;
         let looks_beside = now.ticks_ms >= looked.load(Ordering::Relaxed) + BESIDE_MS;
-        if !is_same || (looks_beside && self.at.has_beside(site.rules().codings)) {
+        if !is_same || (looks_beside && self.at.beside(site.rules().codings) != self.beside) {
             return false;
         }
         if looks_beside {
@@ -74,13 +109,38 @@ impl Kept {
     }
 }
 
-/// Appends what a file lies under to the key of the request for it, and says where that begins.
-/// The keys of pages begin with a scheme.
-fn push_key(key: &mut Vec<u8>) -> usize {
-    let (start, end) = (key.len(), memchr::memchr(b'?', key).unwrap_or(key.len()));
-    key.extend_from_slice(b"file|");
-    key.extend_from_within(..end);
-    start
+/// The key of a request for a file, and behind it what the file lies under.
+struct FileKey<'a> {
+    text: &'a mut Vec<u8>,
+    request_bytes: usize,
+}
+
+impl<'a> FileKey<'a> {
+    fn behind(text: &'a mut Vec<u8>) -> Self {
+        Self { request_bytes: text.len(), text }
+    }
+
+    /// What the file lies under, or the one beside it in a coding. The keys of pages begin with
+    /// a scheme.
+    fn of(&mut self, coding: Option<Coding>) -> &[u8] {
+        let Self { text, request_bytes } = self;
+        text.truncate(*request_bytes);
+        let end = memchr::memchr(b'?', text).unwrap_or(*request_bytes);
+        text.extend_from_slice(b"file");
+        if let Some(coding) = coding {
+            text.extend_from_slice(coding.file_ending().as_bytes());
+        }
+        text.push(b'|');
+        text.extend_from_within(..end);
+        &text[*request_bytes..]
+    }
+}
+
+/// Leaves the key of the request as it was.
+impl Drop for FileKey<'_> {
+    fn drop(&mut self) {
+        self.text.truncate(self.request_bytes);
+    }
 }
 
 /// The reply that a file in memory makes; none if none is there, or it isn't what lies in the
@@ -99,18 +159,18 @@ pub(crate) fn reply(
     if !site.origin.has_files() {
         return None;
     }
-    let start = push_key(key);
-    let text = &key[start..];
-    let reply = find(server, site, head, now, text).map(|page| {
-        page.note_asked(now.ticks_ms);
-        let codings = rules.codings;
-        let asked = Asked { server, site, codings, head, key: text, now, peers, within };
-        let shown =
-            Shown { verdict: Verdict::Hit, ttl_ms: None, origin_status: None, is_new: false };
-        serve_stored::reply(page, &asked, shown)
-    });
-    key.truncate(start);
-    reply
+    let (mut key, codings) = (FileKey::behind(key), rules.codings);
+    let mut key_text = key.of(None);
+    let mut page = find(server, site, head, now, key_text)?;
+    let coding = page.file.as_ref().and_then(|kept| kept.beside(head, codings));
+    if coding.is_some() {
+        key_text = key.of(coding);
+        page = find(server, site, head, now, key_text)?;
+    }
+    page.note_asked(now.ticks_ms);
+    let asked = Asked { server, site, codings, head, key: key_text, now, peers, within };
+    let shown = Shown { verdict: Verdict::Hit, ttl_ms: None, origin_status: None, is_new: false };
+    Some(serve_stored::reply(page, &asked, shown))
 }
 
 /// Whether a file in memory would answer.
@@ -122,10 +182,11 @@ pub(crate) fn answers(
     key: &[u8],
 ) -> bool {
     let mut text = key.to_vec();
-    let start = push_key(&mut text);
-    site.origin.has_files() && find(server, site, head, now, &text[start..]).is_some()
+    let mut key = FileKey::behind(&mut text);
+    site.origin.has_files() && find(server, site, head, now, key.of(None)).is_some()
 }
 
+/// The page that lies under this, if it is what lies in the folder.
 fn find(
     server: &Server,
     site: &Site,
@@ -151,48 +212,93 @@ pub(crate) async fn keep(
     verdict: Verdict,
 ) -> Option<Reply> {
     let Journey { server, site, head, .. } = journey;
-    let fits = file.length <= FILE_BYTES_MAX.min(object_bytes_max(server));
-    let is_plain = answer.status == 200 && head.method == Method::GET;
-    if !fits || !is_plain || settled(site, head, file).is_none() {
+    let codings = site.rules().codings;
+    if answer.status != 200 || head.method != Method::GET || settled(site, head, file).is_none() {
+        return None;
+    }
+    let sites = server.sites().number();
+    let body = read(server, file, answer, codings).await?;
+    // After it was read: what was written meanwhile shows here, if it ever will.
+    let at = settled(site, head, file)?;
+    let ticks_ms = journey.now().ticks_ms;
+    let kept = Arc::new(Kept {
+        beside: at.beside(codings),
+        at,
+        sites,
+        looked_ticks_ms: AtomicU64::new(ticks_ms),
+        looked_beside_ticks_ms: AtomicU64::new(ticks_ms),
+    });
+    let mut text = journey.key.clone();
+    let mut key = FileKey::behind(&mut text);
+    let coding = kept.beside(head, codings);
+    let mut page = put(journey, key.of(None), answer, body, kept.clone());
+    if let Some(coding) = coding {
+        let file = file.beside(coding)?;
+        let body = read(server, &file, answer, Codings::NONE).await?;
+        let is_same = kept.beside.contains(&(coding, file.stamp)) && is_settled(&file.stamp);
+        if !is_same || site.origin.file_at(head.path()).as_ref() != Some(&kept.at) {
+            return None;
+        }
+        let mut answer = answer.clone();
+        vary_by_coding(&mut answer.fields);
+        encode_fields(&mut answer.fields, coding);
+        answer.fields.set(Name::Etag, &file.etag);
+        page = put(journey, key.of(Some(coding)), &answer, body, kept);
+    }
+    let shown = Shown { verdict, ttl_ms: None, origin_status: Some(200), is_new: true };
+    let key = key.of(coding);
+    Some(serve_stored::reply(page, &Asked { key, ..journey.asked() }, shown))
+}
+
+/// All of a file, if it isn't too large for memory.
+async fn read(
+    server: &Server,
+    file: &OpenFile,
+    answer: &ResponseHead,
+    codings: Codings,
+) -> Option<Bytes> {
+    let is_codable =
+        !codings.is_empty() && may_be_coded(answer.status, &answer.fields, Some(file.length));
+    let most = if is_codable { CODED_FILE_BYTES_MAX } else { FILE_BYTES_MAX };
+    if file.length > most.min(object_bytes_max(server)) {
         return None;
     }
     let room = server.store.reserve(file.length as usize).ok()?;
-    let sites = server.sites().number();
-    let body = file.whole().await.ok()?;
-    // After it was read: what was written meanwhile shows here, if it ever will.
-    let at = settled(site, head, file)?;
+    let body = file.whole().await.ok();
     drop(room);
-    let now = journey.now();
-    let kept = Kept {
-        at,
-        sites,
-        looked_ticks_ms: AtomicU64::new(now.ticks_ms),
-        looked_beside_ticks_ms: AtomicU64::new(now.ticks_ms),
-    };
-    let mut text = journey.key.clone();
-    let start = push_key(&mut text);
-    let text = &text[start..];
-    let page = Arc::new(page(answer, text, body, site.rules().codings, now).of_file(kept));
-    server.store.insert(&Key { hash: pipeline::hash(text), text }, page.clone());
-    let origin_status = Some(answer.status);
-    let shown = Shown { verdict, ttl_ms: None, origin_status, is_new: true };
-    Some(serve_stored::reply(page, &Asked { key: text, ..journey.asked() }, shown))
+    body
 }
 
-/// The file that was read, if the address stands for it, it is done being written to, and
-/// nothing lies beside it.
+/// Puts a file's page where it is found.
+fn put(
+    journey: &Journey,
+    text: &[u8],
+    answer: &ResponseHead,
+    body: Bytes,
+    kept: Arc<Kept>,
+) -> Arc<Page> {
+    let fields = policy::clean_for_store(answer);
+    let codings = match fields.has(Name::ContentEncoding) {
+        true => Codings::NONE,
+        false => journey.site.rules().codings,
+    };
+    let head = ResponseHead { status: answer.status, fields };
+    let (terms, marks) = (Terms::expired(journey.now().ticks_ms), Marks::default());
+    let page = Page::stored(head, text, body, terms, None, marks, codings).of_file(kept);
+    let page = Arc::new(page);
+    journey.server.store.insert(&Key { hash: pipeline::hash(text), text }, page.clone());
+    page
+}
+
+/// The file that was opened, if the address stands for it and it is done being written to.
 fn settled(site: &Site, head: &RequestHead, file: &OpenFile) -> Option<FileAt> {
     // What an app sends by its name stands under no address.
     let at = site.origin.file_at(head.path()).filter(|at| at.is(file))?;
-    let is_settled = at.stamp.is_settled(SystemTime::now());
-    (is_settled && !at.has_beside(site.rules().codings)).then_some(at)
+    is_settled(&at.stamp).then_some(at)
 }
 
-fn page(answer: &ResponseHead, key: &[u8], body: Bytes, codings: Codings, now: Now) -> Page {
-    let fields = policy::clean_for_store(answer);
-    let head = ResponseHead { status: answer.status, fields };
-    let terms = Terms::expired(now.ticks_ms);
-    Page::stored(head, key, body, terms, None, Marks::default(), codings)
+fn is_settled(stamp: &Stamp) -> bool {
+    stamp.is_settled(SystemTime::now())
 }
 
 #[cfg(test)]

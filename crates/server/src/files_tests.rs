@@ -1,3 +1,5 @@
+//! Files of a folder as visitors are given them, while they are written, moved and removed.
+
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +8,7 @@ use base::Clock;
 use origin::{FilesOrigin, Origin};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use wire::Codings;
+use wire::{Coding, Codings};
 
 use super::*;
 use crate::{ServerConfig, SiteConfig};
@@ -134,11 +136,29 @@ async fn it_goes_out_in_codings_and_a_compressed_one_put_beside_it_is_found_with
     assert!(is_hit(&coded) && coded.contains("content-encoding: br"), "{coded}");
     run.write("a.js.br", "what brotli made of it");
     run.clock.advance_ms(1_000);
-    for _ in 0..2 {
-        let beside = run.ask("GET /a.js\nAccept-Encoding: br").await;
-        assert!(beside.ends_with("what brotli made of it"), "{beside}");
-        assert!(beside.contains("detail=file"), "it isn't kept: {beside}");
+    let mut beside = String::new();
+    for _ in 0..500 {
+        beside = run.ask("GET /a.js\nAccept-Encoding: br").await;
+        assert!(beside.ends_with("\r\n\r\nwhat brotli made of it"), "{beside}");
+        if beside.contains("cache-status: wick; hit; key=\"file.br|http|a.test|/a.js") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
+    for field in ["; hit; ", "content-encoding: br", "vary: Accept-Encoding", "-br\"\r\n"] {
+        assert!(beside.contains(field), "no {field} in {beside}");
+    }
+    let etag = beside.lines().find_map(|line| line.strip_prefix("etag: ")).expect("a tag");
+    let same = run.ask(&format!("GET /a.js\nAccept-Encoding: br\nIf-None-Match: {etag}")).await;
+    assert!(same.starts_with("HTTP/1.1 304 ") && same.contains("wick; hit"), "{same}");
+    let plain = run.ask("GET /a.js").await;
+    assert!(is_hit(&plain) && plain.ends_with("one();") && !plain.contains("-br\""), "{plain}");
+    let gzip = run.ask("HEAD /a.js\nAccept-Encoding: gzip").await;
+    assert!(is_hit(&gzip) && gzip.contains("content-encoding: gzip"), "{gzip}");
+    fs::remove_file(run.folder.path().join("a.js.br")).expect("it can be removed");
+    run.clock.advance_ms(1_000);
+    let coded = run.ask("HEAD /a.js\nAccept-Encoding: br").await;
+    assert!(coded.contains("content-encoding: br") && !coded.contains("-br\""), "{coded}");
 }
 
 #[tokio::test]
@@ -160,12 +180,18 @@ async fn large_files_and_those_of_other_settings_are_read_anew() {
 
 #[test]
 fn a_key_is_made_behind_another_without_its_query() {
-    for (key, file) in [
-        ("http|a.test|/x.css", "file|http|a.test|/x.css"),
-        ("https|a.test|/x.css?ver=1?2", "file|https|a.test|/x.css"),
+    for (request, file) in [
+        ("http|a.test|/x.css", "http|a.test|/x.css"),
+        ("https|a.test|/x.css?ver=1?2", "https|a.test|/x.css"),
     ] {
-        let mut text = key.as_bytes().to_vec();
-        let start = push_key(&mut text);
-        assert_eq!((&text[..start], &text[start..]), (key.as_bytes(), file.as_bytes()));
+        let mut text = request.as_bytes().to_vec();
+        let mut key = FileKey::behind(&mut text);
+        let show = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
+        for _ in 0..2 {
+            assert_eq!(show(key.of(None)), format!("file|{file}"));
+            assert_eq!(show(key.of(Some(Coding::Gzip))), format!("file.gz|{file}"));
+        }
+        drop(key);
+        assert_eq!(text, request.as_bytes());
     }
 }

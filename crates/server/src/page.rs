@@ -46,7 +46,7 @@ pub(crate) struct Page {
     /// What purges find it by.
     pub(crate) marks: Marks,
     /// The file of the site's folder that it is, if it is one.
-    pub(crate) file: Option<Box<Kept>>,
+    pub(crate) file: Option<Arc<Kept>>,
     /// Whether who asked for it first bore a cookie or an authorization.
     pub(crate) is_of_bearer: bool,
     /// About how often it was asked for.
@@ -216,8 +216,8 @@ impl Page {
     }
 
     /// The same page, which is this file.
-    pub(crate) fn of_file(self, kept: Kept) -> Self {
-        Self { file: Some(Box::new(kept)), ..self }
+    pub(crate) fn of_file(self, kept: Arc<Kept>) -> Self {
+        Self { file: Some(kept), ..self }
     }
 
     /// Up to which count of the site's content it is known to be what it was; for a page that

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Method;
-use origin::{Answer, OriginError, Tunnel};
+use origin::{Answer, OpenFile, OriginError, Tunnel};
 use policy::representation::mark_as_asked;
 use policy::{
     Conditional, FailReason, NoStore, OwnReason, RefuseReason, Selection, Verdict, cache_status,
@@ -17,11 +17,15 @@ use wire::{Body, BodyError, Codings, Fields, Name, ResponseHead};
 
 use crate::coding::coded::Coded;
 use crate::coding::passing;
+use crate::files::Stretch;
 use crate::journey::Journey;
 use crate::observer::Outcome;
 use crate::page::Page;
 use crate::slices::serve::Wanted;
 use crate::{esi, parts, render};
+
+/// Fewer bytes of a file are read, and leave with their head in one call.
+const PLAIN_FILE_BYTES: u64 = 64 << 10;
 
 /// An answer with the reason for it.
 pub(crate) struct Reply {
@@ -65,6 +69,8 @@ pub(crate) enum Payload {
         /// Bytes promised by `Content-Length`, if any were.
         length: Option<u64>,
     },
+    /// Bytes of a file of the site's folder, which the kernel sends where it can.
+    File(Box<Stretch>),
     /// Bytes of a large page; [`crate::slices::serve::deliver`] makes a stream of it.
     Sliced(Box<Wanted>),
     /// None, and no HTTP from here on.
@@ -79,8 +85,22 @@ impl Payload {
             Self::Whole(bytes) => Some(bytes.len() as u64),
             Self::Parts(parts) => Some(parts.iter().map(|part| part.len() as u64).sum()),
             Self::Stream { length, .. } => *length,
+            Self::File(stretch) => Some(stretch.length()),
             Self::Sliced(wanted) => Some(wanted.length()),
             Self::Tunnel(_) => None,
+        }
+    }
+}
+
+impl Payload {
+    /// The bytes of a file from `first` to before `end`.
+    fn of_file(file: OpenFile, first: u64, end: u64) -> Self {
+        match end - first {
+            0 => Self::None,
+            1..PLAIN_FILE_BYTES => {
+                Self::Stream { body: file.body(first, end), length: Some(end - first) }
+            }
+            _ => Self::File(Box::new(Stretch { file, first, end })),
         }
     }
 }
@@ -191,8 +211,7 @@ impl Reply {
             let beside = file.as_ref().and_then(|it| passing::file_beside(it, wanted, &mut fields));
             if let Some(beside) = beside {
                 (wanted, file) = (Codings::NONE, None);
-                let (body, length) = (beside.body(0, beside.length), Some(beside.length));
-                payload = Payload::Stream { body, length };
+                payload = Payload::of_file(beside.clone(), 0, beside.length);
             }
             if policy::evaluate(&request.fields, status, &fields) == Conditional::NotModified {
                 fields = policy::not_modified_fields(&fields);
@@ -202,8 +221,7 @@ impl Reply {
                     Selection::Partial(range) => {
                         parts::one_part(&mut fields, &range, file.length);
                         let (first, end) = (*range.start(), range.end() + 1);
-                        let length = Some(end - first);
-                        payload = Payload::Stream { body: file.body(first, end), length };
+                        payload = Payload::of_file(file.clone(), first, end);
                         status = 206;
                     }
                     Selection::Unsatisfiable => {
@@ -211,6 +229,9 @@ impl Reply {
                         status = 416;
                     }
                     // Several parts of a file may be refused by sending the whole.
+                    Selection::Full | Selection::Several(_) if wanted.is_empty() => {
+                        payload = Payload::of_file(file.clone(), 0, file.length);
+                    }
                     Selection::Full | Selection::Several(_) => {}
                 }
             }

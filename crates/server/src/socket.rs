@@ -9,11 +9,14 @@
 //! has to be waited for is registered with the runtime, so that a visitor who comes for a
 //! single page costs neither that nor its undoing.
 
+use std::any::Any;
+use std::fs::File;
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use rustix::fs::sendfile;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, acceptfrom_with, recv, sendmsg,
 };
@@ -63,6 +66,25 @@ impl Socket {
         }
     }
 
+    /// Has the kernel send up to so many bytes of a file from this place on; how many it took.
+    pub(crate) fn poll_send_file(
+        &mut self,
+        context: &mut Context<'_>,
+        file: &File,
+        at: u64,
+        bytes: usize,
+    ) -> Poll<io::Result<usize>> {
+        let stream = self.registered()?;
+        loop {
+            ready!(stream.poll_write_ready(context))?;
+            let send = || Ok(sendfile(&*stream, file, Some(&mut { at }), bytes)?);
+            match stream.try_io(Interest::WRITABLE, send) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(result),
+            }
+        }
+    }
+
     /// The stream that can be waited for.
     fn registered(&mut self) -> io::Result<&mut TcpStream> {
         if let Self::Fresh(_) = self
@@ -75,6 +97,11 @@ impl Socket {
             _ => Err(io::ErrorKind::NotConnected.into()),
         }
     }
+}
+
+/// The socket, where that is what carries a connection.
+pub(crate) fn socket<S: 'static>(carrier: &mut S) -> Option<&mut Socket> {
+    (carrier as &mut dyn Any).downcast_mut()
 }
 
 /// What a call gave, unless it has to be waited for.
@@ -158,6 +185,7 @@ impl AsyncWrite for Socket {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::io::{Read, Write};
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -210,5 +238,35 @@ mod tests {
         socket.shutdown().await.expect("an end");
         drop(socket);
         assert!(reader.join().expect("the client") == answer);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_the_visitor_takes_slowly_arrives_whole_and_ends_where_it_ends() {
+        let listener = listener();
+        let address = listener.get_ref().local_addr().expect("an address");
+        let mut client = std::net::TcpStream::connect(address).expect("a connection");
+        let (mut carrier, _) = accept(&listener).await.expect("a connection");
+        let bytes: Vec<u8> = (0..6_000_000u32).map(|at| (at / 7) as u8).collect();
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(&bytes).expect("it takes it");
+        let reader = std::thread::spawn(move || {
+            let mut taken = Vec::new();
+            client.read_to_end(&mut taken).expect("the file");
+            taken
+        });
+        let mut at = 1_000_000;
+        loop {
+            let socket = socket(&mut carrier).expect("it is one");
+            let sent = poll_fn(|context| socket.poll_send_file(context, &file, at, 1 << 30)).await;
+            match sent.expect("it is taken") {
+                0 => break,
+                sent => at += sent as u64,
+            }
+        }
+        assert_eq!(at, 6_000_000);
+        carrier.shutdown().await.expect("an end");
+        drop(carrier);
+        assert!(reader.join().expect("the client") == bytes[1_000_000..]);
+        assert!(socket(&mut tokio::io::duplex(1).0).is_none());
     }
 }

@@ -248,6 +248,7 @@ pub(crate) async fn read(payload: Payload, until: Instant) -> (Bytes, bool) {
         Payload::Whole(whole) => return cut(whole),
         Payload::Parts(parts) => return cut(parts.concat().into()),
         Payload::Stream { body, .. } => body,
+        Payload::File(stretch) => stretch.into_body(),
     };
     let mut taken = Vec::new();
     loop {

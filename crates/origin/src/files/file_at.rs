@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use wire::Codings;
+use wire::{Coding, Codings};
 
 use super::open_file::{OpenFile, beside};
 use crate::ground::Ground;
@@ -44,9 +44,16 @@ impl FileAt {
         self.path == file.path() && self.stamp == file.stamp
     }
 
-    /// Whether something lies beside it by the name of its content in one of these codings.
+    /// Those of these codings in which the same content lies beside it and is no older, each
+    /// with the stamp of that file.
     #[must_use]
-    pub fn has_beside(&self, codings: Codings) -> bool {
-        codings.iter().any(|coding| beside(&self.path, coding).exists())
+    pub fn beside(&self, codings: Codings) -> Vec<(Coding, Stamp)> {
+        let found = |coding| {
+            let data =
+                fs::metadata(beside(&self.path, coding)).ok().filter(fs::Metadata::is_file)?;
+            let stamp = Stamp::of(&data);
+            (!stamp.is_older_than(&self.stamp)).then_some((coding, stamp))
+        };
+        codings.iter().filter_map(found).collect()
     }
 }

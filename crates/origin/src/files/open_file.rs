@@ -1,12 +1,13 @@
 //! One open file and any stretch of it as a body.
 //!
 //! Invariant: every stretch is of the file that was opened, also if another takes
-//! its name meanwhile. A small stretch is read at once where it is asked for: it is
-//! in the page cache nearly always, and a thread's help would cost more than the read.
+//! its name meanwhile. What is in the page cache is read at once where it is asked for: a
+//! thread's help would cost more than the read. What has to be waited for is read by a thread
+//! that serves nobody.
 
 use std::fs::File;
 use std::future::Future;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -17,6 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use tokio::task::JoinHandle;
 use wire::{Body, BodyError, Coding, Fields, Name};
 
@@ -77,7 +79,7 @@ impl OpenFile {
     #[must_use]
     pub fn beside(&self, coding: Coding) -> Option<Self> {
         let mut beside = Self::open(&beside(&self.path, coding)).ok().flatten()?;
-        if beside.modified < self.modified {
+        if beside.stamp.is_older_than(&self.stamp) {
             return None;
         }
         beside.etag.truncate(beside.etag.len() - 1);
@@ -98,11 +100,39 @@ impl OpenFile {
     /// # Errors
     /// It can't be read, or became shorter.
     pub async fn whole(&self) -> io::Result<Bytes> {
-        if self.length <= PIECE_BYTES {
-            return read(&self.file, 0, self.length);
+        match read_now(&self.file, 0, self.length)? {
+            Now::Read(bytes) if bytes.len() as u64 == self.length => return Ok(bytes),
+            Now::Unknown if self.length <= PIECE_BYTES => return read(&self.file, 0, self.length),
+            _ => {}
         }
         let (file, length) = (self.file.clone(), self.length);
         let reading = tokio::task::spawn_blocking(move || read(&file, 0, length));
+        reading.await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
+    /// The file itself, for the kernel to send from.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Has the bytes from `first` to before `end` in the page cache, as far as that has room,
+    /// so that nobody waits for a disk who sends them.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub async fn warm(&self, first: u64, end: u64) -> io::Result<()> {
+        let is_there = |at| matches!(read_now(&self.file, at, 1), Ok(Now::Read(_)));
+        if end <= first || (is_there(first) && is_there(end - 1)) {
+            return Ok(());
+        }
+        let file = self.file.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let pieces = (first..end).step_by(PIECE_BYTES as usize);
+            pieces
+                .map(|at| read(&file, at, PIECE_BYTES.min(end - at)))
+                .try_for_each(|it| it.map(drop))
+        });
         reading.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
@@ -153,17 +183,24 @@ impl http_body::Body for FileBody {
         if left == 0 {
             return Poll::Ready(None);
         }
-        let is_small = left <= PIECE_BYTES && this.reading.is_none();
-        let piece = if is_small {
-            read(&this.file, this.at, left)
-        } else {
-            let reading = this.reading.get_or_insert_with(|| {
-                let (file, at) = (this.file.clone(), this.at);
-                tokio::task::spawn_blocking(move || read(&file, at, left.min(PIECE_BYTES)))
-            });
-            let joined = ready!(Pin::new(reading).poll(context));
-            this.reading = None;
-            joined.unwrap_or_else(|error| Err(io::Error::other(error)))
+        let wanted = left.min(PIECE_BYTES);
+        let now = match this.reading {
+            None => read_now(&this.file, this.at, wanted),
+            Some(_) => Ok(Now::Cold),
+        };
+        let piece = match now {
+            Ok(Now::Read(bytes)) => Ok(bytes),
+            Ok(Now::Unknown) if left <= PIECE_BYTES => read(&this.file, this.at, left),
+            Ok(Now::Cold | Now::Unknown) => {
+                let reading = this.reading.get_or_insert_with(|| {
+                    let (file, at) = (this.file.clone(), this.at);
+                    tokio::task::spawn_blocking(move || read(&file, at, wanted))
+                });
+                let joined = ready!(Pin::new(reading).poll(context));
+                this.reading = None;
+                joined.unwrap_or_else(|error| Err(io::Error::other(error)))
+            }
+            Err(error) => Err(error),
         };
         Poll::Ready(Some(match piece {
             Ok(bytes) => {
@@ -183,6 +220,31 @@ impl http_body::Body for FileBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.end - self.at)
+    }
+}
+
+/// What can be read without waiting.
+enum Now {
+    /// The beginning of what was wanted, at least one byte of it.
+    Read(Bytes),
+    /// It would have to be waited for.
+    Cold,
+    /// This file system doesn't tell.
+    Unknown,
+}
+
+/// Reads up to `length` bytes, at least one, as far as they are in the page cache.
+fn read_now(file: &File, at: u64, length: u64) -> io::Result<Now> {
+    let mut bytes = vec![0; length as usize];
+    match preadv2(file, &mut [IoSliceMut::new(&mut bytes)], at, ReadWriteFlags::NOWAIT) {
+        Ok(0) if length > 0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(read) => {
+            bytes.truncate(read);
+            Ok(Now::Read(bytes.into()))
+        }
+        Err(Errno::AGAIN) => Ok(Now::Cold),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(Now::Unknown),
+        Err(error) => Err(error.into()),
     }
 }
 

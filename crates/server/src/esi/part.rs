@@ -251,6 +251,7 @@ fn got(reply: Reply) -> Result<Got, Missing> {
         Payload::Whole(bytes) => Content::Here(bytes),
         Payload::Parts(parts) => Content::Here(parts.concat().into()),
         Payload::Stream { body, .. } => Content::Coming(body),
+        Payload::File(stretch) => Content::Coming(stretch.into_body()),
         // What is kept in slices is too large to be a part.
         Payload::Tunnel(_) | Payload::Sliced(_) => return Err(Missing(502)),
     };

@@ -179,6 +179,10 @@ impl<O: Outgoing> Rest<O> {
             Payload::Whole(bytes) => self.send_piece(bytes, true).await,
             Payload::Parts(parts) => self.send_parts(parts).await,
             Payload::Stream { body, length } => self.send_body(body, length).await,
+            Payload::File(stretch) => {
+                let length = Some(stretch.length());
+                self.send_body(stretch.into_body(), length).await
+            }
         };
         if let Some(watched) = self.watched.take() {
             watched.end(&self.server, self.sent_bytes);
