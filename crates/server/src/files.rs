@@ -213,11 +213,13 @@ pub(crate) async fn keep(
 ) -> Option<Reply> {
     let Journey { server, site, head, .. } = journey;
     let codings = site.rules().codings;
-    if answer.status != 200 || head.method != Method::GET || settled(site, head, file).is_none() {
+    let is_plain = answer.status == 200 && head.method == Method::GET;
+    let may_be = is_plain && file.length <= bytes_max(server, file, answer, codings);
+    if !may_be || settled(site, head, file).is_none() {
         return None;
     }
     let sites = server.sites().number();
-    let body = read(server, file, answer, codings).await?;
+    let body = read(server, file).await?;
     // After it was read: what was written meanwhile shows here, if it ever will.
     let at = settled(site, head, file)?;
     let ticks_ms = journey.now().ticks_ms;
@@ -233,8 +235,9 @@ pub(crate) async fn keep(
     let coding = kept.beside(head, codings);
     let mut page = put(journey, key.of(None), answer, body, kept.clone());
     if let Some(coding) = coding {
-        let file = file.beside(coding)?;
-        let body = read(server, &file, answer, Codings::NONE).await?;
+        let most = bytes_max(server, file, answer, codings);
+        let file = file.beside(coding).filter(|file| file.length <= most)?;
+        let body = read(server, &file).await?;
         let is_same = kept.beside.contains(&(coding, file.stamp)) && is_settled(&file.stamp);
         if !is_same || site.origin.file_at(head.path()).as_ref() != Some(&kept.at) {
             return None;
@@ -250,19 +253,16 @@ pub(crate) async fn keep(
     Some(serve_stored::reply(page, &Asked { key, ..journey.asked() }, shown))
 }
 
-/// All of a file, if it isn't too large for memory.
-async fn read(
-    server: &Server,
-    file: &OpenFile,
-    answer: &ResponseHead,
-    codings: Codings,
-) -> Option<Bytes> {
+/// How long a file may be that is kept and sent in these codings.
+fn bytes_max(server: &Server, file: &OpenFile, answer: &ResponseHead, codings: Codings) -> u64 {
     let is_codable =
         !codings.is_empty() && may_be_coded(answer.status, &answer.fields, Some(file.length));
     let most = if is_codable { CODED_FILE_BYTES_MAX } else { FILE_BYTES_MAX };
-    if file.length > most.min(object_bytes_max(server)) {
-        return None;
-    }
+    most.min(object_bytes_max(server))
+}
+
+/// All of a file, while there is room for it.
+async fn read(server: &Server, file: &OpenFile) -> Option<Bytes> {
     let room = server.store.reserve(file.length as usize).ok()?;
     let body = file.whole().await.ok();
     drop(room);
