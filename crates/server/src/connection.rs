@@ -27,6 +27,7 @@ use wire::h1::{Framing, HeadError, HeadLimits, Length, read_head};
 use wire::{BodyError, Name, RequestHead, ResponseHead, Version};
 
 use crate::access::Begun;
+use crate::files;
 use crate::http2;
 use crate::journey::{Journey, Peers};
 use crate::observer::{self, Outcome, Watched};
@@ -35,7 +36,6 @@ use crate::pipeline::{self, Errand, Turn};
 use crate::render::{self, Persistence};
 use crate::reply::{Payload, Reply};
 use crate::request_id::RequestId;
-use crate::socket::socket;
 use crate::trace::Trace;
 use crate::tunnel;
 use crate::upload::{self, Need, Pump};
@@ -512,7 +512,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Connection<S> {
         }
         match reply.payload {
             Payload::None => self.write_out(&[]).await?,
-            Payload::Whole(bytes) => self.write_out(&bytes).await?,
+            Payload::Whole(bytes) => match files::open(&reply.head, &bytes) {
+                Some(file) if pump.is_none() && self.has_socket() => {
+                    return self.send_file(file, 0, file.length).await;
+                }
+                _ => self.write_out(&bytes).await?,
+            },
             Payload::Parts(parts) => {
                 for part in parts {
                     self.write_out(&part).await?;
@@ -523,11 +528,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Connection<S> {
                 return self.stream(body, length, pump, persistence).await;
             }
             Payload::File(stretch) => {
-                if pump.is_none() && socket(&mut self.io).is_some() {
-                    return self.send_file(&stretch).await;
-                }
-                let length = Some(stretch.length());
-                return self.stream(stretch.into_body(), length, pump, persistence).await;
+                return self.send_stretch(*stretch, pump, persistence).await;
             }
             // It is made a stream of before it comes here.
             Payload::Sliced(_) => return Err(End::Closed),

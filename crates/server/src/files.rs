@@ -19,6 +19,7 @@ use origin::{FileAt, OpenFile, Stamp};
 use policy::representation::{encode_fields, may_be_coded, vary_by_coding};
 use policy::{Rules, Terms, Verdict};
 use store::{Key, allocated_bytes};
+use tokio::sync::OwnedSemaphorePermit;
 use wire::{Body, Coding, Codings, Name, RequestHead, ResponseHead};
 
 use crate::Server;
@@ -29,12 +30,18 @@ use crate::journey::{Journey, Peers};
 use crate::page::Page;
 use crate::pipeline;
 use crate::purge::marks::Marks;
-use crate::reply::Reply;
+use crate::reply::{Head, Reply};
 use crate::serve_stored::{self, Asked, Shown};
 use crate::site::Site;
 
 /// Larger files are sent from where they lie, by the kernel and without a copy.
 const FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// So many files are held open.
+pub(crate) const OPEN_FILES_MAX: usize = 512;
+
+/// From this length on a file is held open, and sent by the kernel.
+const SENT_BYTES_MIN: u64 = 128 << 10;
 
 /// The same for those that are sent in codings, which are made once and kept beside.
 const CODED_FILE_BYTES_MAX: u64 = 1 << 20;
@@ -58,6 +65,30 @@ impl Stretch {
     pub(crate) fn into_body(self) -> Body {
         self.file.body(self.first, self.end)
     }
+}
+
+/// A file that is held open, and its place among those.
+pub(crate) type Open = Box<(OpenFile, OwnedSemaphorePermit)>;
+
+/// Holds a file open if that is worth it, and not too many are.
+fn held_open(server: &Server, file: &OpenFile) -> Option<Open> {
+    let is_long = file.length >= SENT_BYTES_MIN;
+    let place = server.open_files.clone().try_acquire_owned().ok().filter(|_| is_long)?;
+    Some(Box::new((file.clone(), place)))
+}
+
+/// What one takes of memory.
+pub(crate) fn open_weight(open: &Open) -> usize {
+    let (file, _) = &**open;
+    let texts = [file.path().as_os_str().len(), file.etag.len(), file.content_type.len()];
+    allocated_bytes(size_of_val(&**open)) + texts.map(allocated_bytes).iter().sum::<usize>()
+}
+
+/// The file that lies open for what is sent of it, if the kernel is to send it.
+pub(crate) fn open<'a>(head: &'a Head, body: &Bytes) -> Option<&'a OpenFile> {
+    let Head::Stored { page, coded: None, .. } = head else { return None };
+    let (file, _) = &**page.open.as_ref()?;
+    (body.len() as u64 == file.length && file.is_warm(0, file.length)).then_some(file)
 }
 
 /// Which file a page is, and when that was last looked at.
@@ -233,7 +264,7 @@ pub(crate) async fn keep(
     let mut text = journey.key.clone();
     let mut key = FileKey::behind(&mut text);
     let coding = kept.beside(head, codings);
-    let mut page = put(journey, key.of(None), answer, body, kept.clone());
+    let mut page = put(journey, key.of(None), answer, body, kept.clone(), held_open(server, file));
     if let Some(coding) = coding {
         let most = bytes_max(server, file, answer, codings);
         let file = file.beside(coding).filter(|file| file.length <= most)?;
@@ -246,7 +277,8 @@ pub(crate) async fn keep(
         vary_by_coding(&mut answer.fields);
         encode_fields(&mut answer.fields, coding);
         answer.fields.set(Name::Etag, &file.etag);
-        page = put(journey, key.of(Some(coding)), &answer, body, kept);
+        let open = held_open(server, &file);
+        page = put(journey, key.of(Some(coding)), &answer, body, kept, open);
     }
     let shown = Shown { verdict, ttl_ms: None, origin_status: Some(200), is_new: true };
     let key = key.of(coding);
@@ -276,6 +308,7 @@ fn put(
     answer: &ResponseHead,
     body: Bytes,
     kept: Arc<Kept>,
+    open: Option<Open>,
 ) -> Arc<Page> {
     let fields = policy::clean_for_store(answer);
     let codings = match fields.has(Name::ContentEncoding) {
@@ -284,7 +317,7 @@ fn put(
     };
     let head = ResponseHead { status: answer.status, fields };
     let (terms, marks) = (Terms::expired(journey.now().ticks_ms), Marks::default());
-    let page = Page::stored(head, text, body, terms, None, marks, codings).of_file(kept);
+    let page = Page::stored(head, text, body, terms, None, marks, codings).of_file(kept, open);
     let page = Arc::new(page);
     journey.server.store.insert(&Key { hash: pipeline::hash(text), text }, page.clone());
     page

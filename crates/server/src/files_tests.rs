@@ -1,6 +1,7 @@
 //! Files of a folder as visitors are given them, while they are written, moved and removed.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wire::{Coding, Codings};
 
 use super::*;
+use crate::socket;
 use crate::{ServerConfig, SiteConfig};
 
 struct Run {
@@ -32,7 +34,7 @@ impl Run {
     }
 
     /// The answer to a request a moment later; the first of these lines is `METHOD TARGET`.
-    async fn ask(&self, request: &str) -> String {
+    async fn ask_bytes(&self, request: &str) -> Vec<u8> {
         self.clock.advance_ms(1);
         let (mut ours, theirs) = tokio::io::duplex(256 << 10);
         let address = "192.0.2.1:5".parse().expect("an address");
@@ -41,16 +43,44 @@ impl Run {
         let mut text = format!("{first} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n");
         fields.lines().for_each(|line| text += &format!("{line}\r\n"));
         ours.write_all((text + "\r\n").as_bytes()).await.expect("it reads");
-        let mut answer = String::new();
-        ours.read_to_string(&mut answer).await.expect("text");
+        let mut answer = Vec::new();
+        ours.read_to_end(&mut answer).await.expect("an answer");
         answer
+    }
+
+    async fn ask(&self, request: &str) -> String {
+        String::from_utf8(self.ask_bytes(request).await).expect("text")
+    }
+
+    /// The body of the answer to a request by TCP, where the kernel sends files.
+    async fn take(&self, target: &str, fields: &str) -> (String, Vec<u8>) {
+        self.clock.advance_ms(1);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a socket of ours");
+        let address = listener.local_addr().expect("an address");
+        let listener = socket::listening(listener).expect("within a runtime");
+        let text =
+            format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n{fields}Connection: close\r\n\r\n");
+        let client = std::thread::spawn(move || {
+            let mut stream = std::net::TcpStream::connect(address).expect("a connection");
+            stream.write_all(text.as_bytes()).expect("it reads");
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).expect("an answer");
+            answer
+        });
+        let (stream, peer) = socket::accept(&listener).await.expect("a connection");
+        self.server.clone().serve_connection(stream, peer, address).await;
+        let mut answer = client.join().expect("the client");
+        let end = memchr::memmem::find(&answer, b"\r\n\r\n").expect("a head") + 4;
+        let body = answer.split_off(end);
+        (String::from_utf8(answer).expect("a head"), body)
     }
 
     /// Asks until the file is kept: so young a one isn't.
     async fn keep(&self, target: &str) {
         for _ in 0..500 {
-            let answer = self.ask(&format!("GET {target}")).await;
-            if answer.contains("; stored") {
+            let answer = self.ask_bytes(&format!("GET {target}")).await;
+            if memchr::memmem::find(&answer, b"; stored").is_some() {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -159,6 +189,34 @@ async fn it_goes_out_in_codings_and_a_compressed_one_put_beside_it_is_found_with
     run.clock.advance_ms(1_000);
     let coded = run.ask("HEAD /a.js\nAccept-Encoding: br").await;
     assert!(coded.contains("content-encoding: br") && !coded.contains("-br\""), "{coded}");
+}
+
+#[tokio::test]
+async fn the_kernel_sends_what_lies_there_whole_and_in_part() {
+    let run = Run::start();
+    let pattern = |bytes: u32, by: u32| (0..bytes).map(|at| (at / by) as u8).collect::<Vec<u8>>();
+    // One that is kept and held open, and one that is too large for that.
+    for (name, bytes) in [("kept.bin", 200_000), ("large.bin", 3_000_000)] {
+        let (target, path) = (format!("/{name}"), run.folder.path().join(name));
+        for by in [3, 7] {
+            let lies = pattern(bytes, by);
+            fs::write(&path, &lies).expect("a file can be written");
+            if bytes == 200_000 {
+                run.keep(&target).await;
+            }
+            let (head, body) = run.take(&target, "").await;
+            assert!(head.starts_with("HTTP/1.1 200 ") && body == lies, "{head}");
+            assert_eq!(is_hit(&head), bytes == 200_000, "{head}");
+            let (head, body) = run.take(&target, "Range: bytes=1000-90000\r\n").await;
+            assert!(head.starts_with("HTTP/1.1 206 ") && body == lies[1000..=90_000], "{head}");
+            let whole = run.ask_bytes(&format!("GET {target}")).await;
+            assert!(whole.ends_with(&lies), "without a socket it is sent as well");
+        }
+    }
+    assert_eq!(run.server.open_files.available_permits(), OPEN_FILES_MAX - 1);
+    fs::remove_file(run.folder.path().join("kept.bin")).expect("it can be removed");
+    assert!(run.take("/kept.bin", "").await.0.starts_with("HTTP/1.1 404 "));
+    assert_eq!(run.server.open_files.available_permits(), OPEN_FILES_MAX, "it was closed");
 }
 
 #[tokio::test]

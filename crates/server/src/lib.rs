@@ -158,6 +158,8 @@ pub struct Server {
     aside: Option<Arc<dyn Aside>>,
     watches: Arc<Watches>,
     press: Press,
+    /// Places for files that are held open.
+    open_files: Arc<Semaphore>,
     /// Parts of pages, for one visitor each.
     private_parts: PrivateParts,
     /// Connections by visitor.
@@ -204,6 +206,7 @@ impl Server {
             aside: config.aside,
             watches: Arc::default(),
             press: Press::default(),
+            open_files: Arc::new(Semaphore::new(files::OPEN_FILES_MAX)),
             private_parts: PrivateParts::default(),
             callers: Arc::default(),
             try_outs: Arc::new(Semaphore::new(1)),

@@ -18,7 +18,7 @@ use wire::{Codings, Fields, Name, ResponseHead};
 
 use crate::coding::coded::{Coded, Slots};
 use crate::esi;
-use crate::files::Kept;
+use crate::files::{self, Kept, Open};
 use crate::pipeline;
 use crate::purge::marks::Marks;
 use crate::render;
@@ -47,6 +47,8 @@ pub(crate) struct Page {
     pub(crate) marks: Marks,
     /// The file of the site's folder that it is, if it is one.
     pub(crate) file: Option<Arc<Kept>>,
+    /// What the kernel sends its body from.
+    pub(crate) open: Option<Open>,
     /// Whether who asked for it first bore a cookie or an authorization.
     pub(crate) is_of_bearer: bool,
     /// About how often it was asked for.
@@ -149,6 +151,7 @@ impl Page {
             route: None,
             marks,
             file: None,
+            open: None,
             is_of_bearer: false,
             asked: AtomicU32::new(0),
             views: OnceLock::new(),
@@ -216,8 +219,8 @@ impl Page {
     }
 
     /// The same page, which is this file.
-    pub(crate) fn of_file(self, kept: Arc<Kept>) -> Self {
-        Self { file: Some(kept), ..self }
+    pub(crate) fn of_file(self, kept: Arc<Kept>, open: Option<Open>) -> Self {
+        Self { file: Some(kept), open, ..self }
     }
 
     /// Up to which count of the site's content it is known to be what it was; for a page that
@@ -427,7 +430,8 @@ impl Resident for Page {
                         + allocated_bytes(template.bytes())
                 })
         });
-        let file = self.file.as_ref().map_or(0, |file| file.weight());
+        let file = self.file.as_ref().map_or(0, |file| file.weight())
+            + self.open.as_ref().map_or(0, files::open_weight);
         own + vary + file + tastes + route + stored + self.marks.weight()
     }
 

@@ -66,6 +66,39 @@ impl Socket {
         }
     }
 
+    /// Sends bytes that others follow at once.
+    pub(crate) fn poll_send_before(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send(context, &[IoSlice::new(bytes)], SendFlags::NOSIGNAL | SendFlags::MORE)
+    }
+
+    fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+        flags: SendFlags,
+    ) -> Poll<io::Result<usize>> {
+        if let Self::Fresh(stream) = self {
+            let sent = sendmsg(stream, slices, &mut SendAncillaryBuffer::default(), flags);
+            if let Some(sent) = at_once(sent) {
+                return Poll::Ready(sent);
+            }
+        }
+        let stream = self.registered()?;
+        loop {
+            ready!(stream.poll_write_ready(context))?;
+            let mut no_rights = SendAncillaryBuffer::default();
+            let send = || Ok(sendmsg(&*stream, slices, &mut no_rights, flags)?);
+            match stream.try_io(Interest::WRITABLE, send) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(result),
+            }
+        }
+    }
+
     /// Has the kernel send up to so many bytes of a file from this place on; how many it took.
     pub(crate) fn poll_send_file(
         &mut self,
@@ -143,26 +176,7 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let socket = self.get_mut();
-        if let Self::Fresh(stream) = socket {
-            let mut no_rights = SendAncillaryBuffer::default();
-            let sent = sendmsg(stream, slices, &mut no_rights, SendFlags::NOSIGNAL);
-            if let Some(sent) = at_once(sent) {
-                return Poll::Ready(sent);
-            }
-        }
-        let stream = socket.registered()?;
-        loop {
-            ready!(stream.poll_write_ready(context))?;
-            let send = || {
-                let mut no_rights = SendAncillaryBuffer::default();
-                Ok(sendmsg(&*stream, slices, &mut no_rights, SendFlags::NOSIGNAL)?)
-            };
-            match stream.try_io(Interest::WRITABLE, send) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                result => return Poll::Ready(result),
-            }
-        }
+        self.get_mut().poll_send(context, slices, SendFlags::NOSIGNAL)
     }
 
     fn is_write_vectored(&self) -> bool {

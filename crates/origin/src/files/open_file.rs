@@ -116,14 +116,26 @@ impl OpenFile {
         &self.file
     }
 
+    /// Whether the bytes from `first` to before `end`, of which there is one at least, seem to be
+    /// in the page cache.
+    #[must_use]
+    pub fn is_warm(&self, first: u64, end: u64) -> bool {
+        let is_there = |at| {
+            let mut byte = [0];
+            let read =
+                preadv2(&self.file, &mut [IoSliceMut::new(&mut byte)], at, ReadWriteFlags::NOWAIT);
+            read == Ok(1)
+        };
+        is_there(first) && is_there(end - 1)
+    }
+
     /// Has the bytes from `first` to before `end` in the page cache, as far as that has room,
     /// so that nobody waits for a disk who sends them.
     ///
     /// # Errors
     /// They can't be read.
     pub async fn warm(&self, first: u64, end: u64) -> io::Result<()> {
-        let is_there = |at| matches!(read_now(&self.file, at, 1), Ok(Now::Read(_)));
-        if end <= first || (is_there(first) && is_there(end - 1)) {
+        if end <= first || self.is_warm(first, end) {
             return Ok(());
         }
         let file = self.file.clone();
