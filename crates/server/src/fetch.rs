@@ -223,6 +223,7 @@ pub(crate) async fn lead(
 ) -> Reply {
     journey.server.counters.fetches.bump();
     let began = journey.site.generations.moment();
+    let sites = journey.server.sites().number();
     // What was purged since it was found can't be revived by its validators.
     let key = Key { hash, text: &journey.key };
     let ticks_ms = journey.now().ticks_ms;
@@ -251,7 +252,7 @@ pub(crate) async fn lead(
     {
         return serve_on_error(&journey, lead, page.clone(), answer.head.status);
     }
-    let fetch = Fetch { hash, request_ticks_ms, began, why };
+    let fetch = Fetch { hash, request_ticks_ms, began, sites, why };
     match (stored, answer.head.status) {
         (Some(stored), 304) if !is_confirmed(&journey, stored, &answer.head, &fetch) => {
             journey.server.remove_if(&Key { hash, text: &journey.key }, |_| true);
@@ -335,6 +336,8 @@ pub(crate) struct Fetch {
     pub(crate) hash: u64,
     pub(crate) request_ticks_ms: u64,
     pub(crate) began: Moment,
+    /// How often the sites had been replaced by then.
+    pub(crate) sites: u64,
     pub(crate) why: MissReason,
 }
 
@@ -546,7 +549,8 @@ async fn let_go(
     let verdict = Verdict::Miss(fetch.why);
     if let Some(file) = answer.file.clone() {
         let head = answer.head.clone();
-        if let Some(reply) = Box::pin(files::keep(&journey, &head, &file, verdict)).await {
+        let kept = files::keep(&journey, &head, &file, fetch);
+        if let Some(reply) = Box::pin(kept).await {
             return reply;
         }
     }

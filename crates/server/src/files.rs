@@ -25,7 +25,7 @@ use wire::{Body, Coding, Codings, Name, RequestHead, ResponseHead};
 use crate::Server;
 use crate::coding::pick;
 use crate::esi::Within;
-use crate::fetch::object_bytes_max;
+use crate::fetch::{Fetch, object_bytes_max};
 use crate::journey::{Journey, Peers};
 use crate::page::Page;
 use crate::pipeline;
@@ -37,14 +37,14 @@ use crate::site::Site;
 /// Larger files are sent from where they lie, by the kernel and without a copy.
 const FILE_BYTES_MAX: u64 = 256 << 10;
 
-/// So many files are held open.
-pub(crate) const OPEN_FILES_MAX: usize = 512;
-
-/// From this length on a file is held open, and sent by the kernel.
-const SENT_BYTES_MIN: u64 = 128 << 10;
-
 /// The same for those that are sent in codings, which are made once and kept beside.
 const CODED_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// From this length on a file that is kept is held open, and sent by the kernel.
+const SENT_BYTES_MIN: u64 = 128 << 10;
+
+/// So many files are held open.
+pub(crate) const OPEN_FILES_MAX: usize = 512;
 
 /// What becomes of a compressed file beside another is seen within so many milliseconds.
 const BESIDE_MS: u64 = 1_000;
@@ -240,7 +240,7 @@ pub(crate) async fn keep(
     journey: &Journey,
     answer: &ResponseHead,
     file: &OpenFile,
-    verdict: Verdict,
+    fetch: &Fetch,
 ) -> Option<Reply> {
     let Journey { server, site, head, .. } = journey;
     let codings = site.rules().codings;
@@ -249,7 +249,6 @@ pub(crate) async fn keep(
     if !may_be || settled(site, head, file).is_none() {
         return None;
     }
-    let sites = server.sites().number();
     let body = read(server, file).await?;
     // After it was read: what was written meanwhile shows here, if it ever will.
     let at = settled(site, head, file)?;
@@ -257,7 +256,7 @@ pub(crate) async fn keep(
     let kept = Arc::new(Kept {
         beside: at.beside(codings),
         at,
-        sites,
+        sites: fetch.sites,
         looked_ticks_ms: AtomicU64::new(ticks_ms),
         looked_beside_ticks_ms: AtomicU64::new(ticks_ms),
     });
@@ -280,6 +279,7 @@ pub(crate) async fn keep(
         let open = held_open(server, &file);
         page = put(journey, key.of(Some(coding)), &answer, body, kept, open);
     }
+    let verdict = Verdict::Miss(fetch.why);
     let shown = Shown { verdict, ttl_ms: None, origin_status: Some(200), is_new: true };
     let key = key.of(coding);
     Some(serve_stored::reply(page, &Asked { key, ..journey.asked() }, shown))

@@ -1,6 +1,7 @@
 //! A file of the site's folder, sent by the kernel from where it lies.
 
 use std::future::poll_fn;
+use std::io;
 use std::task::Poll;
 
 use origin::OpenFile;
@@ -29,7 +30,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Connection<S> {
         persistence: Persistence,
     ) -> Result<bool, End> {
         if pump.is_none() && self.has_socket() {
-            return self.send_file(&stretch.file, stretch.first, stretch.end).await;
+            let Stretch { file, first, end } = stretch;
+            return self.send_file(&file, first, end, persistence).await;
         }
         let length = Some(stretch.length());
         self.stream(stretch.into_body(), length, pump, persistence).await
@@ -42,6 +44,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Connection<S> {
         file: &OpenFile,
         first: u64,
         end: u64,
+        persistence: Persistence,
     ) -> Result<bool, End> {
         self.send_head_before().await?;
         let mut at = first;
@@ -55,12 +58,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Connection<S> {
                 let mut patience = Patience::new(&self.server, &self.place, &mut self.outgoing);
                 let sent = poll_fn(|context| {
                     match socket.poll_send_file(context, file.file(), at, (turn - at) as usize) {
-                        Poll::Ready(result) => Poll::Ready(result.ok()),
+                        Poll::Ready(result) => Poll::Ready(Some(result)),
                         Poll::Pending => patience.poll_over(context).map(|()| None),
                     }
                 });
-                // Nothing is sent of a file that became shorter.
-                let bytes = sent.await.filter(|&bytes| bytes > 0).ok_or(End::Closed)?;
+                let bytes = match sent.await {
+                    Some(Ok(bytes @ 1..)) => bytes,
+                    Some(Err(error)) if is_of_the_file_system(&error) => {
+                        self.output.clear();
+                        let length = Some(end - at);
+                        return self.stream(file.body(at, end), length, None, persistence).await;
+                    }
+                    // Nothing is sent of a file that became shorter.
+                    _ => return Err(End::Closed),
+                };
                 patience.end(bytes);
                 (at, self.body_bytes) = (at + bytes as u64, self.body_bytes + bytes as u64);
             }
@@ -88,4 +99,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Connection<S> {
         }
         Ok(())
     }
+}
+
+/// Whether the kernel can't send files from where this one lies.
+fn is_of_the_file_system(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }

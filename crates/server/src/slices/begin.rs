@@ -146,6 +146,7 @@ async fn lead_probe(
     let bytes = bytes_of(&(first..last.saturating_add(1)), u64::MAX);
     let asked = bytes.start..=bytes.end - 1;
     let began = journey.site.generations.moment();
+    let sites = journey.server.sites().number();
     let request_ticks_ms = journey.now().ticks_ms;
     let mut call = journey.call();
     policy::strip_conditionals(&mut call.head.fields);
@@ -175,7 +176,8 @@ async fn lead_probe(
             }),
         _ => None,
     };
-    let fetch = Fetch { hash, request_ticks_ms, began, why: MissReason::UriMiss };
+    let why = MissReason::UriMiss;
+    let fetch = Fetch { hash, request_ticks_ms, began, sites, why };
     if let Some((head, bytes, length)) = found
         && let Some(admitted) = admit(&journey, &head, length, &fetch)
         && let Some((page, object)) = begin(&journey, admitted, length, &fetch)
