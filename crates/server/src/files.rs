@@ -20,17 +20,17 @@ use policy::representation::{encode_fields, may_be_coded, vary_by_coding};
 use policy::{Rules, Terms, Verdict};
 use store::{Key, allocated_bytes};
 use tokio::sync::OwnedSemaphorePermit;
-use wire::{Body, Coding, Codings, Name, RequestHead, ResponseHead};
+use wire::{Body, Coding, Codings, Name, RequestHead, ResponseHead, Version, body};
 
 use crate::Server;
-use crate::coding::pick;
+use crate::coding::{passing, pick};
 use crate::esi::Within;
 use crate::fetch::{Fetch, object_bytes_max};
 use crate::journey::{Journey, Peers};
 use crate::page::Page;
 use crate::pipeline;
 use crate::purge::marks::Marks;
-use crate::reply::{Head, Reply};
+use crate::reply::{Head, Payload, Reply, Told};
 use crate::serve_stored::{self, Asked, Shown};
 use crate::site::Site;
 
@@ -201,7 +201,40 @@ pub(crate) fn reply(
     page.note_asked(now.ticks_ms);
     let asked = Asked { server, site, codings, head, key: key_text, now, peers, within };
     let shown = Shown { verdict: Verdict::Hit, ttl_ms: None, origin_status: None, is_new: false };
-    Some(serve_stored::reply(page, &asked, shown))
+    Some(served(page, &asked, shown))
+}
+
+/// The reply that a file makes. One that is in no coding yet is coded as it is sent, as long as
+/// that takes: text is never sent as it is to who wants it coded.
+fn served(page: Arc<Page>, asked: &Asked<'_>, shown: Shown) -> Reply {
+    let mut reply = serve_stored::reply(page.clone(), asked, shown);
+    let is_plain = matches!(reply.head, Head::Stored { coded: None, .. });
+    let may_stream = is_plain && asked.head.version != Version::Http10;
+    let wanted = || pick::wanted(&asked.head.fields, asked.codings);
+    let Some((stored, wanted)) = page
+        .as_stored()
+        .filter(|stored| stored.is_codable && may_stream)
+        .map(|stored| (stored, wanted()))
+        .filter(|(_, wanted)| !wanted.is_empty())
+    else {
+        return reply;
+    };
+    let (mut fields, length) = (stored.fields(), Some(stored.length()));
+    let body = body::full(stored.body.clone());
+    let coded = Payload::Stream { body, length };
+    let coded = passing::encode(asked.server, asked.head, wanted, &mut fields, coded);
+    if fields.has(Name::ContentEncoding) {
+        let told = Told {
+            verdict: shown.verdict,
+            ttl_seconds: None,
+            origin_status: shown.origin_status,
+            stored: shown.is_new.then_some(Ok(())),
+        };
+        told.write(&mut fields, asked.key);
+        reply.head = Head::Ready(ResponseHead { status: stored.status, fields });
+        reply.payload = coded;
+    }
+    reply
 }
 
 /// Whether a file in memory would answer.
@@ -282,7 +315,7 @@ pub(crate) async fn keep(
     let verdict = Verdict::Miss(fetch.why);
     let shown = Shown { verdict, ttl_ms: None, origin_status: Some(200), is_new: true };
     let key = key.of(coding);
-    Some(serve_stored::reply(page, &Asked { key, ..journey.asked() }, shown))
+    Some(served(page, &Asked { key, ..journey.asked() }, shown))
 }
 
 /// How long a file may be that is kept and sent in these codings.

@@ -220,6 +220,20 @@ async fn the_kernel_sends_what_lies_there_whole_and_in_part() {
 }
 
 #[tokio::test]
+async fn long_text_is_sent_coded_while_its_coding_is_made() {
+    let run = Run::start();
+    run.write("a.js", &"one();".repeat(30_000));
+    run.keep("/a.js").await;
+    for request in ["GET /a.js", "HEAD /a.js"] {
+        let answer = run.ask_bytes(&format!("{request}\nAccept-Encoding: br")).await;
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(is_hit(&answer) && answer.contains("content-encoding: br"), "{answer}");
+        assert!(answer.len() < 10_000, "{} bytes", answer.len());
+    }
+    assert!(run.ask("GET /a.js").await.len() > 180_000, "who wants it so gets it plain");
+}
+
+#[tokio::test]
 async fn large_files_and_those_of_other_settings_are_read_anew() {
     let run = Run::start();
     run.write("a.css", "p{}");
