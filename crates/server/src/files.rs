@@ -30,7 +30,7 @@ use crate::journey::{Journey, Peers};
 use crate::page::Page;
 use crate::pipeline;
 use crate::purge::marks::Marks;
-use crate::reply::{Head, Payload, Reply, Told};
+use crate::reply::{Head, Payload, Reply};
 use crate::serve_stored::{self, Asked, Shown};
 use crate::site::Site;
 
@@ -210,27 +210,19 @@ fn served(page: Arc<Page>, asked: &Asked<'_>, shown: Shown) -> Reply {
     let mut reply = serve_stored::reply(page.clone(), asked, shown);
     let is_plain = matches!(reply.head, Head::Stored { coded: None, .. });
     let may_stream = is_plain && asked.head.version != Version::Http10;
-    let wanted = || pick::wanted(&asked.head.fields, asked.codings);
-    let Some((stored, wanted)) = page
-        .as_stored()
-        .filter(|stored| stored.is_codable && may_stream)
-        .map(|stored| (stored, wanted()))
-        .filter(|(_, wanted)| !wanted.is_empty())
-    else {
+    let Some(stored) = page.as_stored().filter(|stored| stored.is_codable && may_stream) else {
         return reply;
     };
+    let wanted = pick::wanted(&asked.head.fields, asked.codings);
+    if wanted.is_empty() {
+        return reply;
+    }
     let (mut fields, length) = (stored.fields(), Some(stored.length()));
     let body = body::full(stored.body.clone());
     let coded = Payload::Stream { body, length };
     let coded = passing::encode(asked.server, asked.head, wanted, &mut fields, coded);
     if fields.has(Name::ContentEncoding) {
-        let told = Told {
-            verdict: shown.verdict,
-            ttl_seconds: None,
-            origin_status: shown.origin_status,
-            stored: shown.is_new.then_some(Ok(())),
-        };
-        told.write(&mut fields, asked.key);
+        shown.told().write(&mut fields, asked.key);
         reply.head = Head::Ready(ResponseHead { status: stored.status, fields });
         reply.payload = coded;
     }

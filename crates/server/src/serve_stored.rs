@@ -52,6 +52,16 @@ impl Shown {
     pub(crate) fn found(verdict: Verdict, ttl_ms: i64) -> Self {
         Self { verdict, ttl_ms: Some(ttl_ms), origin_status: None, is_new: false }
     }
+
+    /// The same as `Cache-Status` tells it.
+    pub(crate) fn told(&self) -> Told {
+        Told {
+            verdict: self.verdict,
+            ttl_seconds: self.ttl_ms.map(whole_seconds),
+            origin_status: self.origin_status,
+            stored: self.is_new.then_some(Ok(())),
+        }
+    }
 }
 
 /// The reply to a request that selects `page`.
@@ -124,13 +134,7 @@ fn special(page: &Page, stored: &Stored, asked: &Asked<'_>, shown: Shown) -> Opt
     if let Some(seconds) = age_seconds(page, now) {
         fields.put(Name::Age, seconds.to_string());
     }
-    let told = Told {
-        verdict: shown.verdict,
-        ttl_seconds: shown.ttl_ms.map(whole_seconds),
-        origin_status: shown.origin_status,
-        stored: shown.is_new.then_some(Ok(())),
-    };
-    told.write(&mut fields, key);
+    shown.told().write(&mut fields, key);
     Some(Reply {
         verdict: shown.verdict,
         unstored: None,
@@ -146,6 +150,6 @@ fn age_seconds(page: &Page, now: Now) -> Option<u64> {
 }
 
 /// Whole seconds, rounded towards the past: a page with 0.9 s left has `ttl=0`.
-pub(crate) fn whole_seconds(ms: i64) -> i64 {
+fn whole_seconds(ms: i64) -> i64 {
     ms.div_euclid(1000)
 }

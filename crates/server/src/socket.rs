@@ -87,16 +87,9 @@ impl Socket {
                 return Poll::Ready(sent);
             }
         }
-        let stream = self.registered()?;
-        loop {
-            ready!(stream.poll_write_ready(context))?;
-            let mut no_rights = SendAncillaryBuffer::default();
-            let send = || Ok(sendmsg(&*stream, slices, &mut no_rights, flags)?);
-            match stream.try_io(Interest::WRITABLE, send) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                result => return Poll::Ready(result),
-            }
-        }
+        self.poll_when_writable(context, |stream| {
+            sendmsg(stream, slices, &mut SendAncillaryBuffer::default(), flags)
+        })
     }
 
     /// Has the kernel send up to so many bytes of a file from this place on; how many it took.
@@ -107,11 +100,19 @@ impl Socket {
         at: u64,
         bytes: usize,
     ) -> Poll<io::Result<usize>> {
+        self.poll_when_writable(context, |stream| sendfile(stream, file, Some(&mut { at }), bytes))
+    }
+
+    /// Sends once the socket takes something.
+    fn poll_when_writable(
+        &mut self,
+        context: &mut Context<'_>,
+        send: impl Fn(&TcpStream) -> rustix::io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
         let stream = self.registered()?;
         loop {
             ready!(stream.poll_write_ready(context))?;
-            let send = || Ok(sendfile(&*stream, file, Some(&mut { at }), bytes)?);
-            match stream.try_io(Interest::WRITABLE, send) {
+            match stream.try_io(Interest::WRITABLE, || Ok(send(stream)?)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return Poll::Ready(result),
             }

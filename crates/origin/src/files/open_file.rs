@@ -106,8 +106,7 @@ impl OpenFile {
             _ => {}
         }
         let (file, length) = (self.file.clone(), self.length);
-        let reading = tokio::task::spawn_blocking(move || read(&file, 0, length));
-        reading.await.unwrap_or_else(|error| Err(io::Error::other(error)))
+        apart(move || read(&file, 0, length)).await
     }
 
     /// The file itself, for the kernel to send from.
@@ -139,13 +138,13 @@ impl OpenFile {
             return Ok(());
         }
         let file = self.file.clone();
-        let reading = tokio::task::spawn_blocking(move || {
+        apart(move || {
             let pieces = (first..end).step_by(PIECE_BYTES as usize);
             pieces
                 .map(|at| read(&file, at, PIECE_BYTES.min(end - at)))
                 .try_for_each(|it| it.map(drop))
-        });
-        reading.await.unwrap_or_else(|error| Err(io::Error::other(error)))
+        })
+        .await
     }
 
     /// Adds length and validators to an answer's fields.
@@ -258,6 +257,14 @@ fn read_now(file: &File, at: u64, length: u64) -> io::Result<Now> {
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(Now::Unknown),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Has a thread that serves nobody read.
+async fn apart<T: Send + 'static>(
+    read: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let reading = tokio::task::spawn_blocking(read);
+    reading.await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
 /// Reads exactly `length` bytes; a file that became shorter is an error.

@@ -46,8 +46,8 @@ use crate::gather::{Gathered, gather};
 use crate::journey::{Journey, Peers};
 use crate::page::Stored;
 use crate::purge::generations::Moment;
-use crate::reply::{Head, Payload, Reply, Told};
-use crate::serve_stored::{Asked, Shown, whole_seconds};
+use crate::reply::{Head, Payload, Reply};
+use crate::serve_stored::{Asked, Shown};
 use crate::site::Site;
 use crate::{Server, render};
 
@@ -226,12 +226,7 @@ pub(crate) fn stored(
         None => Payload::Stream { body: assembly.into_body(), length: None },
     };
     let payload = passing::encode(asked.server, asked.head, wanted, &mut fields, payload);
-    let told = Told {
-        verdict: shown.verdict,
-        ttl_seconds: shown.ttl_ms.map(whole_seconds),
-        origin_status: shown.origin_status,
-        stored: shown.is_new.then_some(Ok(())),
-    };
+    let told = shown.told();
     told.write_parts(&mut fields, asked.key, parts);
     let head = Head::Ready(ResponseHead { status: stored.status, fields });
     let payload = if render::bears_length(stored.status) { payload } else { Payload::None };

@@ -32,7 +32,7 @@ use crate::page::{Page, Stored};
 use crate::parts;
 use crate::pipeline::{self, Task};
 use crate::reply::{Head, Payload, Reply, Told};
-use crate::serve_stored::{Asked, Shown, whole_seconds};
+use crate::serve_stored::{Asked, Shown};
 
 /// How often a slice is looked for, and fetched, before it is done without the disk.
 const TRIES_MAX: usize = 3;
@@ -118,12 +118,7 @@ pub(crate) fn reply(
         verdict => verdict,
     };
     fields.put(Name::Age, policy::age_seconds(&stored.terms, now.ticks_ms).to_string());
-    let told = Told {
-        verdict,
-        ttl_seconds: shown.ttl_ms.map(whole_seconds),
-        origin_status: shown.origin_status,
-        stored: shown.is_new.then_some(Ok(())),
-    };
+    let told = Told { verdict, ..shown.told() };
     told.write(&mut fields, key);
     let payload = match pieces.is_empty() {
         true => Payload::None,
