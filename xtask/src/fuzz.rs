@@ -5,15 +5,18 @@
 //! else's; only its share of [`SECONDS_IN_ALL`] ends it sooner. Told how long, it hunts from
 //! a seed that nobody chose.
 //!
-//! The code is instrumented by the stable compiler: the flags below are what libFuzzer
+//! Our code is instrumented by the stable compiler: the flags below are what libFuzzer
 //! needs, and since nothing of ours is `unsafe`, the sanitizers that ask for a nightly
-//! compiler would have nothing to find. What the fuzzer learns is kept in
+//! compiler would have nothing to find. What we depend on is as the tests have it, and so was
+//! built with them: this program itself stands in for the compiler of the workspace's own
+//! crates, and adds the flags. What the fuzzer learns is kept in
 //! `target/fuzz-found/`, so that the next run starts from there; the corpora that are
 //! part of the repository are only read. An input that breaks a target is named, and
 //! belongs into its corpus once the fault is mended.
 //! Invariant: an input longer than [`INPUT_BYTES_MAX`] or a run longer than
 //! [`HANG_SECONDS`] does not occur, respectively is a fault.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread::available_parallelism;
@@ -29,6 +32,9 @@ const INPUT_BYTES_MAX: u32 = 16 << 10;
 const HANG_SECONDS: u32 = 10;
 const SEED: u32 = 20;
 const MEMORY_MEBIBYTES_MAX: u32 = 1024;
+
+/// Has this program stand in for the compiler.
+const STANDS_IN: &str = "XTASK_STANDS_IN_FOR_RUSTC";
 
 /// Counters for each edge, and what comparisons compare, so that the fuzzer can aim.
 const INSTRUMENTED: &[&str] = &[
@@ -117,28 +123,31 @@ fn known_targets() -> Result<Vec<String>, String> {
 }
 
 fn build() -> Result<PathBuf, String> {
-    let target = host_triple()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let ourselves = std::env::current_exe()
+        .map_err(|error| format!("where this program lies isn't known: {error}"))?;
     let mut command = Command::new(cargo);
-    // With a target named, the flags reach neither build scripts nor macros.
     command
-        .args(["build", "--locked", "--profile", "fuzz", "--package", "fuzz"])
-        .args(["--features", "guided", "--bin", "guided", "--target", &target])
-        .args(["--target-dir", "target/fuzzing"])
-        .env("RUSTFLAGS", INSTRUMENTED.join(" "));
+        // All of the workspace, or what we depend on would have other features than the tests'.
+        .args(["build", "--locked", "--workspace", "--features", "fuzz/guided", "--bin", "guided"])
+        .envs([("CARGO_PROFILE_DEV_OPT_LEVEL", "1"), ("CARGO_INCREMENTAL", "0")])
+        .env("RUSTC_WORKSPACE_WRAPPER", &ourselves)
+        .env(STANDS_IN, "1");
     execute(&mut command)?;
-    Ok(root().join("target/fuzzing").join(target).join("fuzz/guided"))
+    // Both are of the same profile.
+    Ok(ourselves.with_file_name("guided"))
 }
 
-fn host_triple() -> Result<String, String> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc)
-        .arg("-vV")
-        .output()
-        .map_err(|error| format!("rustc can't be started: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| "rustc does not tell its host".to_owned())
+/// Becomes the compiler, with the flags, if that is what cargo started us as: then the first
+/// word names it. Comes back only with what is wrong.
+pub(crate) fn stand_in() -> Option<String> {
+    std::env::var_os(STANDS_IN)?;
+    let mut words = std::env::args_os().skip(1);
+    let Some(compiler) = words.next() else {
+        return Some(format!("{STANDS_IN} is for the compiler of `cargo xtask fuzz` alone"));
+    };
+    let error = Command::new(&compiler).args(words).args(INSTRUMENTED).exec();
+    Some(format!("{} can't be started: {error}", compiler.display()))
 }
 
 /// How far a target goes, and from where.

@@ -20,6 +20,10 @@ use std::time::Instant;
 use steps::{STEPS, Step, TASKS};
 
 fn main() -> ExitCode {
+    if let Some(why) = fuzz::stand_in() {
+        eprintln!("{why}");
+        return ExitCode::FAILURE;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some((word, rest)) = arguments.split_first() else {
         return usage();

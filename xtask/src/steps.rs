@@ -24,10 +24,10 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "licences", about: "what we depend on, whence, on what terms", run: licences },
     Step { name: "clippy", about: "no warning anywhere", run: clippy },
     Step { name: "tests", about: "unit and integration tests", run: testing::run },
-    Step { name: "scenes", about: "HTTP behaviour, one file a scene", run: scenes },
+    Step { name: "scenes", about: "HTTP behaviour, one file a scene", run: testing::scenes },
     Step {
         name: "fuzz",
-        about: "each target over a hundred thousand inputs ([--seconds N] [--seed N] [TARGET…])",
+        about: "each target over sixty thousand inputs ([--seconds N] [--seed N] [TARGET…])",
         run: fuzz::run,
     },
 ];
@@ -62,10 +62,6 @@ fn tidy(_: &[String]) -> Result<(), String> {
     let mut findings = layers::check(&Metadata::read(root())?);
     findings.extend(tidy::check(root())?);
     report(findings)
-}
-
-fn scenes(rest: &[String]) -> Result<(), String> {
-    cargo(["test", "--package", "testkit", "--locked", "--no-fail-fast"], rest)
 }
 
 fn report(findings: Vec<String>) -> Result<(), String> {

@@ -1,17 +1,21 @@
-//! `cargo xtask tests`: unit and integration tests of the workspace.
+//! `cargo xtask tests`: unit and integration tests of the workspace, and `cargo xtask scenes`.
 //!
 //! One suite waits for nearly all of its time, for what real apps do by the clock. It runs by
 //! itself, with many of its tests at once; elsewhere there is one test a core.
+//! Invariant: every call is of the whole workspace, and names the tests it is after. Of a part of
+//! it other features of what we depend on would be asked for, and all be built once more.
 
 use std::process::Command;
 
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, Package};
 use crate::steps::{execute, root};
 
 /// The suite that mostly waits, and how many of its tests do so at once.
 const WAITS: (&str, &str) = ("freshness", "4");
-/// What every call has in common. The scenes are a step of their own.
-const ALL: &[&str] = &["test", "--workspace", "--exclude", "testkit", "--locked", "--no-fail-fast"];
+/// The package whose integration tests are a step of their own.
+const OF_SCENES: &str = "testkit";
+/// What every call has in common.
+const ALL: &[&str] = &["test", "--workspace", "--locked", "--no-fail-fast"];
 
 /// Runs all tests, or those that the words behind the step's name ask of `cargo test` for.
 pub(crate) fn run(rest: &[String]) -> Result<(), String> {
@@ -19,7 +23,8 @@ pub(crate) fn run(rest: &[String]) -> Result<(), String> {
         return execute(cargo().args(rest));
     }
     let (suite, at_once) = WAITS;
-    let others = others(&Metadata::read(root())?);
+    let others =
+        options(&Metadata::read(root())?, |package, test| package != OF_SCENES && test != suite);
     let calls = [
         execute(cargo().args(["--lib", "--bins"]).args(others)),
         execute(cargo().args(["--test", suite, "--", "--test-threads", at_once])),
@@ -29,17 +34,23 @@ pub(crate) fn run(rest: &[String]) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-/// The options that name all other integration tests.
-fn others(metadata: &Metadata) -> Vec<String> {
-    let targets = metadata.ours().filter(|package| package.name != "testkit");
-    let mut names: Vec<&str> = targets
-        .flat_map(|package| &package.targets)
-        .filter(|target| target.kind.iter().any(|kind| kind == "test") && target.name != WAITS.0)
-        .map(|target| target.name.as_str())
-        .collect();
+/// Plays the scenes, and what must never happen.
+pub(crate) fn scenes(rest: &[String]) -> Result<(), String> {
+    let tests = options(&Metadata::read(root())?, |package, _| package == OF_SCENES);
+    execute(cargo().args(tests).args(rest))
+}
+
+/// The options that name the integration tests of ours which are wanted, by package and name.
+fn options(metadata: &Metadata, is_wanted: impl Fn(&str, &str) -> bool) -> Vec<String> {
+    let named = |package: &Package| {
+        let tests = package.targets.iter().filter(|it| it.kind.iter().any(|kind| kind == "test"));
+        let names = tests.map(|test| test.name.clone());
+        names.filter(|name| is_wanted(&package.name, name)).collect::<Vec<_>>()
+    };
+    let mut names: Vec<String> = metadata.ours().flat_map(named).collect();
     names.sort_unstable();
     names.dedup();
-    names.iter().flat_map(|name| ["--test".to_owned(), (*name).to_owned()]).collect()
+    names.into_iter().flat_map(|name| ["--test".to_owned(), name]).collect()
 }
 
 fn cargo() -> Command {
@@ -55,7 +66,7 @@ mod tests {
     use crate::metadata::samples::{foreign, graph, ours};
 
     #[test]
-    fn each_integration_test_of_ours_is_named_once_but_the_one_that_waits() {
+    fn each_integration_test_of_ours_is_named_once() {
         let target =
             |name: &str, kind: &str| Target { name: name.to_owned(), kind: vec![kind.to_owned()] };
         let mut wick = ours("wick", &[]);
@@ -66,7 +77,9 @@ mod tests {
         testkit.targets = vec![target("scenes", "test")];
         let mut theirs = foreign("theirs", "1.0.0", None);
         theirs.targets = vec![target("their", "test")];
-        let named = others(&graph(vec![wick, tracker, testkit, theirs]));
-        assert_eq!(named, ["--test", "books", "--test", "tls"]);
+        let graph = graph(vec![wick, tracker, testkit, theirs]);
+        let others = options(&graph, |package, test| package != OF_SCENES && test != WAITS.0);
+        assert_eq!(others, ["--test", "books", "--test", "tls"]);
+        assert_eq!(options(&graph, |package, _| package == OF_SCENES), ["--test", "scenes"]);
     }
 }
