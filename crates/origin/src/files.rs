@@ -95,8 +95,8 @@ pub(crate) fn answer_with(file: OpenFile, head: ResponseHead, is_head: bool) -> 
     if is_head {
         return Answer { head, body: body::empty(), length: Some(0), file: Some(file) };
     }
-    let body = file.body(0, file.length);
-    Answer { head, body, length: Some(file.length), file: Some(file) }
+    let body = file.body(0, file.length());
+    Answer { head, body, length: Some(file.length()), file: Some(file) }
 }
 
 /// Sends a visitor to the same path with a slash, its query kept. A redirect that

@@ -15,7 +15,8 @@ const SETTLED: Duration = Duration::from_millis(100);
 pub struct Stamp {
     device: u64,
     inode: u64,
-    length: u64,
+    /// In bytes.
+    pub length: u64,
     /// Seconds and nanoseconds since 1970, as the next.
     modified: (i64, i64),
     changed: (i64, i64),
@@ -34,6 +35,18 @@ impl Stamp {
         }
     }
 
+    /// When it was last written to; 1970 for what claims to be older.
+    #[must_use]
+    pub fn modified(&self) -> SystemTime {
+        UNIX_EPOCH + since_1970(self.modified)
+    }
+
+    /// A strong validator, quoted: time of the last write and length.
+    pub(crate) fn etag(&self) -> String {
+        let since = since_1970(self.modified);
+        format!("\"{:x}-{:x}-{:x}\"", since.as_secs(), since.subsec_nanos(), self.length)
+    }
+
     /// Whether it was last written to before another.
     pub(crate) fn is_older_than(&self, other: &Self) -> bool {
         self.modified < other.modified
@@ -42,14 +55,15 @@ impl Stamp {
     /// Whether the last change is so long ago that another one would show in the stamp.
     #[must_use]
     pub fn is_settled(&self, now: SystemTime) -> bool {
-        let (seconds, nanoseconds) = self.changed;
-        let since = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let changed = Duration::new(
-            seconds.try_into().unwrap_or_default(),
-            nanoseconds.try_into().unwrap_or_default(),
-        );
-        changed + SETTLED <= since(now)
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        since_1970(self.changed) + SETTLED <= now
     }
+}
+
+/// A time as the kernel tells it; none before 1970.
+fn since_1970((seconds, nanoseconds): (i64, i64)) -> Duration {
+    let nanoseconds = nanoseconds.try_into().unwrap_or_default();
+    seconds.try_into().map_or(Duration::ZERO, |seconds| Duration::new(seconds, nanoseconds))
 }
 
 #[cfg(test)]

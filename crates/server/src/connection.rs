@@ -514,7 +514,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Connection<S> {
             Payload::None => self.write_out(&[]).await?,
             Payload::Whole(bytes) => match files::open(&reply.head, &bytes) {
                 Some(file) if pump.is_none() && self.has_socket() => {
-                    return self.send_file(file, 0, file.length, persistence).await;
+                    return self.send_file(file, 0, file.length(), persistence).await;
                 }
                 _ => self.write_out(&bytes).await?,
             },

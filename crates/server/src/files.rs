@@ -72,7 +72,7 @@ pub(crate) type Open = Box<(OpenFile, OwnedSemaphorePermit)>;
 
 /// Holds a file open if that is worth it, and not too many are.
 fn held_open(server: &Server, file: &OpenFile) -> Option<Open> {
-    let is_long = file.length >= SENT_BYTES_MIN;
+    let is_long = file.length() >= SENT_BYTES_MIN;
     let place = server.open_files.clone().try_acquire_owned().ok().filter(|_| is_long)?;
     Some(Box::new((file.clone(), place)))
 }
@@ -80,7 +80,7 @@ fn held_open(server: &Server, file: &OpenFile) -> Option<Open> {
 /// What one takes of memory.
 pub(crate) fn open_weight(open: &Open) -> usize {
     let (file, _) = &**open;
-    let texts = [file.path().as_os_str().len(), file.etag.len(), file.content_type.len()];
+    let texts = [file.at.path().as_os_str().len(), file.etag.len(), file.content_type.len()];
     allocated_bytes(size_of_val(&**open)) + texts.map(allocated_bytes).iter().sum::<usize>()
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn open_weight(open: &Open) -> usize {
 pub(crate) fn open<'a>(head: &'a Head, body: &Bytes) -> Option<&'a OpenFile> {
     let Head::Stored { page, coded: None, .. } = head else { return None };
     let (file, _) = &**page.open.as_ref()?;
-    (body.len() as u64 == file.length && file.is_warm(0, file.length)).then_some(file)
+    (body.len() as u64 == file.length() && file.is_warm(0, file.length())).then_some(file)
 }
 
 /// Which file a page is, and when that was last looked at.
@@ -270,7 +270,7 @@ pub(crate) async fn keep(
     let Journey { server, site, head, .. } = journey;
     let codings = site.rules().codings;
     let is_plain = answer.status == 200 && head.method == Method::GET;
-    let may_be = is_plain && file.length <= bytes_max(server, file, answer, codings);
+    let may_be = is_plain && file.length() <= bytes_max(server, file, answer, codings);
     if !may_be || settled(site, head, file).is_none() {
         return None;
     }
@@ -291,9 +291,9 @@ pub(crate) async fn keep(
     let mut page = put(journey, key.of(None), answer, body, kept.clone(), held_open(server, file));
     if let Some(coding) = coding {
         let most = bytes_max(server, file, answer, codings);
-        let file = file.beside(coding).filter(|file| file.length <= most)?;
+        let file = file.beside(coding).filter(|file| file.length() <= most)?;
         let body = read(server, &file).await?;
-        let is_same = kept.beside.contains(&(coding, file.stamp)) && is_settled(&file.stamp);
+        let is_same = kept.beside.contains(&(coding, file.at.stamp)) && is_settled(&file.at.stamp);
         if !is_same || site.origin.file_at(head.path()).as_ref() != Some(&kept.at) {
             return None;
         }
@@ -313,14 +313,14 @@ pub(crate) async fn keep(
 /// How long a file may be that is kept and sent in these codings.
 fn bytes_max(server: &Server, file: &OpenFile, answer: &ResponseHead, codings: Codings) -> u64 {
     let is_codable =
-        !codings.is_empty() && may_be_coded(answer.status, &answer.fields, Some(file.length));
+        !codings.is_empty() && may_be_coded(answer.status, &answer.fields, Some(file.length()));
     let most = if is_codable { CODED_FILE_BYTES_MAX } else { FILE_BYTES_MAX };
     most.min(object_bytes_max(server))
 }
 
 /// All of a file, while there is room for it.
 async fn read(server: &Server, file: &OpenFile) -> Option<Bytes> {
-    let room = server.store.reserve(file.length as usize).ok()?;
+    let room = server.store.reserve(file.length() as usize).ok()?;
     let body = file.whole().await.ok();
     drop(room);
     body
@@ -351,7 +351,7 @@ fn put(
 /// The file that was opened, if the address stands for it and it is done being written to.
 fn settled(site: &Site, head: &RequestHead, file: &OpenFile) -> Option<FileAt> {
     // What an app sends by its name stands under no address.
-    let at = site.origin.file_at(head.path()).filter(|at| at.is(file))?;
+    let at = site.origin.file_at(head.path()).filter(|at| *at == file.at)?;
     is_settled(&at.stamp).then_some(at)
 }
 

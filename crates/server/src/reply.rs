@@ -211,26 +211,26 @@ impl Reply {
             let beside = file.as_ref().and_then(|it| passing::file_beside(it, wanted, &mut fields));
             if let Some(beside) = beside {
                 (wanted, file) = (Codings::NONE, None);
-                payload = Payload::of_file(beside.clone(), 0, beside.length);
+                payload = Payload::of_file(beside.clone(), 0, beside.length());
             }
             if policy::evaluate(&request.fields, status, &fields) == Conditional::NotModified {
                 fields = policy::not_modified_fields(&fields);
                 (status, payload) = (304, Payload::None);
             } else if let Some(file) = file.as_ref().filter(|_| !is_head) {
-                match policy::range::select(&request.fields, &fields, file.length) {
+                match policy::range::select(&request.fields, &fields, file.length()) {
                     Selection::Partial(range) => {
-                        parts::one_part(&mut fields, &range, file.length);
+                        parts::one_part(&mut fields, &range, file.length());
                         let (first, end) = (*range.start(), range.end() + 1);
                         payload = Payload::of_file(file.clone(), first, end);
                         status = 206;
                     }
                     Selection::Unsatisfiable => {
-                        payload = parts::unsatisfiable(&mut fields, file.length);
+                        payload = parts::unsatisfiable(&mut fields, file.length());
                         status = 416;
                     }
                     // Several parts of a file may be refused by sending the whole.
                     Selection::Full | Selection::Several(_) if wanted.is_empty() => {
-                        payload = Payload::of_file(file.clone(), 0, file.length);
+                        payload = Payload::of_file(file.clone(), 0, file.length());
                     }
                     Selection::Full | Selection::Several(_) => {}
                 }

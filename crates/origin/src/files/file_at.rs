@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use wire::{Coding, Codings};
 
-use super::open_file::{OpenFile, beside};
+use super::open_file::beside;
 use crate::ground::Ground;
 use crate::path::SitePath;
 use crate::script::{self, Layout, Target};
@@ -15,7 +15,7 @@ use crate::stamp::Stamp;
 /// A file that a path stands for, as it lies there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileAt {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// By what another would be known that lies there later.
     pub stamp: Stamp,
 }
@@ -36,12 +36,6 @@ impl FileAt {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Whether it is the one that was opened.
-    #[must_use]
-    pub fn is(&self, file: &OpenFile) -> bool {
-        self.path == file.path() && self.stamp == file.stamp
     }
 
     /// Those of these codings in which the same content lies beside it and is no older, each

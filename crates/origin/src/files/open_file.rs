@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -22,7 +21,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use tokio::task::JoinHandle;
 use wire::{Body, BodyError, Coding, Fields, Name};
 
-use super::file_error;
+use super::{FileAt, file_error};
 use crate::OriginError;
 use crate::stamp::Stamp;
 
@@ -33,17 +32,12 @@ const PIECE_BYTES: u64 = 64 * 1024;
 #[derive(Clone, Debug)]
 pub struct OpenFile {
     file: Arc<File>,
-    path: PathBuf,
-    /// Bytes of the whole file.
-    pub length: u64,
-    /// When it was last written.
-    pub modified: SystemTime,
+    /// Where it was when it was opened, and by what it is known.
+    pub at: FileAt,
     /// A strong validator, quoted: time of the last write and length.
     pub etag: String,
     /// By the ending of its name.
     pub content_type: String,
-    /// By what another would be known that lies there later.
-    pub stamp: Stamp,
 }
 
 impl OpenFile {
@@ -55,31 +49,27 @@ impl OpenFile {
             Ok(_) => return Ok(None),
             Err(error) => return file_error(&error).map_or(Ok(None), Err),
         };
-        let modified = data.modified().unwrap_or(UNIX_EPOCH);
-        let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let stamp = Stamp::of(&data);
         Ok(Some(Self {
             file: Arc::new(file),
-            path: path.to_owned(),
-            length: data.len(),
-            modified,
-            etag: format!("\"{:x}-{:x}-{:x}\"", since.as_secs(), since.subsec_nanos(), data.len()),
+            etag: stamp.etag(),
             content_type: content_type(path),
-            stamp: Stamp::of(&data),
+            at: FileAt { path: path.to_owned(), stamp },
         }))
     }
 
-    /// Where it was when it was opened.
+    /// Bytes of the whole file.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn length(&self) -> u64 {
+        self.at.stamp.length
     }
 
     /// The same content as it lies in this coding beside the file (`app.css.br`), if it is no
     /// older. Its tag is that of its own bytes.
     #[must_use]
     pub fn beside(&self, coding: Coding) -> Option<Self> {
-        let mut beside = Self::open(&beside(&self.path, coding)).ok().flatten()?;
-        if beside.stamp.is_older_than(&self.stamp) {
+        let mut beside = Self::open(&beside(&self.at.path, coding)).ok().flatten()?;
+        if beside.at.stamp.is_older_than(&self.at.stamp) {
             return None;
         }
         beside.etag.truncate(beside.etag.len() - 1);
@@ -90,7 +80,7 @@ impl OpenFile {
     /// The bytes from `first` to before `end`.
     #[must_use]
     pub fn body(&self, first: u64, end: u64) -> Body {
-        let end = end.min(self.length);
+        let end = end.min(self.length());
         let body = FileBody { file: self.file.clone(), at: first.min(end), end, reading: None };
         body.boxed_unsync()
     }
@@ -100,12 +90,14 @@ impl OpenFile {
     /// # Errors
     /// It can't be read, or became shorter.
     pub async fn whole(&self) -> io::Result<Bytes> {
-        match read_now(&self.file, 0, self.length)? {
-            Now::Read(bytes) if bytes.len() as u64 == self.length => return Ok(bytes),
-            Now::Unknown if self.length <= PIECE_BYTES => return read(&self.file, 0, self.length),
+        match read_now(&self.file, 0, self.length())? {
+            Now::Read(bytes) if bytes.len() as u64 == self.length() => return Ok(bytes),
+            Now::Unknown if self.length() <= PIECE_BYTES => {
+                return read(&self.file, 0, self.length());
+            }
             _ => {}
         }
-        let (file, length) = (self.file.clone(), self.length);
+        let (file, length) = (self.file.clone(), self.length());
         apart(move || read(&file, 0, length)).await
     }
 
@@ -149,8 +141,8 @@ impl OpenFile {
 
     /// Adds length and validators to an answer's fields.
     pub(crate) fn describe(&self, fields: &mut Fields) {
-        fields.put(Name::ContentLength, self.length.to_string());
-        fields.put(Name::LastModified, httpdate::fmt_http_date(self.modified));
+        fields.put(Name::ContentLength, self.length().to_string());
+        fields.put(Name::LastModified, httpdate::fmt_http_date(self.at.stamp.modified()));
         fields.put(Name::Etag, &self.etag);
         fields.put(Name::AcceptRanges, "bytes");
     }

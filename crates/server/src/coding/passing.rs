@@ -42,7 +42,7 @@ pub(crate) fn file_beside(
     let (coding, beside) = wanted.iter().find_map(|coding| Some((coding, file.beside(coding)?)))?;
     encode_fields(fields, coding);
     fields.set(Name::Etag, &beside.etag);
-    fields.put(Name::ContentLength, beside.length.to_string());
+    fields.put(Name::ContentLength, beside.length().to_string());
     Some(beside)
 }
 
