@@ -7,7 +7,7 @@ CARGO ?= cargo
 help:
 	@echo 'make demo    DokuWiki before and behind Wick, with the numbers; up until Ctrl-C'
 	@echo '             (APP=wordpress or APP=board shows another)'
-	@echo 'make test    every check and test, fuzzing included (about an hour on two cores)'
+	@echo 'make test    every check and test, fuzzing included (about fifty minutes on two cores)'
 	@echo 'make bench   speed and memory beside nginx and Varnish; writes bench/README.md'
 	@echo 'make fuzz    each fuzz target for ten minutes (SECONDS_EACH=N to change that)'
 

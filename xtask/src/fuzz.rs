@@ -36,7 +36,8 @@ const MEMORY_MEBIBYTES_MAX: u32 = 1024;
 /// Has this program stand in for the compiler.
 const STANDS_IN: &str = "XTASK_STANDS_IN_FOR_RUSTC";
 
-/// Counters for each edge, and what comparisons compare, so that the fuzzer can aim.
+/// Counters for each edge, and what comparisons compare, so that the fuzzer can aim. Cargo
+/// doesn't know of them: after a change what is in the target folder has to be removed.
 const INSTRUMENTED: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
