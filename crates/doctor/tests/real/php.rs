@@ -12,6 +12,7 @@ use doctor::apply::{Plan, roll_back};
 use doctor::checks::Examination;
 use doctor::read::{Options, Root};
 use doctor::{Keeper, Machine};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use wire::fastcgi::{Kind, close_stream, encode_param, write_begin, write_stream};
 
@@ -71,7 +72,7 @@ impl Fpm {
             std::fs::write(&main, include).expect("a file");
         }
         let mut fpm = Command::new("setpriv");
-        fpm.args(["--pdeathsig", "KILL"]).arg(program).args(["--nodaemonize", "--fpm-config"]);
+        fpm.args(["--pdeathsig", "TERM"]).arg(program).args(["--nodaemonize", "--fpm-config"]);
         fpm.arg(&main);
         fpm.args(ini.iter().flat_map(|one| ["-d", one]));
         fpm.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -86,8 +87,11 @@ impl Fpm {
 }
 
 impl Drop for Fpm {
+    /// Asked to end, it ends its children first; killed, it leaves them.
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        if kill_process(Pid::from_child(&self.child), Signal::TERM).is_err() {
+            let _ = self.child.kill();
+        }
         let _ = self.child.wait();
     }
 }
