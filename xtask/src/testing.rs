@@ -23,8 +23,7 @@ pub(crate) fn run(rest: &[String]) -> Result<(), String> {
         return execute(cargo().args(rest));
     }
     let (suite, at_once) = WAITS;
-    let others =
-        options(&Metadata::read(root())?, |package, test| package != OF_SCENES && test != suite);
+    let others = options(&Metadata::read(root())?, is_other);
     let calls = [
         execute(cargo().args(["--lib", "--bins"]).args(others)),
         execute(cargo().args(["--test", suite, "--", "--test-threads", at_once])),
@@ -36,8 +35,17 @@ pub(crate) fn run(rest: &[String]) -> Result<(), String> {
 
 /// Plays the scenes, and what must never happen.
 pub(crate) fn scenes(rest: &[String]) -> Result<(), String> {
-    let tests = options(&Metadata::read(root())?, |package, _| package == OF_SCENES);
+    let tests = options(&Metadata::read(root())?, is_of_scenes);
     execute(cargo().args(tests).args(rest))
+}
+
+fn is_of_scenes(package: &str, _: &str) -> bool {
+    package == OF_SCENES
+}
+
+/// Whether a test is neither of the scenes nor the one that waits.
+fn is_other(package: &str, test: &str) -> bool {
+    !is_of_scenes(package, test) && test != WAITS.0
 }
 
 /// The options that name the integration tests of ours which are wanted, by package and name.
@@ -78,8 +86,7 @@ mod tests {
         let mut theirs = foreign("theirs", "1.0.0", None);
         theirs.targets = vec![target("their", "test")];
         let graph = graph(vec![wick, tracker, testkit, theirs]);
-        let others = options(&graph, |package, test| package != OF_SCENES && test != WAITS.0);
-        assert_eq!(others, ["--test", "books", "--test", "tls"]);
-        assert_eq!(options(&graph, |package, _| package == OF_SCENES), ["--test", "scenes"]);
+        assert_eq!(options(&graph, is_other), ["--test", "books", "--test", "tls"]);
+        assert_eq!(options(&graph, is_of_scenes), ["--test", "scenes"]);
     }
 }

@@ -90,14 +90,13 @@ impl OpenFile {
     /// # Errors
     /// It can't be read, or became shorter.
     pub async fn whole(&self) -> io::Result<Bytes> {
-        match read_now(&self.file, 0, self.length())? {
-            Now::Read(bytes) if bytes.len() as u64 == self.length() => return Ok(bytes),
-            Now::Unknown if self.length() <= PIECE_BYTES => {
-                return read(&self.file, 0, self.length());
-            }
+        let length = self.length();
+        match read_now(&self.file, 0, length)? {
+            Now::Read(bytes) if bytes.len() as u64 == length => return Ok(bytes),
+            Now::Unknown if length <= PIECE_BYTES => return read(&self.file, 0, length),
             _ => {}
         }
-        let (file, length) = (self.file.clone(), self.length());
+        let file = self.file.clone();
         apart(move || read(&file, 0, length)).await
     }
 
