@@ -66,19 +66,29 @@ pub fn write_not_stored(out: &mut Vec<u8>, reason: NoStore) {
     out.extend_from_slice(reason.reason().as_bytes());
 }
 
+/// About how long that of a key is: exactly, where all of it may stand as it is.
+#[must_use]
+pub fn key_bytes(key: &[u8]) -> usize {
+    r#"; key="""#.len() + key.len().min(KEY_BYTES_MAX)
+}
+
 /// Appends `; key="…"`: printable ASCII as it is, everything else percent-encoded, and no
 /// more than a line's worth of it.
 pub fn write_key(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b"; key=\"");
-    for &byte in &key[..key.len().min(KEY_BYTES_MAX)] {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            b' '..=b'~' => out.push(byte),
-            _ => {
-                let digit = |half: u8| b"0123456789ABCDEF"[usize::from(half & 15)];
-                out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte)]);
-            }
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    let mut rest = &key[..key.len().min(KEY_BYTES_MAX)];
+    loop {
+        let (plain, behind) = rest.split_at(rest.iter().take_while(|byte| is_plain(byte)).count());
+        out.extend_from_slice(plain);
+        let Some((&byte, behind)) = behind.split_first() else { break };
+        if byte.is_ascii_graphic() {
+            out.extend_from_slice(&[b'\\', byte]);
+        } else {
+            let digit = |half: u8| b"0123456789ABCDEF"[usize::from(half & 15)];
+            out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte)]);
         }
+        rest = behind;
     }
     out.push(b'"');
 }

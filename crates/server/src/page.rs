@@ -350,7 +350,9 @@ impl Stored {
         terms: Terms,
         is_codable: bool,
     ) -> Self {
-        let (mut text, head_bytes) = (head.to_vec(), head.len());
+        let head_bytes = head.len();
+        let mut text = Vec::with_capacity(head_bytes + policy::cache_status::key_bytes(key));
+        text.extend_from_slice(head);
         policy::cache_status::write_key(&mut text, key);
         let is_html = render::is_html(head);
         Self {

@@ -504,9 +504,12 @@ async fn led(
     if let Some(reply) = look_again(&journey, hash) {
         return reply;
     }
-    let (journey, lead) = match Box::pin(fellows::ask(journey, hash, lead)).await {
-        Ok(reply) => return reply,
-        Err(back) => *back,
+    let (journey, lead) = match journey.server.fellowship {
+        None => (journey, lead),
+        Some(_) => match Box::pin(fellows::ask(journey, hash, lead)).await {
+            Ok(reply) => return reply,
+            Err(back) => *back,
+        },
     };
     match stale {
         Some(page) if page.is_for_strangers() => {

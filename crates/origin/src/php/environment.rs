@@ -7,10 +7,10 @@
 //! out. 3. `HTTP_PROXY` never appears: libraries would take it for a setting.
 //! 4. A script sees Wick as its server and not as a proxy: who asks, by what host,
 //! port and scheme, stands in the variables for that.
-//! Start at [`encode`].
+//! Start at [`Environment::encode`].
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use wire::fastcgi::encode_param;
 use wire::{Fields, Name, RequestHead, Version, push_address};
@@ -20,50 +20,89 @@ use crate::script::Script;
 
 const SOFTWARE: &str = concat!("wick/", env!("CARGO_PKG_VERSION"));
 
-/// The environment as the content of PARAMS records.
-pub(crate) fn encode(
-    call: &Call,
-    head: &RequestHead,
-    script: &Script,
-    root: &Path,
-    body_length: Option<u64>,
-) -> Vec<u8> {
-    let mut out = Vec::with_capacity(1024 + 2 * head.fields.bytes());
-    let mut put = |name: &str, value: &[u8]| encode_param(&mut out, name.as_bytes(), value);
+/// What the environments of a site's scripts have in common.
+pub(crate) struct Environment {
+    root: PathBuf,
+    /// Pairs that each begins with.
+    first: Vec<u8>,
+    /// Pairs that each ends with: variables of the owner's.
+    last: Vec<u8>,
+}
+
+impl Environment {
+    pub(crate) fn new(root: &Path, variables: &[(String, String)]) -> Self {
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        for (name, value) in [
+            ("GATEWAY_INTERFACE", "CGI/1.1".as_bytes()),
+            ("SERVER_SOFTWARE", SOFTWARE.as_bytes()),
+            ("REDIRECT_STATUS", "200".as_bytes()),
+            ("DOCUMENT_ROOT", root.as_os_str().as_bytes()),
+        ] {
+            encode_param(&mut first, name.as_bytes(), value);
+        }
+        for (name, value) in variables {
+            encode_param(&mut last, name.as_bytes(), value.as_bytes());
+        }
+        Self { root: root.to_owned(), first, last }
+    }
+
+    /// The environment of one request as the content of PARAMS records.
+    pub(crate) fn encode(
+        &self,
+        call: &Call,
+        head: &RequestHead,
+        script: &Script,
+        body_length: Option<u64>,
+    ) -> Vec<u8> {
+        let known = self.first.len() + self.last.len();
+        let mut out = Vec::with_capacity(known + 1024 + 2 * head.fields.bytes());
+        out.extend_from_slice(&self.first);
+        let mut put = |name: &str, value: &[u8]| encode_param(&mut out, name.as_bytes(), value);
+        let info = script.path_info.as_deref().unwrap_or_default();
+        put("REQUEST_METHOD", head.method.as_str().as_bytes());
+        put("REQUEST_URI", head.target.as_bytes());
+        put("QUERY_STRING", head.query().unwrap_or_default().as_bytes());
+        put("SCRIPT_FILENAME", script.file.as_os_str().as_bytes());
+        put("SCRIPT_NAME", &script.name);
+        if info.is_empty() {
+            put("DOCUMENT_URI", &script.name);
+        } else {
+            put("DOCUMENT_URI", &[&script.name, info].concat());
+            put("PATH_INFO", info);
+            put("PATH_TRANSLATED", &[self.root.as_os_str().as_bytes(), info].concat());
+        }
+        let protocol: &[u8] = match head.version {
+            Version::Http10 => b"HTTP/1.0",
+            Version::Http11 => b"HTTP/1.1",
+            Version::Http2 => b"HTTP/2.0",
+            Version::Http3 => b"HTTP/3.0",
+        };
+        put("SERVER_PROTOCOL", protocol);
+        put("REQUEST_SCHEME", call.scheme.as_bytes());
+        // Older plugins for LiteSpeed's cache look for it there alone; no visitor's gets so far.
+        if let Some(announced) = head.fields.all_named("x-lscache").next() {
+            put("X-LSCACHE", announced);
+        }
+        if call.scheme == "https" {
+            put("HTTPS", b"on");
+        }
+        put("CONTENT_TYPE", head.fields.first(Name::ContentType).unwrap_or_default());
+        let length = body_length.map_or_else(String::new, |length| length.to_string());
+        put("CONTENT_LENGTH", length.as_bytes());
+        if !head.host.is_empty() {
+            put("HTTP_HOST", head.host.as_bytes());
+        }
+        encode_addresses(&mut out, call, &head.host);
+        encode_fields(&mut out, &head.fields);
+        out.extend_from_slice(&self.last);
+        out
+    }
+}
+
+/// Who asks, and which server.
+fn encode_addresses(out: &mut Vec<u8>, call: &Call, host: &str) {
+    let mut put = |name: &str, value: &[u8]| encode_param(out, name.as_bytes(), value);
     let mut address = Vec::with_capacity(48);
-    let root = root.as_os_str().as_bytes();
-    let info = script.path_info.as_deref().unwrap_or_default();
-    put("GATEWAY_INTERFACE", b"CGI/1.1");
-    put("SERVER_SOFTWARE", SOFTWARE.as_bytes());
-    put("REDIRECT_STATUS", b"200");
-    put("REQUEST_METHOD", head.method.as_str().as_bytes());
-    put("REQUEST_URI", head.target.as_bytes());
-    put("QUERY_STRING", head.query().unwrap_or_default().as_bytes());
-    put("SCRIPT_FILENAME", script.file.as_os_str().as_bytes());
-    put("SCRIPT_NAME", &script.name);
-    put("DOCUMENT_ROOT", root);
-    if info.is_empty() {
-        put("DOCUMENT_URI", &script.name);
-    } else {
-        put("DOCUMENT_URI", &[&script.name, info].concat());
-        put("PATH_INFO", info);
-        put("PATH_TRANSLATED", &[root, info].concat());
-    }
-    let protocol: &[u8] = match head.version {
-        Version::Http10 => b"HTTP/1.0",
-        Version::Http11 => b"HTTP/1.1",
-        Version::Http2 => b"HTTP/2.0",
-        Version::Http3 => b"HTTP/3.0",
-    };
-    put("SERVER_PROTOCOL", protocol);
-    put("REQUEST_SCHEME", call.scheme.as_bytes());
-    // Older plugins for LiteSpeed's cache look for it there alone; no visitor's gets so far.
-    if let Some(announced) = head.fields.all_named("x-lscache").next() {
-        put("X-LSCACHE", announced);
-    }
-    if call.scheme == "https" {
-        put("HTTPS", b"on");
-    }
     push_address(&mut address, call.peer.ip());
     put("REMOTE_ADDR", &address);
     put("REMOTE_PORT", call.peer.port().to_string().as_bytes());
@@ -73,28 +112,13 @@ pub(crate) fn encode(
     let local_port = call.local.port().to_string();
     let standard_port = if call.scheme == "https" { "443" } else { "80" };
     // A `Host` without a port means the scheme's own, whatever port Wick itself listens on.
-    let (name, port) = match split_host(&head.host) {
+    let (name, port) = match split_host(host) {
         ("", _) => (&address[..], &*local_port),
         (name, "") => (name.as_bytes(), standard_port),
         (name, port) => (name.as_bytes(), port),
     };
     put("SERVER_NAME", name);
     put("SERVER_PORT", port.as_bytes());
-    put("CONTENT_TYPE", head.fields.first(Name::ContentType).unwrap_or_default());
-    let length = body_length.map_or_else(String::new, |length| length.to_string());
-    put("CONTENT_LENGTH", length.as_bytes());
-    if !head.host.is_empty() {
-        put("HTTP_HOST", head.host.as_bytes());
-    }
-    encode_fields(&mut out, &head.fields);
-    out
-}
-
-/// Adds variables of the owner's.
-pub(crate) fn add(out: &mut Vec<u8>, variables: &[(String, String)]) {
-    for (name, value) in variables {
-        encode_param(out, name.as_bytes(), value.as_bytes());
-    }
 }
 
 /// The name and the port of a host; the port is empty if none was named.
@@ -109,28 +133,26 @@ fn split_host(host: &str) -> (&str, &str) {
 fn encode_fields(out: &mut Vec<u8>, fields: &Fields) {
     let (mut variable, mut joined) = (b"HTTP_".to_vec(), Vec::new());
     for (at, (known, name, value)) in fields.iter_known().enumerate() {
-        let is_ours = matches!(
-            known,
-            Some(Name::Host | Name::ContentType | Name::ContentLength | Name::TransferEncoding)
-        );
-        let is_plain = name.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'-');
-        if is_ours || is_of_a_proxy(known) || !is_plain || name.eq_ignore_ascii_case(b"proxy") {
+        if known.is_some_and(stands_elsewhere) || known.is_none() && !is_variable(name) {
             continue;
         }
-        let is_same = |(other, _): &(&[u8], &[u8])| other.eq_ignore_ascii_case(name);
-        if fields.iter().take(at).any(|earlier| is_same(&earlier)) {
+        // Known names are told apart without being read.
+        let is_same = |&(other, written, _): &(Option<Name>, &[u8], &[u8])| {
+            other == known && (known.is_some() || written.eq_ignore_ascii_case(name))
+        };
+        if fields.iter_known().take(at).any(|earlier| is_same(&earlier)) {
             continue;
         }
         variable.truncate(b"HTTP_".len());
         variable
             .extend(name.iter().map(|&b| if b == b'-' { b'_' } else { b.to_ascii_uppercase() }));
         let mut value = value;
-        let mut later = fields.iter().skip(at + 1).filter(is_same).peekable();
+        let mut later = fields.iter_known().skip(at + 1).filter(is_same).peekable();
         if later.peek().is_some() {
             let separator: &[u8] = if known == Some(Name::Cookie) { b"; " } else { b", " };
             joined.clear();
             joined.extend_from_slice(value);
-            for (_, value) in later {
+            for (_, _, value) in later {
                 joined.extend_from_slice(separator);
                 joined.extend_from_slice(value);
             }
@@ -140,19 +162,27 @@ fn encode_fields(out: &mut Vec<u8>, fields: &Fields) {
     }
 }
 
-/// Whether a field tells what stands in variables of its own here. MediaWiki drops the
+/// Whether what a field tells stands in variables of its own here. MediaWiki drops the
 /// port from every link when it finds `X-Forwarded-Proto`: a proxy has the standard one.
-fn is_of_a_proxy(known: Option<Name>) -> bool {
+fn stands_elsewhere(known: Name) -> bool {
     matches!(
         known,
-        Some(
-            Name::XForwardedFor
-                | Name::XForwardedHost
-                | Name::XForwardedProto
-                | Name::Forwarded
-                | Name::Via
-        )
+        Name::Host
+            | Name::ContentType
+            | Name::ContentLength
+            | Name::TransferEncoding
+            | Name::XForwardedFor
+            | Name::XForwardedHost
+            | Name::XForwardedProto
+            | Name::Forwarded
+            | Name::Via
     )
+}
+
+/// Whether a field of this name may be a variable.
+fn is_variable(name: &[u8]) -> bool {
+    let is_plain = name.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'-');
+    is_plain && !name.eq_ignore_ascii_case(b"proxy")
 }
 
 #[cfg(test)]
@@ -188,7 +218,8 @@ mod tests {
             name: b"/a b.php".to_vec(),
             path_info: info.map(|info| info.as_bytes().to_vec()),
         };
-        let bytes = encode(call, &call.head, &script, Path::new("/site"), None);
+        let common = Environment::new(Path::new("/site"), &[]);
+        let bytes = common.encode(call, &call.head, &script, None);
         let pairs = decode_params(&bytes).expect("whole pairs");
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         pairs.into_iter().map(|(name, value)| format!("{}={}", text(name), text(value))).collect()

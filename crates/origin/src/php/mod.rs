@@ -12,6 +12,7 @@ mod address;
 mod environment;
 mod exchange;
 mod inquiry;
+mod last_script;
 mod pump;
 mod sendfile;
 mod spool;
@@ -19,7 +20,7 @@ mod spool;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::Phase;
 use base::network::Block;
@@ -42,7 +43,9 @@ use crate::slots::{Slot, SlotLimits, Slots};
 use crate::stopwatch::{Noted, timed};
 use crate::timeouts::{seconds, within};
 use crate::{Answer, Call, Counters, Dial, Load, Log, LogSink, OriginError, Timeouts};
+use environment::Environment;
 use exchange::{Connection, Exchange, Step};
+use last_script::LastScript;
 use pump::{Arrived, Pump, arrived};
 use spool::Stored;
 
@@ -109,7 +112,9 @@ impl PhpOptions {
 /// A folder with PHP in it, and the php-fpm that runs it.
 pub struct PhpOrigin {
     layout: Layout,
+    environment: Environment,
     disk: Disk,
+    last: LastScript,
     dial: Dial,
     options: Box<PhpOptions>,
     slots: Slots,
@@ -125,8 +130,10 @@ impl PhpOrigin {
         let root = std::path::absolute(root.as_ref()).unwrap_or_else(|_| root.as_ref().into());
         let counters = Arc::new(Counters::default());
         Self {
+            environment: Environment::new(&root, &options.variables),
             layout: Layout { root, runs_php: true, upload_folders: options.upload_folders.clone() },
             disk: Disk::default(),
+            last: LastScript::default(),
             dial,
             slots: Slots::new(options.limits, counters.clone()),
             pool: Pool::new(options.keep),
@@ -171,11 +178,15 @@ impl PhpOrigin {
         let mut before = Some(pin!(before));
         let mut head = std::mem::take(&mut call.head);
         for _ in 0..LOCAL_REDIRECTS_MAX {
-            let script = match self.resolve(&head)? {
-                Target::Script(script) => script,
-                Target::File(file) => return files::serve(&file, &head),
-                Target::Slash(path) => return Ok(files::redirect(path, &head)),
-                Target::Missing => return Ok(Answer::not_found(head.method == Method::HEAD)),
+            let now = Instant::now();
+            let script = match self.last.get(head.path(), now) {
+                Some(script) => script,
+                None => match self.resolve(&head)? {
+                    Target::Script(script) => self.last.put(head.path(), script, now),
+                    Target::File(file) => return files::serve(&file, &head),
+                    Target::Slash(path) => return Ok(files::redirect(path, &head)),
+                    Target::Missing => return Ok(Answer::not_found(head.method == Method::HEAD)),
+                },
             };
             if let Some(before) = before.take() {
                 before.await?;
@@ -263,8 +274,7 @@ impl PhpOrigin {
         let has_body = body.is_some();
         let stored = self.options.spool.store(body, announced, &self.counters).await?;
         let length = has_body.then(|| stored.length());
-        let mut environment = environment::encode(call, head, script, &self.layout.root, length);
-        environment::add(&mut environment, &self.options.variables);
+        let environment = self.environment.encode(call, head, script, length);
         let (visitor, noted) = (Block::of(call.peer.ip()), call.phases.clone());
         self.begin(visitor, &noted, &head.method, &environment, stored).await
     }

@@ -187,7 +187,7 @@ pub(crate) fn tag_mark(tag: &[u8]) -> u64 {
 
 /// The mark of a host, whatever its port.
 pub(super) fn host_mark(host: &str) -> u64 {
-    pipeline::hash(format!("host|{}", without_port(host)).as_bytes())
+    pipeline::hash(&[b"host|", without_port(host).as_bytes()].concat())
 }
 
 pub(super) fn without_port(host: &str) -> &str {

@@ -136,7 +136,7 @@ pub(crate) fn carries(strangers: &Strangers, head: &RequestHead) -> bool {
 /// node's.
 pub(crate) async fn comes_from_copy(strangers: &Strangers, journey: &Journey) -> bool {
     let Journey { server, site, head, .. } = journey;
-    let may_be = || head.method == Method::GET && has_token(head) && is_same_origin(head);
+    let may_be = || head.method == Method::GET && is_same_origin(head);
     carries(strangers, head) || may_be() && !server.laid_down(site, head, b"").await.is_empty()
 }
 

@@ -85,13 +85,16 @@ impl HeadReader {
 
 fn parse(text: &[u8]) -> Result<CgiHead, HeadError> {
     let mut fields = Fields::new();
-    for line in text.split(|&b| b == b'\n') {
+    let mut rest = text;
+    while let Some(end) = memchr::memchr(b'\n', rest) {
+        let (line, behind) = rest.split_at(end);
+        rest = &behind[1..];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
             continue;
         }
         let wrong = || HeadError::Line(shorten(line));
-        let colon = line.iter().position(|&b| b == b':').ok_or_else(wrong)?;
+        let colon = memchr::memchr(b':', line).ok_or_else(wrong)?;
         fields.try_push(&line[..colon], &line[colon + 1..]).map_err(|_| wrong())?;
     }
     let location = fields.first(Name::Location);

@@ -4,8 +4,12 @@
 
 /// Appends one pair.
 pub fn encode_param(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    write_length(out, name.len());
-    write_length(out, value.len());
+    if name.len() < 0x80 && value.len() < 0x80 {
+        out.extend_from_slice(&[name.len() as u8, value.len() as u8]);
+    } else {
+        write_length(out, name.len());
+        write_length(out, value.len());
+    }
     out.extend_from_slice(name);
     out.extend_from_slice(value);
 }
