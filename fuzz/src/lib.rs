@@ -76,6 +76,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "sphinx_api", body: targets::sphinx::run_api },
     Target { name: "sphinx_conf", body: targets::sphinx::run_conf },
     Target { name: "sphinx_ql", body: targets::sphinx::run_ql },
+    Target { name: "sqlite_rows", body: targets::sqlite::run },
     Target { name: "statement", body: targets::statement::run },
     Target { name: "strangers", body: targets::strangers::run },
     Target { name: "tap", body: targets::tap::run },

@@ -79,7 +79,8 @@ impl Feed {
         Self { outlet, task: Some(tokio::spawn(tap::follow_together(tap.shared(), inlet))) }
     }
 
-    /// Watches a file of SQLite: each change is of unknown tables.
+    /// Watches a file of SQLite: each change is of rows, up to 16 MiB; of a larger file, and of
+    /// one that is written all the time, each is of unknown tables.
     #[must_use]
     pub fn sqlite(path: PathBuf) -> Self {
         let (inlet, outlet) = queue();

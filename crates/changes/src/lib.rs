@@ -114,6 +114,7 @@ pub use secret::Secret;
 pub use settings::{Found, find_settings};
 pub use signature::{Rows, Signature};
 pub use source::{Source, SourceError};
+pub use sqlite::FILE_BYTES_MAX as SQLITE_BYTES_MAX;
 pub use statements::Statement;
 pub use tap::Tap;
 pub use values::{Values, value_hash};

@@ -36,6 +36,7 @@ pub(crate) mod search_page;
 pub(crate) mod search_query;
 pub(crate) mod settings;
 pub(crate) mod sphinx;
+pub(crate) mod sqlite;
 pub(crate) mod statement;
 pub(crate) mod strangers;
 pub(crate) mod tap;

@@ -50,8 +50,8 @@ pub(crate) enum Means {
     Poll,
     /// The app's own statements as they pass, and asking for what others changed.
     Tap,
-    /// The file's own counter.
-    Counter,
+    /// A file's own counter, several times a second, and what its pages hold.
+    Pages,
     /// The system's word about files.
     Files,
     /// Another node, which reads it for all: by asking, or by its log.
@@ -250,7 +250,7 @@ pub(super) async fn open(
             Ok((Feed::postgres(address.clone()), Means::Log))
         }
         Source::PostgreSql(address) => Ok((Feed::poll_postgres(address.clone()), Means::Poll)),
-        Source::Sqlite(path) => Ok((Feed::sqlite(path.clone()), Means::Counter)),
+        Source::Sqlite(path) => Ok((Feed::sqlite(path.clone()), Means::Pages)),
         Source::Files(path) => Ok((Feed::files(path.clone()), Means::Files)),
         Source::Other(name) => impossible(&format!("{name} can't be followed")),
     }

@@ -23,6 +23,10 @@ use crate::site::Site;
 use crate::strangers::fill::{Order, untried};
 use crate::strangers::persona::Persona;
 
+/// So long what a probe wrote may be on its way where a log tells it…
+const TOLD_WITHIN: Duration = Duration::from_millis(10);
+/// …and where a file is looked at.
+const SEEN_WITHIN: Duration = Duration::from_millis(300);
 /// How often it is looked whether there is something to find out.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Bursts in a row.
@@ -179,6 +183,8 @@ impl Probing<'_> {
     async fn burst(&self, order: &Order) {
         let Some(strangers) = &self.site.strangers else { return };
         let class = shape(&order.brief.target);
+        let is_looked_at = self.following.status.lock().is_looked_at();
+        let on_its_way = if is_looked_at { SEEN_WITHIN } else { TOLD_WITHIN };
         for _ in 0..VISITORS {
             let mut persona = Persona::for_probing(strangers.persona_address());
             for role in [noise::Persona::Fresh, noise::Persona::Returning] {
@@ -186,8 +192,7 @@ impl Probing<'_> {
                 self.following.learner.lock().probe_began(url, &class, role, self.ticks_ms());
                 self.following.counts.probes.bump();
                 let fetched = persona.fetch(&order.brief).await;
-                // What the database tells of it may be on its way.
-                sleep(changes::FENCE / 5).await;
+                sleep(on_its_way).await;
                 self.following.learner.lock().probe_ended(self.ticks_ms());
                 if fetched.is_err() {
                     return;

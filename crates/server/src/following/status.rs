@@ -64,6 +64,12 @@ impl Status {
         matches!(means, Some(Means::Log | Means::Told))
     }
 
+    /// Whether a source is looked at now and then, so that a change may be told some tenths of a
+    /// second late.
+    pub(super) fn is_looked_at(&self) -> bool {
+        self.sources.iter().any(|source| source.means == Some(Means::Pages))
+    }
+
     pub(super) fn heard(&mut self, index: usize, ticks_ms: u64) {
         if let Some(source) = self.sources.get_mut(index) {
             (source.state, source.since_ticks_ms) = (State::Heard, ticks_ms);
@@ -177,7 +183,7 @@ impl SourceStatus {
             Some(Means::Log) => ", by its log",
             Some(Means::Poll) => ", by asking when its tables changed",
             Some(Means::Tap) => ", by the app's own statements and by asking which tables changed",
-            Some(Means::Counter) => ", by its counter of changes",
+            Some(Means::Pages) => ", by its counter of changes and its pages",
             Some(Means::Files) => ", by the system's word",
             Some(Means::Fellow { .. }) => ", by another node, which reads it for all",
             Some(Means::Told) | None => "",

@@ -71,9 +71,12 @@ impl Suspects {
         targets
     }
 
-    /// Whether this kind was noted before.
+    /// Whether this kind was noted before, or another of the same rows, where these are told apart
+    /// from others of their table: a session that was begun is gone on with.
     pub(crate) fn knows(&self, signature: &Signature) -> bool {
+        let rows = &signature.rows;
         self.all.contains_key(signature)
+            || rows.key.tells_apart() && self.all.keys().any(|known| known.rows == *rows)
     }
 
     /// Whether probes have shown nothing about any of these, so that they are rare.
@@ -133,6 +136,24 @@ mod tests {
         assert_eq!(suspects.to_probe(), ["/topic?id=1", "/"], "one address of a class");
         suspects.note(&views("others"), std::iter::empty());
         assert_eq!(suspects.iter().count(), 1, "nobody read");
+    }
+
+    #[test]
+    fn of_rows_that_are_told_apart_any_kind_is_known_with_one() {
+        let of = |key: KeyClass, operation| Signature {
+            rows: Rows { key, ..views("sessions").rows },
+            operation,
+            ..views("sessions")
+        };
+        let (sessions, names) = (KeyClass::Of("#".into()), KeyClass::Of("title".into()));
+        let mut suspects = Suspects::default();
+        for key in [&sessions, &KeyClass::Plain] {
+            suspects.note(&of(key.clone(), Operation::Insert), ["/"].into_iter());
+        }
+        assert!(suspects.knows(&of(KeyClass::Plain, Operation::Insert)));
+        assert!(suspects.knows(&of(sessions, Operation::Update)));
+        assert!(!suspects.knows(&of(names, Operation::Update)));
+        assert!(!suspects.knows(&of(KeyClass::Plain, Operation::Update)), "any row of a table");
     }
 
     #[test]

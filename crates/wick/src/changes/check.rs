@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use changes::{Address, Lost, Source, Standing, WARNING};
+use changes::{Address, Lost, SQLITE_BYTES_MAX, Source, Standing, WARNING};
 
 use super::{ChangesPlan, Heard, Whence, rung};
 use crate::announce::say as print;
@@ -60,7 +60,12 @@ impl About<'_> {
                 self.database(address, lines).await
             }
             Source::Sqlite(path) => {
-                path_lines(path, "every write sweeps; nothing is lacking", lines)
+                let bytes = std::fs::metadata(path).map_or(0, |about| about.len());
+                let told = match bytes > SQLITE_BYTES_MAX as u64 {
+                    true => "it has more than 16 MiB, so any write sweeps all; nothing is lacking",
+                    false => "each row that is written is heard of; nothing is lacking",
+                };
+                path_lines(path, told, lines)
             }
             Source::Files(path) => path_lines(path, "nothing is lacking", lines),
             Source::Other(name) => {

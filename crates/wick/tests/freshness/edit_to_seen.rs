@@ -18,7 +18,7 @@ use crate::mediawiki_install::{self, Content};
 use crate::served::Served;
 use crate::site::{LOG, address, explain, settings_of};
 use crate::stranger::Stranger;
-use crate::{amount, postgres, trial};
+use crate::{amount, postgres, sqlite, trial};
 
 const TITLE: &str = "Edit to seen";
 pub(crate) const COLUMNS: &[&str] =
@@ -35,6 +35,9 @@ pub(crate) fn trials(figures: &Arc<Figures>) -> Vec<Trial> {
         trial(figures, "edit_to_seen::mediawiki".to_owned(), mediawiki),
         trial(figures, "edit_to_seen::postgres".to_owned(), |figures| {
             postgres::edit_to_seen(figures, amount("FRESHNESS_EDITS", EDITS).min(30), TITLE)
+        }),
+        trial(figures, "edit_to_seen::sqlite".to_owned(), |figures| {
+            sqlite::edit_to_seen(figures, amount("FRESHNESS_EDITS", EDITS).min(30), TITLE)
         }),
     ]
 }

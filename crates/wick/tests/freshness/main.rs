@@ -58,6 +58,7 @@ mod site;
 #[allow(dead_code, reason = "the tests of strangers read more of it")]
 #[path = "../strangers/specimen.rs"]
 mod specimen;
+mod sqlite;
 mod stranger;
 mod trouble;
 #[allow(dead_code, reason = "the tests of strangers go further")]
