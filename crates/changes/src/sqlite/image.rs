@@ -12,9 +12,9 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
@@ -108,10 +108,10 @@ impl Image {
         let tables = match snapshot {
             Some(_) => Self::hold(connection, tables, known, &mut changes)?,
             None => {
-                let written = Written::of(path)?;
+                let stamp = written(path)?;
                 let tables = Self::hold(&unlocked(path)?, tables, known, &mut changes)?;
                 // Who writes just now holds the file, so that asking fails.
-                if number("data_version")? != version || Written::of(path)? != written {
+                if number("data_version")? != version || written(path)? != stamp {
                     return Err(Trouble::NotNow);
                 }
                 tables
@@ -156,12 +156,12 @@ impl Held {
             let known = before.and_then(|before| before.leaves.get(&leaf.number));
             let kept = match known.filter(|known| known.sum == sum) {
                 Some(known) => known.clone(),
-                None => {
-                    differing.push(leaf.clone());
-                    Arc::new(Kept::of(&leaf, sum))
-                }
+                None => Arc::new(Kept::of(&leaf, sum)),
             };
             leaves.insert(leaf.number, kept);
+            if before.is_some() && known.is_none_or(|known| known.sum != sum) {
+                differing.push(leaf);
+            }
         })?;
         Ok((Self { table, layout, is_table, leaves }, differing))
     }
@@ -329,28 +329,14 @@ fn unlocked(path: &Path) -> Result<Connection, Trouble> {
     // Names that are no text are not worth the trouble.
     let path = path.to_str().ok_or(Trouble::NotNow)?;
     let spelled = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(format!("file:{spelled}?immutable=1"), flags)?;
-    connection.pragma_update(None, "cache_size", super::CACHE_PAGES)?;
-    Ok(connection)
+    Ok(super::reading(format!("file:{spelled}?immutable=1"), OpenFlags::SQLITE_OPEN_URI)?)
 }
 
-/// When a file was written last. Its counter doesn't tell of what was taken back.
-#[derive(PartialEq, Eq)]
-struct Written {
-    seconds: i64,
-    nanoseconds: i64,
-    bytes: u64,
-}
-
-impl Written {
-    fn of(path: &Path) -> Result<Self, Trouble> {
-        let about = std::fs::metadata(path).map_err(|_| Trouble::NotNow)?;
-        let (seconds, nanoseconds) = (about.mtime(), about.mtime_nsec());
-        Ok(Self { seconds, nanoseconds, bytes: about.len() })
-    }
+/// When a file was written last, and how long it is. Its counter doesn't tell of what was taken
+/// back.
+fn written(path: &Path) -> Result<(SystemTime, u64), Trouble> {
+    let about = std::fs::metadata(path).map_err(|_| Trouble::NotNow)?;
+    Ok((about.modified().map_err(|_| Trouble::NotNow)?, about.len()))
 }
 
 #[cfg(test)]

@@ -94,11 +94,8 @@ struct Look {
 
 impl Look {
     fn open(path: &Path) -> Result<Self, Lost> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let open = Connection::open_with_flags(path, flags);
+        let open = reading(path, OpenFlags::empty());
         let connection = open.map_err(|_| Lost::Disconnected)?;
-        // The system keeps pages as well.
-        connection.pragma_update(None, "cache_size", CACHE_PAGES).map_err(|_| Lost::Unreadable)?;
         let known = counter(&connection)?;
         let image = Image::of(path, &connection, None).ok().map(|(image, _)| image);
         Ok(Self { path: path.to_owned(), connection, known, image })
@@ -134,6 +131,14 @@ impl Look {
             }
         }
     }
+}
+
+/// A connection that writes nothing, and keeps few pages: the system keeps them as well.
+fn reading(name: impl AsRef<Path>, more: OpenFlags) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    let connection = Connection::open_with_flags(name, flags)?;
+    connection.pragma_update(None, "cache_size", CACHE_PAGES)?;
+    Ok(connection)
 }
 
 /// It changes when another connection has committed.

@@ -61,11 +61,12 @@ impl About<'_> {
             }
             Source::Sqlite(path) => {
                 let bytes = std::fs::metadata(path).map_or(0, |about| about.len());
+                let mebibytes = SQLITE_BYTES_MAX >> 20;
                 let told = match bytes > SQLITE_BYTES_MAX as u64 {
-                    true => "it has more than 16 MiB, so any write sweeps all; nothing is lacking",
-                    false => "each row that is written is heard of; nothing is lacking",
+                    true => format!("it has more than {mebibytes} MiB, so any write sweeps all"),
+                    false => "each row that is written is heard of".to_owned(),
                 };
-                path_lines(path, told, lines)
+                path_lines(path, &format!("{told}; nothing is lacking"), lines)
             }
             Source::Files(path) => path_lines(path, "nothing is lacking", lines),
             Source::Other(name) => {
