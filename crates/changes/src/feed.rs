@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tokio::task::JoinHandle;
 
+use crate::nudge::Nudge;
 use crate::queue::{Inlet, Outlet, queue};
 use crate::tap::{self, Tap};
 use crate::{Address, Event, binlog, files, poll, postgres, sqlite};
@@ -13,6 +14,7 @@ pub struct Feed {
     outlet: Outlet,
     /// None where somebody else watches.
     task: Option<JoinHandle<()>>,
+    nudge: Option<Nudge>,
 }
 
 /// The other end of a feed that tells what its owner says.
@@ -30,14 +32,14 @@ impl Feed {
     #[must_use]
     pub fn told() -> (Teller, Self) {
         let (inlet, outlet) = queue();
-        (Teller(inlet), Self { outlet, task: None })
+        (Teller(inlet), Self { outlet, task: None, nudge: None })
     }
 
     /// Follows the log of a MariaDB or MySQL server, within a runtime of tokio.
     #[must_use]
     pub fn binlog(address: Address) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: Some(tokio::spawn(binlog::follow(address, inlet))) }
+        Self::watched(outlet, binlog::follow(address, inlet))
     }
 
     /// Asks a MariaDB or MySQL server, as the app's own user, when its tables changed:
@@ -45,14 +47,14 @@ impl Feed {
     #[must_use]
     pub fn poll(address: Address) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: Some(tokio::spawn(poll::follow(address, inlet))) }
+        Self::watched(outlet, poll::follow(address, inlet))
     }
 
     /// Follows the log of a PostgreSQL server.
     #[must_use]
     pub fn postgres(address: Address) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: Some(tokio::spawn(postgres::follow(address, inlet))) }
+        Self::watched(outlet, postgres::follow(address, inlet))
     }
 
     /// Asks a PostgreSQL server, as the app's own user, what changed: each change is of a
@@ -60,7 +62,7 @@ impl Feed {
     #[must_use]
     pub fn poll_postgres(address: Address) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: Some(tokio::spawn(postgres::poll(address, inlet))) }
+        Self::watched(outlet, postgres::poll(address, inlet))
     }
 
     /// Hears what an app writes through `tap`, row by row, and nothing of what anybody else
@@ -68,7 +70,7 @@ impl Feed {
     #[must_use]
     pub fn tap(tap: &Tap) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: Some(tokio::spawn(tap::follow(tap.shared(), inlet))) }
+        Self::watched(outlet, tap::follow(tap.shared(), inlet))
     }
 
     /// Hears what an app writes through `tap`, row by row, and asks the server which tables
@@ -76,7 +78,7 @@ impl Feed {
     #[must_use]
     pub fn tap_and_poll(tap: &Tap) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: Some(tokio::spawn(tap::follow_together(tap.shared(), inlet))) }
+        Self::watched(outlet, tap::follow_together(tap.shared(), inlet))
     }
 
     /// Watches a file of SQLite: each change is of rows, up to 16 MiB; of a larger file, and of
@@ -84,7 +86,11 @@ impl Feed {
     #[must_use]
     pub fn sqlite(path: PathBuf) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: Some(tokio::spawn(sqlite::follow(path, inlet))) }
+        let nudge = Nudge::new();
+        let watching = sqlite::follow(path, inlet, nudge.clone());
+        let mut feed = Self::watched(outlet, watching);
+        feed.nudge = Some(nudge);
+        feed
     }
 
     /// Watches a folder with all that is below it, or a single file. The table of a change
@@ -92,7 +98,17 @@ impl Feed {
     #[must_use]
     pub fn files(path: PathBuf) -> Self {
         let (inlet, outlet) = queue();
-        Self { outlet, task: Some(tokio::spawn(files::follow(path, inlet))) }
+        Self::watched(outlet, files::follow(path, inlet))
+    }
+
+    fn watched(outlet: Outlet, watching: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self { outlet, task: Some(tokio::spawn(watching)), nudge: None }
+    }
+
+    /// Asks it to look at once, if it looks now and then and can be asked.
+    #[must_use]
+    pub fn nudge(&self) -> Option<Nudge> {
+        self.nudge.clone()
     }
 
     /// The next event; waits for it. Giving up and asking again loses nothing.

@@ -1,6 +1,6 @@
-//! Places in a server's log, and how far a feed has told it.
+//! Places in what a feed follows, and how far it has told it.
 
-/// A place in a server's log.
+/// A place in what a feed follows: a server's log, mostly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// In MariaDB's.
@@ -9,6 +9,13 @@ pub enum Place {
     File(u64, u64),
     /// In PostgreSQL's: the bytes before it.
     Lsn(u64),
+    /// Where there is no log, but a feed that looks: its so manieth look that somebody asked for.
+    Look {
+        /// Which feed.
+        feed: u64,
+        /// The look.
+        number: u64,
+    },
 }
 
 /// A place in MariaDB's log: places of one domain come in the order of their numbers.
@@ -83,6 +90,7 @@ impl Place {
         match (self, other) {
             (Self::Gtid(own), Self::Gtid(other)) => own.domain == other.domain,
             (Self::Lsn(_), Self::Lsn(_)) | (Self::File(..), Self::File(..)) => true,
+            (Self::Look { feed: own, .. }, Self::Look { feed: other, .. }) => own == other,
             _ => false,
         }
     }
@@ -92,6 +100,7 @@ impl Place {
             && match (self, end) {
                 (Self::Gtid(own), Self::Gtid(end)) => own.sequence >= end.sequence,
                 (Self::Lsn(own), Self::Lsn(end)) => own >= end,
+                (Self::Look { number: own, .. }, Self::Look { number: end, .. }) => own >= end,
                 (Self::File(file, own), Self::File(end_file, end)) => {
                     (file, own) >= (end_file, end)
                 }

@@ -86,10 +86,12 @@ impl Image {
     ) -> Result<(Self, Vec<Change>), Trouble> {
         let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get(0));
         let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-        let snapshot = match &*mode {
-            "wal" => Some(connection.unchecked_transaction()?),
-            _ => None,
+        let (snapshot, other) = match &*mode {
+            "wal" => (Some(connection.unchecked_transaction()?), None),
+            _ => (None, Some(unlocked(path)?)),
         };
+        let mut pages = Reader::of(other.as_ref().unwrap_or(connection))?;
+        let stamp = written(path)?;
         let version: i64 = number("data_version")?;
         let bytes = number("page_count")?.saturating_mul(number("page_size")?);
         if bytes > FILE_BYTES_MAX as i64 {
@@ -105,65 +107,75 @@ impl Image {
             Some(known) => known.tables.iter().map(|held| held.table.clone()).collect(),
             None => schema::tables(connection)?,
         };
-        let tables = match snapshot {
-            Some(_) => Self::hold(connection, tables, known, &mut changes)?,
-            None => {
-                let stamp = written(path)?;
-                let tables = Self::hold(&unlocked(path)?, tables, known, &mut changes)?;
-                // Who writes just now holds the file, so that asking fails.
-                if number("data_version")? != version || written(path)? != stamp {
-                    return Err(Trouble::NotNow);
-                }
-                tables
-            }
-        };
-        Ok((Self { schema_version, tables }, changes))
-    }
-
-    fn hold(
-        connection: &Connection,
-        tables: Vec<Table>,
-        known: Option<&Self>,
-        changes: &mut Vec<Change>,
-    ) -> Result<Vec<Held>, Trouble> {
-        let mut pages =
-            Reader(connection.prepare("SELECT data FROM sqlite_dbpage WHERE pgno = ?1")?);
-        let layout = Layout::of(&pages.page(1)?)?;
         let mut all = Vec::with_capacity(tables.len());
-        for (at, table) in tables.into_iter().enumerate() {
-            let before = known.map(|known| &known.tables[at]);
-            let (held, differing) = Held::of(&mut pages, layout, table, before)?;
+        let mut keep = |found: Found| {
+            let before = known.map(|known| &known.tables[all.len()]);
+            let (held, differing) = Held::of(found, before);
             if let Some(before) = before {
                 changes.extend(held.changes_since(before, differing));
             }
             all.push(held);
+        };
+        if snapshot.is_some() {
+            find(&mut pages, tables, known, &mut keep)?;
+        } else {
+            let mut found = Vec::new();
+            find(&mut pages, tables, known, &mut |table| found.push(table))?;
+            // Who writes just now holds the file, so that asking fails.
+            if written(path)? != stamp || number("data_version")? != version {
+                return Err(Trouble::NotNow);
+            }
+            found.into_iter().for_each(keep);
         }
-        Ok(all)
+        Ok((Self { schema_version, tables: all }, changes))
     }
+}
+
+/// What is found of a table: those of its leaves that are as they were, and all others.
+struct Found {
+    table: Table,
+    layout: Layout,
+    is_table: bool,
+    same: HashMap<u32, Arc<Kept>>,
+    others: Vec<(Leaf, u64)>,
+}
+
+/// Walks through tables, and gives each to `take` when it is done.
+fn find(
+    pages: &mut Reader<'_>,
+    tables: Vec<Table>,
+    known: Option<&Image>,
+    take: &mut dyn FnMut(Found),
+) -> Result<(), Trouble> {
+    let layout = Layout::of(&pages.page(1)?)?;
+    for (at, table) in tables.into_iter().enumerate() {
+        let before = known.map(|known| &known.tables[at].leaves);
+        let (mut same, mut others) = (HashMap::new(), Vec::new());
+        let is_table = pages::leaves(pages, layout, table.root, &mut |leaf| {
+            let sum = xxh3_64(&leaf.bytes);
+            let before = before.and_then(|before| before.get(&leaf.number));
+            match before.filter(|before| before.sum == sum) {
+                Some(before) => drop(same.insert(leaf.number, before.clone())),
+                None => others.push((leaf, sum)),
+            }
+        })?;
+        take(Found { table, layout, is_table, same, others });
+    }
+    Ok(())
 }
 
 impl Held {
     /// What a table holds, and those of its leaves that differ from before.
-    fn of(
-        pages: &mut Reader<'_>,
-        layout: Layout,
-        table: Table,
-        before: Option<&Self>,
-    ) -> Result<(Self, Vec<Leaf>), Trouble> {
-        let (mut leaves, mut differing) = (HashMap::new(), Vec::new());
-        let is_table = pages::leaves(pages, layout, table.root, &mut |leaf| {
-            let sum = xxh3_64(&leaf.bytes);
-            let known = before.and_then(|before| before.leaves.get(&leaf.number));
-            let kept = match known.filter(|known| known.sum == sum) {
-                Some(known) => known.clone(),
-                None => Arc::new(Kept::of(&leaf, sum)),
-            };
-            leaves.insert(leaf.number, kept);
-            if before.is_some() && known.is_none_or(|known| known.sum != sum) {
+    fn of(found: Found, before: Option<&Self>) -> (Self, Vec<Leaf>) {
+        let Found { table, layout, is_table, same: mut leaves, others } = found;
+        let mut differing = Vec::new();
+        for (leaf, sum) in others {
+            leaves.insert(leaf.number, Arc::new(Kept::of(&leaf, sum)));
+            if before.is_some() {
                 differing.push(leaf);
             }
-        })?;
-        Ok((Self { table, layout, is_table, leaves }, differing))
+        }
+        (Self { table, layout, is_table, leaves }, differing)
     }
 
     /// What changed since before; the whole table where a row can't be read.
@@ -314,6 +326,16 @@ impl<'a> Row<'a> {
 
 /// Reads pages as a connection has them.
 struct Reader<'a>(Statement<'a>);
+
+impl<'a> Reader<'a> {
+    /// One that has read no page yet.
+    fn of(connection: &'a Connection) -> Result<Self, Trouble> {
+        let pages = connection.prepare("SELECT data FROM sqlite_dbpage WHERE pgno = ?1")?;
+        // To understand this some pages were read.
+        connection.execute_batch("PRAGMA shrink_memory")?;
+        Ok(Self(pages))
+    }
+}
 
 impl Pages for Reader<'_> {
     type Error = Trouble;

@@ -18,10 +18,12 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
 
 use image::{Image, Trouble};
 pub use pages::FILE_BYTES_MAX;
 
+use crate::nudge::Nudge;
 use crate::queue::Inlet;
 use crate::repeat::repeat;
 use crate::{Change, Event, Lost};
@@ -32,54 +34,75 @@ const EVERY: Duration = Duration::from_millis(100);
 const QUIET: u32 = 10;
 /// So many readings may fail in a row: one who writes may hold the file alone.
 const FAILURES_MAX: u32 = 50;
+/// After the first that failed it is read again so soon, and ever later after each further one.
+const SOON: Duration = Duration::from_millis(2);
 /// After looking for changed rows it rests so many times as long as that took…
 const PART: u32 = 8;
 /// …but no longer than this.
 const PAUSE_MAX: Duration = Duration::from_millis(250);
-/// How often an image is begun again because somebody committed meanwhile.
-const TRIES: u32 = 3;
+/// An image during which somebody committed is begun again for so long…
+const TRYING_MAX: Duration = Duration::from_millis(250);
+/// …after a rest of so many times as long as the one in vain took, and of this at least.
+const TRYING_PART: u32 = 4;
+const TRYING_REST: Duration = Duration::from_millis(1);
 /// Pages that SQLite keeps for this connection.
 const CACHE_PAGES: i64 = 64;
 
 /// Watches the file at `path` for ever.
-pub(crate) async fn follow(path: PathBuf, inlet: Inlet) {
-    repeat(&inlet, || watch(path.clone(), inlet.clone())).await;
+pub(crate) async fn follow(path: PathBuf, inlet: Inlet, nudge: Nudge) {
+    repeat(&inlet, || watch(path.clone(), inlet.clone(), nudge.clone())).await;
 }
 
-async fn watch(path: PathBuf, inlet: Inlet) -> Result<Infallible, Lost> {
+async fn watch(path: PathBuf, inlet: Inlet, nudge: Nudge) -> Result<Infallible, Lost> {
     let identity = identity(&path)?;
-    let mut look = Look::open(&path)?;
+    let mut failures = 0;
+    let mut look = loop {
+        match Look::open(&path) {
+            Ok(look) => break look,
+            Err(lost) if failures >= FAILURES_MAX => return Err(lost),
+            Err(_) => sleep(later(failures)).await,
+        }
+        failures += 1;
+    };
     inlet.tell(Event::Recovered);
-    let (mut quiet, mut failures, mut pause) = (0, 0, EVERY);
+    let (mut quiet, mut pause) = (0, EVERY);
+    failures = 0;
+    let mut answered = nudge.asked();
     loop {
-        tokio::time::sleep(std::mem::replace(&mut pause, EVERY)).await;
+        // Who asks is answered at once, however long the last look took.
+        let _ = timeout(std::mem::replace(&mut pause, EVERY), nudge.woken()).await;
+        let asked = nudge.asked();
         if self::identity(&path)? != identity {
             return Err(Lost::Disconnected);
         }
         match look.has_changed() {
-            Ok(true) => (quiet, failures) = (0, 0),
-            Ok(false) => {
-                (quiet, failures) = (quiet + 1, 0);
-                if quiet % QUIET == 0 {
-                    inlet.tell(Event::Idle);
+            Ok(false) => quiet += 1,
+            Ok(true) => {
+                quiet = 0;
+                let began = Instant::now();
+                let looking = spawn_blocking(move || (look.changes(), look));
+                let (changes, same) = looking.await.map_err(|_| Lost::Unreadable)?;
+                look = same;
+                pause = (began.elapsed() * PART).clamp(EVERY, PAUSE_MAX);
+                if !changes.is_empty() {
+                    changes.into_iter().for_each(|change| inlet.tell(Event::Change(change)));
+                    inlet.tell(Event::Commit(None));
                 }
-                continue;
             }
             Err(_) if failures < FAILURES_MAX => {
+                pause = later(failures);
                 failures += 1;
                 continue;
             }
             Err(lost) => return Err(lost),
         }
-        let began = Instant::now();
-        let looking = spawn_blocking(move || (look.changes(), look));
-        let (changes, same) = looking.await.map_err(|_| Lost::Unreadable)?;
-        look = same;
-        if !changes.is_empty() {
-            changes.into_iter().for_each(|change| inlet.tell(Event::Change(change)));
-            inlet.tell(Event::Commit(None));
+        failures = 0;
+        if asked != answered {
+            inlet.tell(Event::Commit(Some(nudge.place(asked))));
+            answered = asked;
+        } else if quiet > 0 && quiet % QUIET == 0 {
+            inlet.tell(Event::Idle);
         }
-        pause = (began.elapsed() * PART).clamp(EVERY, PAUSE_MAX);
     }
 }
 
@@ -94,8 +117,7 @@ struct Look {
 
 impl Look {
     fn open(path: &Path) -> Result<Self, Lost> {
-        let open = reading(path, OpenFlags::empty());
-        let connection = open.map_err(|_| Lost::Disconnected)?;
+        let connection = reading(path, OpenFlags::empty()).map_err(|_| Lost::Disconnected)?;
         let known = counter(&connection)?;
         let image = Image::of(path, &connection, None).ok().map(|(image, _)| image);
         Ok(Self { path: path.to_owned(), connection, known, image })
@@ -110,12 +132,14 @@ impl Look {
     /// What became other since this was asked last; that may be nothing.
     fn changes(&mut self) -> Vec<Change> {
         let before = self.image.take();
-        let mut tries = TRIES;
+        let until = Instant::now() + TRYING_MAX;
         let now = loop {
-            match Image::of(&self.path, &self.connection, before.as_ref()) {
-                Err(Trouble::NotNow) if tries > 0 => tries -= 1,
-                now => break now,
+            let began = Instant::now();
+            let now = Image::of(&self.path, &self.connection, before.as_ref());
+            if !matches!(now, Err(Trouble::NotNow)) || Instant::now() > until {
+                break now;
             }
+            std::thread::sleep((began.elapsed() * TRYING_PART).max(TRYING_REST));
         };
         let is_compared = before.is_some();
         match now {
@@ -133,10 +157,17 @@ impl Look {
     }
 }
 
-/// A connection that writes nothing, and keeps few pages: the system keeps them as well.
+/// The pause after so many failures.
+fn later(failures: u32) -> Duration {
+    (SOON * 2_u32.pow(failures.min(8))).min(EVERY)
+}
+
+/// A connection that writes nothing, waits for nobody, and keeps few pages: the system keeps them
+/// as well.
 fn reading(name: impl AsRef<Path>, more: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
     let connection = Connection::open_with_flags(name, flags)?;
+    connection.busy_timeout(Duration::ZERO)?;
     connection.pragma_update(None, "cache_size", CACHE_PAGES)?;
     Ok(connection)
 }
@@ -157,6 +188,42 @@ fn identity(path: &Path) -> Result<(u64, u64), Lost> {
 mod tests {
     use crate::{Change, Event, Feed, KeyClass, Operation};
     use std::time::Duration;
+
+    #[test]
+    fn a_look_waits_for_nobody_who_holds_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("site.sqlite");
+        let writer = rusqlite::Connection::open(&path).expect("a file");
+        writer.execute_batch("CREATE TABLE t (a); BEGIN EXCLUSIVE").expect("it is held");
+        let opened = super::reading(&path, rusqlite::OpenFlags::empty());
+        opened.expect_err("somebody holds it");
+        writer.execute_batch("COMMIT").expect("it is free");
+        let look = super::reading(&path, rusqlite::OpenFlags::empty()).expect("a connection");
+        let waits = look.pragma_query_value(None, "busy_timeout", |row| row.get::<_, i64>(0));
+        assert_eq!(waits.expect("a time"), 0);
+        writer.execute_batch("BEGIN EXCLUSIVE").expect("it is held again");
+        super::counter(&look).expect_err("somebody holds it");
+    }
+
+    #[tokio::test]
+    async fn who_asks_for_a_look_hears_first_what_was_written_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("site.sqlite");
+        let writer = rusqlite::Connection::open(&path).expect("a file");
+        writer.execute_batch("CREATE TABLE t (a)").expect("a table");
+        let mut feed = Feed::sqlite(path.clone());
+        let nudge = feed.nudge().expect("it can be asked");
+        until(&mut feed, &Event::Recovered).await;
+        for _ in 0..20 {
+            writer.execute_batch("INSERT INTO t VALUES (1)").expect("a row");
+            let place = nudge.look();
+            let mut heard = Vec::new();
+            while heard.last() != Some(&Event::Commit(Some(place))) {
+                heard.push(feed.next().await);
+            }
+            assert!(matches!(heard[0], Event::Change(_)), "{heard:?}");
+        }
+    }
 
     async fn until(feed: &mut Feed, expected: &Event) {
         let heard = async { while feed.next().await != *expected {} };

@@ -370,10 +370,12 @@ impl Told {
                 is_polled,
                 is_again: change.is_again,
             },
-            Event::Commit(place) => Self::Commit(place.map(|place| match place {
-                Place::Gtid(gtid) => PlaceTold::Gtid(gtid.domain, gtid.server, gtid.sequence),
-                Place::File(file, at) => PlaceTold::File(file, at),
-                Place::Lsn(at) => PlaceTold::Lsn(at),
+            Event::Commit(place) => Self::Commit(place.and_then(|place| match place {
+                Place::Gtid(gtid) => Some(PlaceTold::Gtid(gtid.domain, gtid.server, gtid.sequence)),
+                Place::File(file, at) => Some(PlaceTold::File(file, at)),
+                Place::Lsn(at) => Some(PlaceTold::Lsn(at)),
+                // Who asked for the look is here.
+                Place::Look { .. } => None,
             })),
             Event::Idle => Self::Idle(true),
             Event::Lost(_) | Event::Recovered => return None,

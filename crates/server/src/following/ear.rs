@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::Clock;
-use changes::{Event, Feed, Lost, Rung, Source, Tap, identity_of, standing_of};
+use changes::{Event, Feed, Lost, Nudge, Rung, Source, Tap, identity_of, standing_of};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -33,6 +33,8 @@ pub(crate) enum Heard {
     Event(Event),
     /// From here on it is heard by this means.
     By(Means),
+    /// Who can't wait until it looks again asks it here.
+    Asked(Nudge),
     /// All that was heard before is obeyed.
     Obeyed(Obeyed),
     /// It is followed from here on; as whom that beginning is known.
@@ -167,6 +169,11 @@ impl Ear {
                 },
             };
             if sender.send((index, Heard::By(means))).await.is_err() {
+                return;
+            }
+            if let Some(nudge) = feed.nudge()
+                && sender.send((index, Heard::Asked(nudge))).await.is_err()
+            {
                 return;
             }
             let tell = |event| {

@@ -134,6 +134,7 @@ impl Listener {
                 self.ears[index].means = Some(means);
                 self.following.status.lock().by(index, means);
             }
+            Heard::Asked(nudge) => self.following.status.lock().asked(index, nudge),
             Heard::Obeyed(obeyed) => obeyed.say(),
             Heard::From(beginning) => self.ears[index].beginning = Some(beginning),
             // Who waited may have given up.

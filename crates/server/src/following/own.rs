@@ -76,8 +76,15 @@ impl OwnChanges {
         self.progress.lock().forget();
     }
 
-    fn has_reached(&self, end: &[Place]) -> bool {
-        self.progress.lock().has_reached(end)
+    /// Waits until everything up to there was heard.
+    pub(super) async fn reached(&self, end: &[Place]) {
+        loop {
+            let moved = self.moved.notified();
+            if self.progress.lock().has_reached(end) {
+                return;
+            }
+            moved.await;
+        }
     }
 }
 
@@ -104,16 +111,7 @@ pub(super) async fn serve(following: Arc<Following>) {
                 continue;
             }
             let Ok(place) = end.read().await else { continue };
-            let reached = async {
-                loop {
-                    let moved = own.moved.notified();
-                    if own.has_reached(&place) {
-                        return;
-                    }
-                    moved.await;
-                }
-            };
-            let _ = tokio::time::timeout_at(until, reached).await;
+            let _ = tokio::time::timeout_at(until, own.reached(&place)).await;
         }
         for waiter in waiters {
             // Who has lost patience isn't there any more.

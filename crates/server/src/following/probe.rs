@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use changes::noise;
 use policy::strangers::shape;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Following;
 use super::together::{Hush, Hushed};
@@ -25,7 +25,7 @@ use crate::strangers::persona::Persona;
 
 /// So long what a probe wrote may be on its way where a log tells it…
 const TOLD_WITHIN: Duration = Duration::from_millis(10);
-/// …and where a file is looked at.
+/// …and so long it is waited for where somebody has to look.
 const SEEN_WITHIN: Duration = Duration::from_millis(300);
 /// How often it is looked whether there is something to find out.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -157,6 +157,8 @@ impl Probing<'_> {
 
     /// One burst after the other, until somebody asks for something.
     async fn bursts(&self, orders: &[Order]) {
+        // What those wrote who were here before is none of the first one's.
+        self.until_told().await;
         let before = self.following.traffic.lock().begun();
         for order in orders {
             self.burst(order).await;
@@ -183,8 +185,6 @@ impl Probing<'_> {
     async fn burst(&self, order: &Order) {
         let Some(strangers) = &self.site.strangers else { return };
         let class = shape(&order.brief.target);
-        let is_looked_at = self.following.status.lock().is_looked_at();
-        let on_its_way = if is_looked_at { SEEN_WITHIN } else { TOLD_WITHIN };
         for _ in 0..VISITORS {
             let mut persona = Persona::for_probing(strangers.persona_address());
             for role in [noise::Persona::Fresh, noise::Persona::Returning] {
@@ -192,12 +192,19 @@ impl Probing<'_> {
                 self.following.learner.lock().probe_began(url, &class, role, self.ticks_ms());
                 self.following.counts.probes.bump();
                 let fetched = persona.fetch(&order.brief).await;
-                sleep(on_its_way).await;
+                self.until_told().await;
                 self.following.learner.lock().probe_ended(self.ticks_ms());
                 if fetched.is_err() {
                     return;
                 }
             }
         }
+    }
+
+    /// Until what was written before is told.
+    async fn until_told(&self) {
+        sleep(TOLD_WITHIN).await;
+        let places = self.following.status.lock().look();
+        let _ = timeout(SEEN_WITHIN, self.following.own.reached(&places)).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use changes::{Lost, Operation, Signature, Source};
+use changes::{Lost, Nudge, Operation, Place, Signature, Source};
 
 use super::Following;
 use super::ear::Means;
@@ -28,6 +28,7 @@ pub(crate) struct Status {
 struct SourceStatus {
     name: String,
     means: Option<Means>,
+    nudge: Option<Nudge>,
     since_ticks_ms: u64,
     state: State,
     is_restless: bool,
@@ -45,6 +46,7 @@ impl Status {
         let sources = sources.iter().map(|source| SourceStatus {
             name: name(source),
             means: None,
+            nudge: None,
             since_ticks_ms: 0,
             state: State::Begins,
             is_restless: false,
@@ -55,6 +57,13 @@ impl Status {
     pub(super) fn by(&mut self, index: usize, means: Means) {
         if let Some(source) = self.sources.get_mut(index) {
             source.means = Some(means);
+            source.nudge = None;
+        }
+    }
+
+    pub(super) fn asked(&mut self, index: usize, nudge: Nudge) {
+        if let Some(source) = self.sources.get_mut(index) {
+            source.nudge = Some(nudge);
         }
     }
 
@@ -64,10 +73,10 @@ impl Status {
         matches!(means, Some(Means::Log | Means::Told))
     }
 
-    /// Whether a source is looked at now and then, so that a change may be told some tenths of a
-    /// second late.
-    pub(super) fn is_looked_at(&self) -> bool {
-        self.sources.iter().any(|source| source.means == Some(Means::Pages))
+    /// Asks all sources that are only looked at now and then for a look at once: all that was
+    /// written before is told when these places are reached.
+    pub(super) fn look(&self) -> Vec<Place> {
+        self.sources.iter().filter_map(|source| Some(source.nudge.as_ref()?.look())).collect()
     }
 
     pub(super) fn heard(&mut self, index: usize, ticks_ms: u64) {

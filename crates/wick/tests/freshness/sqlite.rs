@@ -17,7 +17,8 @@ use crate::stranger::{PATIENCE, Stranger};
 
 /// So long it takes until the file is looked at.
 const SEEN_WITHIN: Duration = Duration::from_millis(250);
-const QUIET_READINGS: usize = 20;
+/// Reading has to sweep nothing for so long.
+const QUIET: Duration = Duration::from_secs(5);
 const LEARNING_MAX: Duration = Duration::from_secs(240);
 
 const TABLES: &str = "\
@@ -73,20 +74,25 @@ pub(crate) fn edit_to_seen(figures: &Figures, edits: usize, title: &'static str)
     until_readings_sweep_nothing(&wick, &mut stranger).map_err(told)
 }
 
-/// Reads pages that nobody read, so that the app is asked and writes, until that is known for
-/// what it is.
+/// Reads pages that nobody read, one after the other without a pause, so that the app is asked
+/// and writes, until that is known for what it is.
 fn until_readings_sweep_nothing(wick: &Served, stranger: &mut Stranger) -> Outcome<()> {
     let begun = Instant::now();
-    let (mut quiet, mut number) = (0, 0);
-    while quiet < QUIET_READINGS {
+    let (mut swept, mut since) = (sweeps(wick)?, Instant::now());
+    let mut number = 0;
+    while since.elapsed() < QUIET {
         if begun.elapsed() > LEARNING_MAX {
             return Err("readings sweep and sweep".to_owned());
         }
-        let swept = sweeps(wick)?;
-        stranger.read(&format!("/?read={number}"))?;
-        std::thread::sleep(SEEN_WITHIN);
-        quiet = if sweeps(wick)? == swept { quiet + 1 } else { 0 };
-        number += 1;
+        let until = Instant::now() + SEEN_WITHIN;
+        while Instant::now() < until {
+            stranger.read(&format!("/?read={number}"))?;
+            number += 1;
+        }
+        let now = sweeps(wick)?;
+        if std::mem::replace(&mut swept, now) != now {
+            since = Instant::now();
+        }
     }
     Ok(())
 }
