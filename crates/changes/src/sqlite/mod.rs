@@ -55,18 +55,9 @@ pub(crate) async fn follow(path: PathBuf, inlet: Inlet, nudge: Nudge) {
 
 async fn watch(path: PathBuf, inlet: Inlet, nudge: Nudge) -> Result<Infallible, Lost> {
     let identity = identity(&path)?;
-    let mut failures = 0;
-    let mut look = loop {
-        match Look::open(&path) {
-            Ok(look) => break look,
-            Err(lost) if failures >= FAILURES_MAX => return Err(lost),
-            Err(_) => sleep(later(failures)).await,
-        }
-        failures += 1;
-    };
+    let mut look = open(&path).await?;
     inlet.tell(Event::Recovered);
-    let (mut quiet, mut pause) = (0, EVERY);
-    failures = 0;
+    let (mut quiet, mut failures, mut pause) = (0, 0, EVERY);
     let mut answered = nudge.asked();
     loop {
         // Who asks is answered at once, however long the last look took.
@@ -103,6 +94,20 @@ async fn watch(path: PathBuf, inlet: Inlet, nudge: Nudge) -> Result<Infallible, 
         } else if quiet > 0 && quiet % QUIET == 0 {
             inlet.tell(Event::Idle);
         }
+    }
+}
+
+/// Opens the file once nobody holds it.
+async fn open(path: &Path) -> Result<Look, Lost> {
+    let mut failures = 0;
+    loop {
+        let path = path.to_owned();
+        let opened = spawn_blocking(move || Look::open(&path)).await;
+        match opened.map_err(|_| Lost::Unreadable)? {
+            Err(_) if failures < FAILURES_MAX => sleep(later(failures)).await,
+            opened => return opened,
+        }
+        failures += 1;
     }
 }
 

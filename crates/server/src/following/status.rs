@@ -1,8 +1,9 @@
 //! Status: how a site's changes are followed, in words for its owner.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 
-use changes::{Lost, Nudge, Operation, Place, Signature, Source};
+use changes::{Lost, Nudge, Operation, Place, SQLITE_BYTES_MAX, Signature, Source};
 
 use super::Following;
 use super::ear::Means;
@@ -27,6 +28,8 @@ pub(crate) struct Status {
 
 struct SourceStatus {
     name: String,
+    /// Where it is a file of a database.
+    file: Option<PathBuf>,
     means: Option<Means>,
     nudge: Option<Nudge>,
     since_ticks_ms: u64,
@@ -45,6 +48,10 @@ impl Status {
     pub(super) fn of(sources: &[Source]) -> Self {
         let sources = sources.iter().map(|source| SourceStatus {
             name: name(source),
+            file: match source {
+                Source::Sqlite(path) => Some(path.clone()),
+                _ => None,
+            },
             means: None,
             nudge: None,
             since_ticks_ms: 0,
@@ -187,11 +194,19 @@ impl Following {
 }
 
 impl SourceStatus {
+    fn is_too_large(&self) -> bool {
+        let about = self.file.as_ref().and_then(|file| file.metadata().ok());
+        about.is_some_and(|about| about.len() > SQLITE_BYTES_MAX as u64)
+    }
+
     fn told(&self, ticks_ms: u64) -> String {
         let means = match self.means {
             Some(Means::Log) => ", by its log",
             Some(Means::Poll) => ", by asking when its tables changed",
             Some(Means::Tap) => ", by the app's own statements and by asking which tables changed",
+            Some(Means::Pages) if self.is_too_large() => {
+                ", by its counter of changes alone, as it is too large for its pages to be looked at"
+            }
             Some(Means::Pages) => ", by its counter of changes and its pages",
             Some(Means::Files) => ", by the system's word",
             Some(Means::Fellow { .. }) => ", by another node, which reads it for all",
