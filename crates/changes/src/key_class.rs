@@ -18,6 +18,11 @@ const HEX_MIN: usize = 6;
 const MIXED_MIN: usize = 12;
 /// …if it holds so many numbers: names such as `twentytwenty4` have one.
 const MIXED_NUMBERS_MIN: usize = 2;
+/// Letters of base64url are one identifier from this length on…
+const BASE64_MIN: usize = 20;
+/// …if so many in a hundred are followed by one of another sort: of what is drawn 65 are, and in
+/// names less than 30.
+const TURNS_PERCENT_MIN: usize = 42;
 
 /// The kind of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,6 +71,12 @@ impl KeyClass {
 fn mask_into(value: &str, class: &mut String) {
     let mut rest = value;
     while let Some(first) = rest.chars().next() {
+        let token = token_bytes(rest);
+        if token > 0 {
+            class.push('#');
+            rest = &rest[token..];
+            continue;
+        }
         let word = rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
         if word == 0 {
             class.push(first);
@@ -75,6 +86,32 @@ fn mask_into(value: &str, class: &mut String) {
             rest = &rest[word..];
         }
     }
+}
+
+/// How much of the beginning was drawn in the letters of base64url, whose `-` and `_` part no
+/// words: these letters change their sort at every second place, those of names don't.
+fn token_bytes(text: &str) -> usize {
+    let is_of_it = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let run = text.bytes().take_while(is_of_it).count();
+    let bytes = &text.as_bytes()[..run];
+    // What stands in front of it is a name.
+    let begins_with_word = bytes
+        .split(|byte| matches!(byte, b'-' | b'_'))
+        .next()
+        .is_some_and(|word| word.len() < run && word.iter().all(u8::is_ascii_lowercase));
+    if run < BASE64_MIN || begins_with_word {
+        return 0;
+    }
+    let sort = |byte: u8| match byte {
+        b'a'..=b'z' => 0_u8,
+        b'A'..=b'Z' => 1,
+        b'0'..=b'9' => 2,
+        _ => 3,
+    };
+    let has = |wanted: u8| bytes.iter().any(|byte| sort(*byte) == wanted);
+    let turns = bytes.windows(2).filter(|pair| sort(pair[0]) != sort(pair[1])).count();
+    let is_drawn = has(0) && has(1) && has(2) && turns * 100 >= (run - 1) * TURNS_PERCENT_MIN;
+    if is_drawn { run } else { 0 }
 }
 
 fn mask_word(word: &str, class: &mut String) {
@@ -135,6 +172,12 @@ mod tests {
             // Of a session's name, drawn with one digit and with none.
             ("rgsqobph2eusajdtpliufajikq", "#"),
             ("sess_kvqegisflatbtuifrhnaddmmu", "sess_#"),
+            // Of other sessions, in the letters of base64url.
+            ("NJFTmlW_8ZKq-x0RbV3tYc1sHd7GpLoE", "#"),
+            ("sess:Wk2-QfX9_aZ7rTn4LmC1vB-u8sJh0yGe", "sess:#"),
+            ("user_Wk2-QfX9_aZ7rTn4LmC1vB-u8sJh0yGe", "user_#"),
+            ("LayoutOfTheFrontPage-2024-Summer_Sale", "LayoutOfTheFrontPage-#-Summer_Sale"),
+            ("theme_mods_TwentyTwentyFour_Header2", "theme_mods_TwentyTwentyFour_Header#"),
             // Words of hexadecimal letters alone are words.
             ("facade", "facade"),
             ("deadbeef", "deadbeef"),

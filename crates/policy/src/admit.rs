@@ -3,7 +3,8 @@
 //! In: both heads, times, the owner's rules. Out: [`Terms`], or the reason why not.
 //! Law: RFC 9111 §3, §3.5, §4.2, §5.2.2; RFC 5861; RFC 9213.
 //! Invariants: 1. a response with `Set-Cookie` is never stored. 2. to a request with a
-//! cookie only a response is stored that says for how long it is for everybody. 3. an
+//! cookie only a response is stored that says for how long it is for everybody, and where the
+//! app's own cookies are known only one that says so to shared caches. 3. an
 //! error is stored only if it says for how long, and never for longer than the owner's cap.
 //! Start at [`admit`]; what of a response is stored is in [`crate::clean_for_store`].
 
@@ -27,6 +28,16 @@ pub enum Admission {
     Store(Terms),
     /// It isn't.
     NoStore(NoStore),
+}
+
+impl Admission {
+    /// The terms, or the reason why there are none.
+    pub fn into_terms(self) -> Result<Terms, NoStore> {
+        match self {
+            Self::Store(terms) => Ok(terms),
+            Self::NoStore(reason) => Err(reason),
+        }
+    }
 }
 
 /// Decides about a final response that arrived just now to a request sent at `request_ticks_ms`.
@@ -72,6 +83,36 @@ pub fn admit(
         return Admission::NoStore(if stated { NoStore::Expired } else { NoStore::NoFreshness });
     }
     Admission::Store(terms)
+}
+
+/// The same for one whom the app knows: what came is for others only if it says so to shared caches
+/// in particular, or is a style sheet, script or font. Apps say `max-age`, and even `public`, of
+/// what they gave after looking at who asks, and mean the browser.
+#[must_use]
+pub fn admit_for_holder(
+    request: &RequestHead,
+    response: &ResponseHead,
+    request_ticks_ms: u64,
+    now: Now,
+    rules: &Rules,
+) -> Admission {
+    let admission = admit(request, response, request_ticks_ms, now, rules);
+    let (directives, is_targeted) = targeted::effective(&response.fields, rules.esi);
+    let is_for_all = is_targeted || directives.s_maxage.is_some() || ends_like(request, &BUILT);
+    match admission {
+        Admission::Store(_) if !is_for_all => Admission::NoStore(NoStore::Cookie),
+        admission => admission,
+    }
+}
+
+/// How names end of what is part of an app, and not of anybody's data.
+const BUILT: [&str; 10] = ["css", "eot", "ico", "js", "map", "mjs", "otf", "ttf", "woff", "woff2"];
+
+fn ends_like(request: &RequestHead, endings: &[&str]) -> bool {
+    let extension = request.path().rsplit('/').next().and_then(|name| name.rsplit_once('.'));
+    extension.is_some_and(|(_, extension)| {
+        endings.iter().any(|known| known.eq_ignore_ascii_case(extension))
+    })
 }
 
 /// What forbids to store, whatever the freshness.
@@ -176,11 +217,7 @@ fn is_disguised(request: &RequestHead, response: &ResponseHead) -> bool {
     let is_page = [&b"text/html"[..], b"application/xhtml+xml"]
         .iter()
         .any(|page| essence.eq_ignore_ascii_case(page));
-    let extension = request.path().rsplit('/').next().and_then(|name| name.rsplit_once('.'));
-    is_page
-        && extension.is_some_and(|(_, extension)| {
-            STATIC.iter().any(|known| known.eq_ignore_ascii_case(extension))
-        })
+    is_page && ends_like(request, &STATIC)
 }
 
 #[cfg(test)]

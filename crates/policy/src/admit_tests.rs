@@ -223,6 +223,30 @@ fn answers_to_a_cookie_need_a_lifetime_of_their_own() {
 }
 
 #[test]
+fn what_somebody_known_was_given_is_for_others_only_by_a_word_to_shared_caches() {
+    let check = |target: &str, response: &str, expected: &str| {
+        let request = get(target, "cookie: session=1");
+        let response = ResponseHead { status: 200, fields: fields(response) };
+        let rules = Rules::default();
+        let said = match admit_for_holder(&request, &response, NOW.ticks_ms, NOW, &rules) {
+            Admission::NoStore(reason) => reason.reason(),
+            Admission::Store(_) => "stored",
+        };
+        assert_eq!(said, expected, "{target} {response:?}");
+    };
+    for meant_for_the_browser in
+        ["cache-control: max-age=10", "cache-control: public, max-age=10", "expires: IN_AN_HOUR"]
+    {
+        check("/photo.jpg?of=1", meant_for_the_browser, "cookie");
+        check("/style/main.CSS?v=2", meant_for_the_browser, "stored");
+    }
+    check("/photo.jpg", "cache-control: s-maxage=10", "stored");
+    check("/photo.jpg", "cdn-cache-control: max-age=10", "stored");
+    check("/main.css", "cache-control: private, max-age=10", "private");
+    check("/main.css", "content-type: text/html\ncache-control: max-age=10", "type-mismatch");
+}
+
+#[test]
 fn a_lifetime_is_guessed_only_for_strangers_pages_without_a_query() {
     let old = "last-modified: YEAR_AGO";
     check(old, "0/3600 implicit");

@@ -137,14 +137,7 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
     }
     answer = alike::look_at(&journey, hash, answer);
     if reason == PassReason::Remembered {
-        let now = journey.now();
-        let admission = policy::admit(
-            &journey.head,
-            &answer.head,
-            request_ticks_ms,
-            now,
-            &journey.site.rules(),
-        );
+        let admission = journey.admit(&answer.head, request_ticks_ms);
         if matches!(admission, Admission::Store(_)) && answer.file.is_none() {
             // It has become shareable: the next request shall try.
             with_marker_key(&journey, hash, |key| {
@@ -458,25 +451,21 @@ async fn take_in(
     stale: Option<Arc<Page>>,
 ) -> Reply {
     let now = journey.now();
-    let site = journey.site.clone();
-    let rules = &**site.rules();
     let admission = match &answer.file {
         Some(_) => Admission::NoStore(NoStore::File),
-        None => policy::admit(&journey.head, &answer.head, fetch.request_ticks_ms, now, rules),
+        None => journey.admit(&answer.head, fetch.request_ticks_ms),
     };
     let bytes_max = object_bytes_max(&journey.server);
     let mut too_large = answer.length.is_some_and(|bytes| bytes > bytes_max);
     let may_store = matches!(admission, Admission::Store(_)) && !too_large;
-    match esi::take_in(&site, &journey.server, &mut answer, may_store).await {
+    match esi::take_in(&journey.site, &journey.server, &mut answer, may_store).await {
         Ok(is_whole) => too_large |= !is_whole,
         Err(error) => return fail(&journey, lead, stale, &error),
     }
     let is_cut = |terms: &Terms| slices::is_cut(&journey, &answer.head, answer.length, terms);
-    let terms = match admission {
-        Admission::Store(terms) if too_large && is_cut(&terms) => Ok(terms),
-        Admission::Store(_) if too_large => Err(NoStore::TooLarge),
-        Admission::Store(terms) => Ok(terms),
-        Admission::NoStore(reason) => Err(reason),
+    let mut terms = match admission.into_terms() {
+        Ok(terms) if too_large && !is_cut(&terms) => Err(NoStore::TooLarge),
+        terms => terms,
     };
     // As soon as the head goes out nothing can stand in any more. What is for one visitor may
     // be a stream of events, whose head is waited for.
@@ -501,6 +490,10 @@ async fn take_in(
                 Welcome::NotHere(back) => {
                     let (journey, lead, same) = *back;
                     answer = same;
+                    if reason == NoStore::SetCookie && !too_large {
+                        // The session that came with it means nothing, and was taken off.
+                        terms = journey.admit(&answer.head, fetch.request_ticks_ms).into_terms();
+                    }
                     (journey, lead)
                 }
             }

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use http::Method;
 use origin::{Call, OriginError};
 use parking_lot::Mutex;
-use policy::VaryKey;
 use policy::representation::restore_tags;
 use policy::strangers::Visitor;
+use policy::{Admission, VaryKey};
 use tokio::sync::mpsc;
 use wire::h1::Length;
 use wire::{Body, Fields, Name, RequestHead, ResponseHead};
@@ -118,6 +118,16 @@ impl Journey {
 
     pub(crate) fn method(&self) -> &Method {
         &self.head.method
+    }
+
+    /// Whether what the origin answered may be kept, by what it says and by who asks.
+    pub(crate) fn admit(&self, answer: &ResponseHead, asked_ticks_ms: u64) -> Admission {
+        let (now, rules) = (self.now(), self.site.rules());
+        let is_holders = self.site.strangers.is_some()
+            && !self.reader.is_stranger()
+            && self.head.fields.has(Name::Cookie);
+        let admit = if is_holders { policy::admit_for_holder } else { policy::admit };
+        admit(&self.head, answer, asked_ticks_ms, now, &rules)
     }
 
     pub(crate) fn now(&self) -> Now {

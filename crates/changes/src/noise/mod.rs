@@ -9,11 +9,13 @@
 //!
 //! Invariants: 1. Noise is proved only by Wick's own probes, while nobody else asked
 //! for anything, and never by the first probe of a burst alone: what is due (a post to be
-//! published) is done by whoever comes first. 2. What happened while nobody asked for
-//! anything is content for good. 3. What doesn't tell rows apart proves nothing beyond
-//! itself. 4. Until something is proved, everything sweeps. 5. Where others ask what is
-//! behind the same database ([`Learner::share`]), what was seen counts only once it is known that
-//! they asked for nothing then ([`Learner::calm`]).
+//! published) is done by whoever comes first. 2. What happens while nobody asks for anything
+//! sweeps. It is content for good where rows aren't told apart; where they are it may be
+//! somebody who reads past Wick, and does no more once looks have found no page changed.
+//! 3. What doesn't tell rows apart proves nothing beyond itself. 4. Until something is proved,
+//! everything sweeps. 5. Where others ask what is behind the same database
+//! ([`Learner::share`]), what was seen counts only once it is known that they asked for nothing
+//! then ([`Learner::calm`]).
 
 mod burst;
 mod evidence;
@@ -243,6 +245,7 @@ impl Learner {
         } else if !self.reads.may_cause(at) {
             match self.is_shared {
                 true => self.note_idle(signature, at),
+                false if signature.rows.key.tells_apart() => {}
                 false => self.demote(signature),
             }
         }
@@ -303,6 +306,15 @@ impl Learner {
             || self.reader_born.contains(&signature.rows)
             || !self.doubted.contains(signature)
                 && (self.is_part(signature) || self.evidence.looks(signature) >= LOOKS_MIN)
+    }
+
+    /// The same for one that is seen now: what nobody here can have caused needs a sweep, until
+    /// looks after such have found no page changed.
+    #[must_use]
+    pub fn is_noise_at(&self, signature: &Signature, at: u64) -> bool {
+        let is_caused = [&self.reads, &self.writes, &self.probes].iter().any(|it| it.may_cause(at));
+        self.is_noise(signature)
+            && (is_caused || self.is_shared || self.evidence.looks(signature) >= LOOKS_MIN)
     }
 
     /// The kinds of change that probes have proved to be noise.

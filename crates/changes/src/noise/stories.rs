@@ -225,8 +225,27 @@ fn rows_of_an_unknown_kind_are_never_noise() {
 fn what_happens_while_nobody_asks_is_content_for_good() {
     check(&format!("{READERS}\nidle ~posts.views\n{READERS}"), &["+session[#]"], &["~posts.views"]);
     // Nor does it prove anything for others then.
-    let story = format!("{READERS}\nidle +session[#]");
-    check(&story, &["~session[#].at"], &["+session[#]", "-session[#]"]);
+    let burst = "F /a ~p.hits.last\nR /a ~p.hits.last\nF /a ~p.hits.last\nwait\n".repeat(2);
+    check(&burst, &["~p.hits"], &[]);
+    check(&format!("{burst}idle ~p.hits.last"), &[], &["~p.hits.last", "~p.hits"]);
+}
+
+#[test]
+fn who_reads_past_us_spoils_nothing_but_sweeps_until_that_was_looked_at() {
+    let (mut learner, mut now) = (Learner::default(), 100_000);
+    play(&mut learner, &format!("idle +session[#]\n{READERS}\nidle +session[#]"), &mut now);
+    let session = signature("+session[#]");
+    assert!(learner.is_noise(&session));
+    for looks in 0..4 {
+        assert_eq!(learner.is_noise_at(&session, now), looks >= 3, "{looks}");
+        learner.found_unchanged(&session);
+    }
+    let other = signature("-session[#]");
+    assert!(learner.is_noise(&other) && !learner.is_noise_at(&other, now));
+    learner.foreign_began(Foreign::Read);
+    assert!(learner.is_noise_at(&other, now), "somebody reads");
+    learner.demote(&session);
+    assert!(!learner.is_noise_at(&session, now), "a page was found changed");
 }
 
 #[test]

@@ -33,6 +33,9 @@ pub(crate) struct Lease {
     pub(crate) held: Held,
     pub(crate) pool: Pool<Single>,
     pub(crate) progress: Arc<Progress>,
+    /// Whether the answer may have no body, but a server may send one all the same: it would be
+    /// read as the next one's answer.
+    pub(crate) may_run_on: bool,
     /// After the connection, so that it is back in the pool when the slot is free.
     pub(crate) slot: Option<Slot>,
 }
@@ -42,6 +45,7 @@ impl Lease {
         // An answer that came before its request was read whole leaves the
         // connection in the middle of a message: it is closed instead.
         if let Held::Single(connection) = self.held
+            && !self.may_run_on
             && self.progress.is_whole()
             && !connection.is_closed()
         {

@@ -33,7 +33,7 @@ use futures_util::future::join_all;
 use http::{Method, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use wire::ResponseHead;
+use wire::{Fields, Name, ResponseHead};
 
 pub use address::AddressError;
 pub use check::HealthCheck;
@@ -535,12 +535,22 @@ impl Seat<'_> {
             slot.begin_body(outgoing.phases.clone());
             slot
         });
-        let lease = Lease { held: got.held, pool, progress: got.progress, slot };
+        let may_run_on = may_run_on(outgoing.method(), parts.status.as_u16(), &fields);
+        let lease = Lease { held: got.held, pool, progress: got.progress, may_run_on, slot };
         let idle = self.origin.options.timeouts.idle;
         let body = Download::new(incoming, lease, idle).boxed_unsync();
         let head = ResponseHead { status: parts.status.as_u16(), fields };
         Answer { head, body, length, file: None }
     }
+}
+
+/// Whether an answer ends with its head (RFC 9112 §6.3), but one who doesn't know that might send
+/// what the head announces. Servers made by hand do so on HEAD.
+fn may_run_on(method: &Method, status: u16, fields: &Fields) -> bool {
+    let announces = |name: Name| fields.first(name).is_some_and(|value| value != b"0");
+    *method == Method::HEAD
+        || matches!(status, 204 | 304)
+            && (announces(Name::ContentLength) || announces(Name::TransferEncoding))
 }
 
 /// An error with its causes in one sentence.

@@ -283,14 +283,31 @@ async fn early_hints_are_relayed_and_other_interim_answers_are_not() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_to_head_has_the_length_in_its_fields_and_no_body() {
-    let bench =
-        bench(vec![vec![vec![send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")], page("2")]]);
+    let bench = bench(vec![vec![vec![send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")]]]);
     let answer = bench.origin.send(call("HEAD /", None)).await.expect("an answer");
     assert_eq!(answer.head.fields.text(wire::Name::ContentLength), Some("9"));
     assert_eq!(answer.length, Some(0));
-    drop(answer);
-    assert_eq!(bench.ask("GET /2").await, "200 2");
-    assert_eq!(bench.origin.counters.connects.read(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_where_there_may_be_none_is_nobodys_answer() {
+    let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+    let announced = format!("Content-Length: {}\r\n\r\n", evil.len());
+    for (line, head, connects) in [
+        ("HEAD /", format!("HTTP/1.1 200 OK\r\n{announced}"), 2),
+        ("GET /", format!("HTTP/1.1 304 Not Modified\r\n{announced}"), 2),
+        ("GET /", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), 2),
+        ("GET /", "HTTP/1.1 304 Not Modified\r\n\r\n".to_owned(), 1),
+        ("GET /", "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n".to_owned(), 1),
+    ] {
+        // What runs on comes when the next request is on its way.
+        let next = if connects == 1 { page("good") } else { vec![send(evil)] };
+        let bench = bench(vec![vec![vec![send(&head)], next], vec![page("good")]]);
+        let first = bench.origin.send(call(line, None)).await.expect("an answer");
+        drop(first);
+        assert_eq!(bench.ask("GET /2").await, "200 good", "{line}: {head}");
+        assert_eq!(bench.origin.counters.connects.read(), connects, "{line}: {head}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -86,7 +86,8 @@ struct Settling {
     is_usual: bool,
     /// How often it moved the count of content.
     moves: u64,
-    /// What swept, if all of it was while a persona read and nobody else asked for anything.
+    /// What swept, if all of it was while a persona read and nobody else asked for anything, or is
+    /// what reading is known to change.
     by_reading: Option<Vec<Signature>>,
     /// The most wanted pages as they were before.
     before: Vec<(Order, Arc<Page>)>,
@@ -164,11 +165,13 @@ impl Listener {
         let following = self.following.clone();
         following.counts.heard.bump();
         let ticks_ms = self.ticks_ms();
-        let is_noise = {
+        let (is_noise, is_known) = {
             let mut learner = following.learner.lock();
             learner.saw(&signature, ticks_ms);
             let decided = following.decided(&signature);
-            decided.unwrap_or_else(|| learner.is_noise(&signature))
+            let is_noise = decided.unwrap_or_else(|| learner.is_noise_at(&signature, ticks_ms));
+            // Somebody reads past us, it seems.
+            (is_noise, decided.is_none() && learner.is_noise(&signature))
         };
         if is_noise {
             following.counts.noise.bump();
@@ -210,7 +213,7 @@ impl Listener {
             // Any row of a table may be one that only pages show that few look at.
             // Titles of authors are alike where their first words are.
             let is_one_kind = signature.rows.key.tells_apart() && !change.values.is_named();
-            settling.note((is_ours && is_one_kind).then_some(signature));
+            settling.note(((is_ours || is_known) && is_one_kind).then_some(signature));
         }
     }
 
@@ -297,10 +300,18 @@ impl Listener {
             self.following.wanted.swept();
         }
         let signatures = settling.by_reading.unwrap_or_default();
-        if self.following.suspects.lock().were_probed(&signatures) {
+        if self.is_worth_a_look(&signatures) {
             let look = look(self.following.clone(), signatures, settling.before);
             task::spawn_counted(&self.server.counters.panics, look);
         }
+    }
+
+    /// Whether it may be found out by looking at pages that these kinds of change show in none.
+    fn is_worth_a_look(&self, signatures: &[Signature]) -> bool {
+        let learner = self.following.learner.lock();
+        let suspects = self.following.suspects.lock();
+        let is_worth = |one: &Signature| learner.is_noise(one) || suspects.was_probed(one);
+        !signatures.is_empty() && signatures.iter().all(is_worth)
     }
 
     fn recover(&mut self, index: usize) {

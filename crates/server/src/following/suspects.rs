@@ -79,10 +79,9 @@ impl Suspects {
             || rows.key.tells_apart() && self.all.keys().any(|known| known.rows == *rows)
     }
 
-    /// Whether probes have shown nothing about any of these, so that they are rare.
-    pub(crate) fn were_probed(&self, signatures: &[Signature]) -> bool {
-        let was_probed = |one| self.all.get(one).is_some_and(|suspect| suspect.tries > 0);
-        !signatures.is_empty() && signatures.iter().all(was_probed)
+    /// Whether probes have shown nothing about this kind, so that it is rare.
+    pub(crate) fn was_probed(&self, signature: &Signature) -> bool {
+        self.all.get(signature).is_some_and(|suspect| suspect.tries > 0)
     }
 
     /// A burst is over: what is noise now is none of ours any more.
@@ -163,13 +162,13 @@ mod tests {
         let see = |suspects: &mut Suspects| suspects.note(&kind, ["/"].into_iter());
         see(&mut suspects);
         see(&mut suspects);
-        assert!(!suspects.were_probed(std::slice::from_ref(&kind)));
+        assert!(!suspects.was_probed(&kind));
         for _ in 0..TRIES_MAX {
             assert!(!suspects.to_probe().is_empty());
             suspects.settle(&learner);
         }
         assert!(suspects.to_probe().is_empty());
-        assert!(suspects.were_probed(std::slice::from_ref(&kind)) && !suspects.were_probed(&[]));
+        assert!(suspects.was_probed(&kind));
         see(&mut suspects);
         assert!(suspects.to_probe().is_empty());
         see(&mut suspects);

@@ -196,9 +196,7 @@ async fn lead_probe(
 
 fn admit(journey: &Journey, head: &ResponseHead, length: u64, fetch: &Fetch) -> Option<Admitted> {
     let now = journey.now();
-    let rules = journey.site.rules();
-    let admission = policy::admit(&journey.head, head, fetch.request_ticks_ms, now, &rules);
-    let Admission::Store(terms) = admission else { return None };
+    let Admission::Store(terms) = journey.admit(head, fetch.request_ticks_ms) else { return None };
     is_cut(journey, head, Some(length), &terms).then(|| {
         let marks = Marks::of(fetch.began, &journey.head.host, &head.fields);
         let vary = journey.vary_key(&head.fields);

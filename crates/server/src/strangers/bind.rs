@@ -147,6 +147,12 @@ fn has_token(head: &RequestHead) -> bool {
     tokens_of(&request).is_ok_and(|tokens| !tokens.is_empty())
 }
 
+/// Whether a password seems to be sent: whoever is let in by it is a member from then on.
+fn sends_password(body: &[u8]) -> bool {
+    let body = body.to_ascii_lowercase();
+    [&b"pass"[..], b"pwd"].iter().any(|word| memchr::memmem::find(&body, word).is_some())
+}
+
 /// The copies that a request comes from: those whose values it carries, and its page.
 fn origins(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Copy>> {
     with_page(strangers, head, carried(strangers, head, body))
@@ -242,6 +248,7 @@ async fn begin(
             None => session.align(&journey, strangers, copy).await,
         }
     }
+    let is_members = sends_password(&body);
     let age_ms = journey.now().ticks_ms.saturating_sub(session.born_ticks_ms);
     if copies.iter().any(|copy| copy.tells_time) && age_ms < AGE_MS {
         tokio::time::sleep(std::time::Duration::from_millis(AGE_MS - age_ms)).await;
@@ -250,6 +257,9 @@ async fn begin(
     let open = copies.iter().map(|copy| page_name(&copy.host, &copy.target)).collect();
     let Session { jar, binding, .. } = session;
     let bound = strangers.holders.bind(&jar, binding, copies, open, journey.now());
+    if is_members {
+        bound.note_members();
+    }
     match reply {
         Ok((reply, answer)) => {
             strangers.holders.follow(&bound, &answer, journey.now());
@@ -466,6 +476,37 @@ pub(crate) async fn note_loaded(journey: &Journey, strangers: &Strangers) -> boo
 /// A holder's request from a page that was still a stranger's when it was loaded: in the
 /// words of the holder's own session. The journey comes back if that doesn't apply.
 pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey>> {
+    let becomes_member = match becomes_member(&mut journey).await {
+        Ok(bound) => bound,
+        Err(reply) => return Ok(reply),
+    };
+    let result = in_own_words(journey).await;
+    if let Some(bound) = becomes_member {
+        bound.note_members();
+    }
+    result
+}
+
+/// The session in which a password is sent, if it is one that Wick began.
+async fn becomes_member(journey: &mut Journey) -> Result<Option<Arc<Bound>>, Reply> {
+    let Some(strangers) = journey.site.strangers.clone() else { return Ok(None) };
+    if matches!(journey.head.method, Method::GET | Method::HEAD) {
+        return Ok(None);
+    }
+    let found = strangers.holders.find(&journey.head.fields, journey.now().ticks_ms);
+    let Some(bound) = found else { return Ok(None) };
+    match journey.gather(align::BODY_BYTES_MAX).await {
+        Ok(Some(body)) => {
+            let sends = sends_password(&body);
+            journey.put_back(body);
+            Ok(sends.then_some(bound))
+        }
+        Ok(None) => Ok(None),
+        Err(error) => Err(Reply::failed(&error, &journey.key)),
+    }
+}
+
+async fn in_own_words(mut journey: Journey) -> Result<Reply, Box<Journey>> {
     let Some(strangers) = journey.site.strangers.clone() else { return Err(Box::new(journey)) };
     if note_loaded(&journey, &strangers).await || !is_same_origin(&journey.head) {
         return Err(Box::new(journey));
@@ -479,8 +520,10 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
     let is_safe = matches!(head.method, Method::GET | Method::HEAD);
     let ticks_ms = journey.now().ticks_ms;
     let known = strangers.holders.find(&head.fields, ticks_ms);
+    let is_beside = |bound: &Bound| !server.has_fellows() && bound.may_have_beside(&from);
     let may_be_open = match &known {
-        Some(bound) => bound.has_open(&from) && (!bound.is_heard() || server.is_in_touch(ticks_ms)),
+        Some(bound) if bound.has_open(&from) => !bound.is_heard() || server.is_in_touch(ticks_ms),
+        Some(bound) => is_beside(bound) && (!is_safe || has_token(head)),
         None => {
             !is_safe
                 && server.is_in_touch(ticks_ms)
@@ -499,12 +542,13 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
         Some(bound) => Some(bound),
         None => server.session_begun_elsewhere(&site, &strangers, &journey.head, &body).await,
     };
-    let bound = bound.filter(|bound| bound.has_open(&from));
+    let is_open = |bound: &Bound| bound.has_open(&from) || is_beside(bound);
+    let bound = bound.filter(|bound| is_open(bound));
     let copies = match &bound {
-        Some(bound) => open_copies(&journey, &strangers, bound, &body).await,
+        Some(bound) => open_copies(&journey, &strangers, bound, &from, &body).await,
         None => Vec::new(),
     };
-    match bound.filter(|bound| !copies.is_empty() && bound.has_open(&from)) {
+    match bound.filter(|bound| !copies.is_empty() && is_open(bound)) {
         Some(bound) => Ok(in_session(journey, &strangers, &bound, copies, body).await),
         None => {
             journey.put_back(body);
@@ -513,11 +557,13 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
     }
 }
 
-/// The copies that a holder's request comes from and that are still open in the session.
+/// The copies that a holder's request comes from and that are still open in the session, or whose
+/// values it brings from the very page.
 async fn open_copies(
     journey: &Journey,
     strangers: &Strangers,
     bound: &Arc<Bound>,
+    from: &[u8],
     body: &[u8],
 ) -> Vec<Arc<Copy>> {
     let Journey { server, site, head, .. } = journey;
@@ -525,15 +571,20 @@ async fn open_copies(
     if !is_safe || has_token(head) {
         server.fetch_bound(site, strangers, &head.host, bound).await;
     }
+    let brought = carried(strangers, head, if is_safe { b"" } else { body });
+    let is_brought = |copy: &Arc<Copy>| brought.iter().any(|known| known.id == copy.id);
     // Reading is none of the binding's business unless it carries a value.
     let mut copies = match is_safe {
-        true => carried(strangers, head, b""),
-        false => origins(strangers, head, body),
+        true => brought.clone(),
+        false => with_page(strangers, head, brought.clone()),
     };
     if !copies.is_empty() && !server.knows_closed(site, strangers, bound).await {
         return Vec::new();
     }
-    copies.retain(|copy| bound.has_open(&page_name(&copy.host, &copy.target)));
+    copies.retain(|copy| {
+        let page = page_name(&copy.host, &copy.target);
+        bound.has_open(&page) || page == from && is_brought(copy)
+    });
     copies
 }
 

@@ -62,7 +62,14 @@ struct Kept {
     text_bytes: usize,
     known: Vec<Vec<u8>>,
     tells_time: bool,
+    #[serde(default = "settled")]
+    is_settled: bool,
     is_part: bool,
+}
+
+/// What older notes mean.
+fn settled() -> bool {
+    true
 }
 
 /// What is needed to make a copy.
@@ -180,6 +187,7 @@ impl Copy {
             text_bytes: self.text_bytes,
             known: known.chain(late.iter().cloned()).collect(),
             tells_time: self.tells_time,
+            is_settled: self.is_settled.load(Ordering::Relaxed),
             is_part: self.is_part,
         };
         // Numbers, text and lists of them: nothing that JSON lacks.
@@ -204,7 +212,7 @@ impl Copy {
             text_bytes: kept.text_bytes,
             known: kept.known.into_iter().map(Vec::into_boxed_slice).collect(),
             tells_time: kept.tells_time,
-            is_settled: AtomicBool::new(true),
+            is_settled: AtomicBool::new(kept.is_settled),
             is_part: kept.is_part,
         })
     }
@@ -332,10 +340,18 @@ impl Copies {
         }
     }
 
-    /// All of them, the oldest first.
-    pub(crate) fn all(&self) -> Vec<Arc<Copy>> {
+    /// All of them as notes, by their numbers, the oldest first.
+    pub(crate) fn notes(&self) -> Vec<(u64, Vec<u8>)> {
         let inner = self.inner.lock();
-        inner.order.iter().filter_map(|id| inner.by_id.get(id).cloned()).collect()
+        let mut late: HashMap<u64, Vec<Vec<u8>>> = HashMap::new();
+        for (value, id) in &inner.by_value {
+            if inner.by_id.get(id).is_some_and(|copy| !copy.known.contains(value)) {
+                late.entry(*id).or_default().push(value.to_vec());
+            }
+        }
+        let copies: Vec<_> = inner.order.iter().filter_map(|id| inner.by_id.get(id)).collect();
+        let late = |copy: &Copy| late.get(&copy.id).map_or(&[][..], Vec::as_slice);
+        copies.into_iter().map(|copy| (copy.id, copy.to_note_with(late(copy)))).collect()
     }
 
     /// How many there are, and what they take.

@@ -6,6 +6,9 @@
 //! else's are. Other nodes are told of the session, with marks of what it was bound with, so that
 //! its visitor may write to any of them; that a page is loaded again closes it on all. What may
 //! not have been heard of it is looked for before it is relied on ([`crate::fellows`]).
+//! Pages in other tabs are as good as open: those that its visitor hasn't loaded since, to a request
+//! that brings a value of the copy, until a password is sent, and where there is no other node
+//! that could know better.
 //! Invariants: 1. of what a session has open nothing is added after it began, whatever is heard.
 //! 2. a value that two sessions have names neither.
 //! Bounds: [`HOLDERS_MAX`] sessions, [`HOLDER_MS`] each.
@@ -21,7 +24,7 @@ use parking_lot::Mutex;
 use policy::strangers::{Jar, pairs, set_cookies};
 use serde::{Deserialize, Serialize};
 use wire::Fields;
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::copies::Copy;
 
@@ -33,6 +36,9 @@ pub(super) const HOLDER_MS: u64 = 3_600_000;
 const SESSION_BYTES_MIN: usize = 16;
 /// Values that one session had, copies and open pages of it, that other nodes are told.
 const TOLD_MAX: usize = 16;
+
+/// Pages that a session's visitor loaded since it began; with more none counts as not loaded.
+const LOADED_MAX: usize = 256;
 
 /// Values of a request that may name a session.
 const NAMING_MAX: usize = 8;
@@ -52,6 +58,10 @@ struct State {
     copies: Vec<Arc<Copy>>,
     /// Pages, as [`super::brief::page_name`] has them.
     open: Vec<Vec<u8>>,
+    /// Hashes of the pages that were loaded since, here.
+    loaded: Vec<u64>,
+    /// Whether its visitor sent a password since: the session may be a member's.
+    is_members: bool,
     /// The app gave the session another value since, or more copies came: its tokens may be
     /// others too.
     is_stale: bool,
@@ -361,9 +371,26 @@ impl Bound {
     /// The page is loaded again, with the session's own values; whether it was open.
     pub(crate) fn close(&self, page: &[u8]) -> bool {
         let mut state = self.state.lock();
+        let hash = xxh3_64(page);
+        if state.loaded.len() < LOADED_MAX && !state.loaded.contains(&hash) {
+            state.loaded.push(hash);
+        }
         let count = state.open.len();
         state.open.retain(|open| open != page);
         state.open.len() < count
+    }
+
+    /// Whether its visitor, who is no member, has the page in another tab, as a stranger was given
+    /// it, if at all: it wasn't loaded since.
+    pub(crate) fn may_have_beside(&self, page: &[u8]) -> bool {
+        let state = self.state.lock();
+        let is_known = state.is_members || state.is_heard || state.loaded.len() >= LOADED_MAX;
+        !is_known && !state.loaded.contains(&xxh3_64(page))
+    }
+
+    /// Its visitor may be a member from here on.
+    pub(crate) fn note_members(&self) {
+        self.state.lock().is_members = true;
     }
 
     /// The binding, if it covers these copies and is still right; else the copies to bind
@@ -537,5 +564,26 @@ mod tests {
         );
         let heard = there.find(&fields(COOKIE), 1).expect("it was told");
         assert_eq!((heard.elsewhere().len(), heard.told().open.len()), (TOLD_MAX, TOLD_MAX));
+    }
+
+    #[test]
+    fn pages_beside_are_those_that_were_not_loaded_until_a_password_is_sent() {
+        let holders = Holders::default();
+        let mut jar = Jar::default();
+        let answer = Fields::parse(b"set-cookie: sid=0123456789abcdef").expect("valid");
+        jar.absorb(&answer, 0);
+        let begin = || holders.bind(&jar, Binding::default(), Vec::new(), Vec::new(), at(5));
+        let bound = begin();
+        assert!(bound.may_have_beside(b"/one") && bound.may_have_beside(b"/two"));
+        bound.close(b"/one");
+        assert!(!bound.may_have_beside(b"/one") && bound.may_have_beside(b"/two"));
+        bound.note_members();
+        assert!(!bound.may_have_beside(b"/two"));
+        let bound = begin();
+        for number in 0..LOADED_MAX {
+            assert!(bound.may_have_beside(b"/two"), "{number}");
+            bound.close(number.to_string().as_bytes());
+        }
+        assert!(!bound.may_have_beside(b"/two"), "too many to be told");
     }
 }

@@ -192,8 +192,8 @@ impl Strangers {
     /// Notes the copies, so that pages that are open now can be written from after a
     /// restart. It is for the stop: copies come and go too quickly to note each.
     pub(crate) fn note_copies(&self) {
-        for copy in self.copies.all() {
-            self.keeping.write(COPY, &copy.id.to_le_bytes(), &copy.to_note());
+        for (id, note) in self.copies.notes() {
+            self.keeping.write(COPY, &id.to_le_bytes(), &note);
         }
     }
 }

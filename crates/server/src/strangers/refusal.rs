@@ -59,6 +59,14 @@ pub(crate) enum Refusal {
         /// Parts there are.
         chunks: usize,
     },
+    /// The page that it leads to has something for who was sent there.
+    #[error("it leads to a page that is another for who was sent there by it")]
+    Onward,
+    /// It leads to where one logs in, and only the session knows where from.
+    #[error(
+        "it leads to where one logs in, and only the session knows where its visitor wanted to go"
+    )]
+    Guard,
     /// A script of the page seems to send a cookie back by itself.
     #[error("a script needs the cookie {0}, which only its own visitor can have")]
     ScriptCookie(String),

@@ -4,7 +4,7 @@
 //! share, with the values by which it is recognised, or the [`Refusal`].
 //! Cost: three requests to the origin for a page without cookies, four for one with; up to
 //! three more where strangers differ, to tell what is random from what is personal; two or
-//! three more after an address that may set a preference.
+//! three more after an address that may set a preference, or sends elsewhere with a session.
 
 use std::sync::Arc;
 
@@ -80,14 +80,17 @@ pub(crate) async fn verify(
     if may_prefer(brief, first) {
         let leads_to = goes_to(brief, &one.page);
         // Where it leads may be where only a person may go.
-        let target = match refused_unseen(strangers, &leads_to) {
-            Some(_) => "/".to_owned(),
-            None => leads_to,
-        };
-        strangers.fronts.check(brief, &mut one.persona, &target).await?;
+        let is_open = refused_unseen(strangers, &leads_to).is_none();
+        if is_open && is_redirect(one.page.status) {
+            leads_all_alike(strangers, brief, &mut one.persona, &leads_to).await?;
+        } else {
+            let target = if is_open { &leads_to } else { "/" };
+            strangers.fronts.check(brief, &mut one.persona, target).await?;
+        }
     }
     if is_redirect(one.page.status) {
-        return redirect(one, &other.page);
+        // Who came first was given what the next are sent away from: a lock, the last seat.
+        return if asker.is_some() { Err(Refusal::Asker) } else { redirect(one, &other.page) };
     }
     let comparison = judge(brief, &mut one, &other, asker).await?;
     if one.page.status == 200 && !brief.is_background() {
@@ -173,6 +176,50 @@ fn goes_to(brief: &Brief, page: &Sample) -> String {
         }
         _ => "/".to_owned(),
     }
+}
+
+/// Whether the page that a redirect leads to is for who was sent there what it is for others: the
+/// session may hold a message for it, or, where one logs in, the place to come back to.
+async fn leads_all_alike(
+    strangers: &Strangers,
+    brief: &Brief,
+    sent: &mut Persona,
+    leads_to: &str,
+) -> Result<(), Refusal> {
+    let onward = brief.to(leads_to);
+    let mut other = Persona::new(strangers.persona_address());
+    let first = sent.fetch(&onward).await?;
+    let (once, again) = (other.fetch(&onward).await?, other.fetch(&onward).await?);
+    if first.status != again.status {
+        return Err(Refusal::Onward);
+    }
+    let (Some(page), Some(once), Some(again)) = (first.document, once.document, again.document)
+    else {
+        return Ok(());
+    };
+    if asks_for_password(page.text()) && !tells_from_where(leads_to, &brief.target) {
+        return Err(Refusal::Guard);
+    }
+    let own = other.own_values();
+    let alike = apart(move || {
+        let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
+        align::may_share(&again, &[&once], &page, &own)
+    });
+    alike.await.map_err(|_| Refusal::Onward)
+}
+
+fn asks_for_password(text: &[u8]) -> bool {
+    let text = text.to_ascii_lowercase();
+    let spelled = ["type=\"password\"", "type='password'", "type=password"];
+    spelled.iter().any(|it| memchr::memmem::find(&text, it.as_bytes()).is_some())
+}
+
+/// Whether the address of a log-in says by itself from where one was sent there.
+fn tells_from_where(leads_to: &str, from: &str) -> bool {
+    let path = from.split('?').next().unwrap_or(from);
+    let spelled = [path.to_owned(), path.replace('/', "%2F"), path.replace('/', "%2f")];
+    let query = leads_to.split_once('?').map_or("", |(_, query)| query);
+    path.len() > 1 && spelled.iter().any(|it| query.contains(it))
 }
 
 fn redirect(mut visit: Visit, other: &Sample) -> Result<Verified, Refusal> {

@@ -184,24 +184,25 @@ fn land(lead: Lead<Landing>, page: Option<Arc<crate::page::Page>>) {
 }
 
 /// Whether the session that came with a page can be kept back before the page is verified:
-/// it is one of a kind that is shared, or nothing says that its address sets a preference.
+/// it is one of a kind that is shared, or nothing says that its address sets a preference. Who is
+/// sent elsewhere may be remembered with why, or where they wanted to go.
 fn may_withhold(strangers: &Strangers, order: &Order, sample: &Sample) -> bool {
     let target = &order.brief.target;
     if strangers.classes.is_shared(target) {
         return true;
     }
-    if may_set_preference(target) {
+    if may_set_preference(target) || is_redirect(sample.status) {
         return false;
     }
     let has_query = target.contains('?');
-    if !has_query && !is_redirect(sample.status) {
+    if !has_query {
         strangers.names.note_usual(&sample.fields);
     }
     let is_usual = || {
         // Names that strangers get on pages that are shared.
         set_cookies(&sample.fields).all(|cookie| strangers.names.is_usual(cookie.name))
     };
-    !has_query || (!is_redirect(sample.status) && is_usual())
+    !has_query || is_usual()
 }
 
 /// Whether no script of the page would miss a cookie that it can read.
@@ -314,7 +315,7 @@ async fn other_than_pages(
     strangers: &Arc<Strangers>,
 ) -> Welcome {
     let unix_seconds = journey.now().unix_seconds();
-    let begins_session = answer.head.status == 200
+    let begins_session = matches!(answer.head.status, 200 | 404 | 410)
         && set_cookies(&answer.head.fields)
             .any(|cookie| !cookie.is_removal(unix_seconds) && !is_known_foreign(cookie.name));
     let target = &journey.head.target;
@@ -354,7 +355,8 @@ pub(crate) fn keep_session_back(journey: &Journey, strangers: &Strangers, answer
         return;
     }
     let head = &answer.head;
-    let is_no_page = head.status == 200 && !may_be_page(head.status, &head.fields);
+    let is_no_page =
+        matches!(head.status, 200 | 404 | 410) && !may_be_page(head.status, &head.fields);
     let needs_none = || strangers.classes.needs_no_session(&journey.head.target) == Some(true);
     match journey.head.method {
         Method::HEAD => answer.head.fields.remove(Name::SetCookie),

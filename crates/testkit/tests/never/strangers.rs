@@ -24,7 +24,7 @@ use crate::caller::{Caller, Got};
 use crate::ledger::text;
 use crate::stage::{self, Outcome, Stage, dice};
 
-const PATHS: [&str; 13] = [
+const PATHS: [&str; 14] = [
     "/token",
     "/token?page=2",
     "/token?utm_source=mail",
@@ -35,6 +35,7 @@ const PATHS: [&str; 13] = [
     "/goes",
     "/ways",
     "/picture",
+    "/photo",
     "/part",
     "/form",
     "/missing",
@@ -146,8 +147,8 @@ fn pair(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// What the headers say has nothing to do with the page; that it may be stored by anybody is
-/// the one thing that they never say.
+/// What the headers say has nothing to do with the page; that it may be stored by anybody they
+/// say only of what is for who has a session, and then mean the browser.
 fn untruth(dice: &mut StdRng) -> Option<(String, String)> {
     let values = ["no-store", "private", "no-cache", "max-age=0", "private, max-age=60"];
     dice.random_bool(0.7).then(|| pair("Cache-Control", values.choose(dice).unwrap_or(&values[0])))
@@ -187,6 +188,15 @@ fn page(
             let place = if path == "/ways" { greeting.as_str() } else { "" };
             fields.push(pair("Location", &format!("/token?of={place}")));
             (302, format!("<a href=/home>{greeting}</a>"))
+        }
+        "/photo" => {
+            let is_theirs = asking.session.is_some() && asking.is_person;
+            let values = ["max-age=60", "public, max-age=60", "max-age=60, stale-if-error=60"];
+            let value = values.choose(&mut known.dice).unwrap_or(&values[0]);
+            fields.retain(|(name, _)| name != "Cache-Control");
+            fields.push(pair("Cache-Control", value));
+            fields[0].1 = "image/png".to_owned();
+            (if is_theirs { 200 } else { 404 }, if is_theirs { greeting } else { String::new() })
         }
         "/picture" => {
             fields[0].1 = "image/png".to_owned();
