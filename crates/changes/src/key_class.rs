@@ -20,9 +20,10 @@ const MIXED_MIN: usize = 12;
 const MIXED_NUMBERS_MIN: usize = 2;
 /// Letters of base64url are one identifier from this length on…
 const BASE64_MIN: usize = 20;
-/// …if so many in a hundred are followed by one of another sort: of what is drawn 65 are, and in
-/// names less than 30.
+/// …if so many in a hundred are followed by one of another sort (of what is drawn 65 are)…
 const TURNS_PERCENT_MIN: usize = 42;
+/// …and so many by what names seldom have there: digits beside letters, two capitals (42 are).
+const ODD_PERCENT_MIN: usize = 20;
 
 /// The kind of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -89,7 +90,8 @@ fn mask_into(value: &str, class: &mut String) {
 }
 
 /// How much of the beginning was drawn in the letters of base64url, whose `-` and `_` part no
-/// words: these letters change their sort at every second place, those of names don't.
+/// words: these letters change their sort at every second place, and those of names don't, or where
+/// a word begins.
 fn token_bytes(text: &str) -> usize {
     let is_of_it = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let run = text.bytes().take_while(is_of_it).count();
@@ -109,9 +111,13 @@ fn token_bytes(text: &str) -> usize {
         _ => 3,
     };
     let has = |wanted: u8| bytes.iter().any(|byte| sort(*byte) == wanted);
-    let turns = bytes.windows(2).filter(|pair| sort(pair[0]) != sort(pair[1])).count();
-    let is_drawn = has(0) && has(1) && has(2) && turns * 100 >= (run - 1) * TURNS_PERCENT_MIN;
-    if is_drawn { run } else { 0 }
+    let pairs = || bytes.windows(2).map(|pair| (sort(pair[0]), sort(pair[1])));
+    let turns = pairs().filter(|(one, next)| one != next).count();
+    let is_odd = |pair: &(u8, u8)| matches!(pair, (0 | 1, 2) | (2, 0 | 1) | (1, 1));
+    let odd = pairs().filter(is_odd).count();
+    let is_drawn =
+        turns * 100 >= (run - 1) * TURNS_PERCENT_MIN && odd * 100 >= (run - 1) * ODD_PERCENT_MIN;
+    if is_drawn && has(0) && has(1) && has(2) { run } else { 0 }
 }
 
 fn mask_word(word: &str, class: &mut String) {
@@ -177,6 +183,7 @@ mod tests {
             ("sess:Wk2-QfX9_aZ7rTn4LmC1vB-u8sJh0yGe", "sess:#"),
             ("user_Wk2-QfX9_aZ7rTn4LmC1vB-u8sJh0yGe", "user_#"),
             ("LayoutOfTheFrontPage-2024-Summer_Sale", "LayoutOfTheFrontPage-#-Summer_Sale"),
+            ("XMLHttpRequest2_URLLoader", "XMLHttpRequest#_URLLoader"),
             ("theme_mods_TwentyTwentyFour_Header2", "theme_mods_TwentyTwentyFour_Header#"),
             // Words of hexadecimal letters alone are words.
             ("facade", "facade"),

@@ -10,7 +10,7 @@
 //! Invariants: 1. Noise is proved only by Wick's own probes, while nobody else asked
 //! for anything, and never by the first probe of a burst alone: what is due (a post to be
 //! published) is done by whoever comes first. 2. What happens while nobody asks for anything
-//! sweeps. It is content for good where rows aren't told apart; where they are it may be
+//! sweeps, and is content for good, but for rows of readers' own (sessions): there it may be
 //! somebody who reads past Wick, and does no more once looks have found no page changed.
 //! 3. What doesn't tell rows apart proves nothing beyond itself. 4. Until something is proved,
 //! everything sweeps. 5. Where others ask what is behind the same database
@@ -245,10 +245,20 @@ impl Learner {
         } else if !self.reads.may_cause(at) {
             match self.is_shared {
                 true => self.note_idle(signature, at),
-                false if signature.rows.key.tells_apart() => {}
+                false if self.may_be_anothers_reading(signature) => {}
                 false => self.demote(signature),
             }
         }
+    }
+
+    /// Whether it may be the doing of somebody who reads past Wick, and not an edit: rows of their
+    /// own are begun and ended by readers, and others are not rewritten. Which part of a file was,
+    /// nobody tells.
+    fn may_be_anothers_reading(&self, signature: &Signature) -> bool {
+        let Signature { rows, operation, .. } = signature;
+        !rows.database.is_empty()
+            && rows.key.tells_apart()
+            && (*operation != Operation::Update || self.reader_born.contains(rows))
     }
 
     fn note_idle(&mut self, signature: &Signature, at: u64) {

@@ -246,6 +246,10 @@ fn who_reads_past_us_spoils_nothing_but_sweeps_until_that_was_looked_at() {
     assert!(learner.is_noise_at(&other, now), "somebody reads");
     learner.demote(&session);
     assert!(!learner.is_noise_at(&session, now), "a page was found changed");
+    // Rows that readers didn't begin are content once they are rewritten by somebody else.
+    let topics = "F /a ~topic[#].data\nR /a ~topic[#].data\nF /a ~topic[#].data\nwait\n".repeat(2);
+    check(&topics, &["~topic[#].data"], &[]);
+    check(&format!("{topics}idle ~topic[#].data"), &[], &["~topic[#].data"]);
 }
 
 #[test]
