@@ -110,6 +110,11 @@ impl Binding {
         self.missing.iter().map(Vec::as_slice)
     }
 
+    /// What the old copy's strong values are in the new one.
+    pub fn counterparts(&self) -> impl Iterator<Item = &[u8]> {
+        self.strong.values().map(Vec::as_slice)
+    }
+
     /// Whether nothing is mapped.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use align::Document;
+use align::{Binding, Document};
 use base::task;
 use policy::{Terms, VaryKey};
 use store::Key;
@@ -26,6 +26,7 @@ use crate::purge::marks::Marks;
 use super::Strangers;
 use super::brief::Brief;
 use super::classes::Noted;
+use super::copies::Copy;
 use super::data;
 use super::guests::{Reader, Sharing};
 use super::persona::{self, Persona, Sample, document_of, is_redirect};
@@ -252,32 +253,68 @@ async fn visit_alone(brief: &Brief, old: &Page) -> Result<Option<Verified>, Refu
     if page.status != stored.status || is_redirect(page.status) {
         return Ok(None);
     }
-    Ok(vouch(&persona, page, stored).await)
+    let copy = old.sharing.as_ref().and_then(|sharing| strangers.copies.with_id(sharing.copy?));
+    Ok(vouch(&persona, page, stored, copy).await)
 }
 
-/// The copy that this persona was given, if the old one vouches for it.
-async fn vouch(persona: &Persona, page: Sample, stored: &Stored) -> Option<Verified> {
+/// The copy that this persona was given, if the old one vouches for it. By something this one has
+/// to be recognised if that was: what stands around a token may be written otherwise.
+async fn vouch(
+    persona: &Persona,
+    page: Sample,
+    stored: &Stored,
+    copy: Option<Arc<Copy>>,
+) -> Option<Verified> {
     let document = page.document.clone()?;
     let old = document_of(stored)?;
     let own = persona.own_values();
     let is_data = persona::kind(&page.fields) == Some(align::Kind::Script);
     let compared = document.clone();
-    let comparison = apart(move || {
+    let judged = apart(move || {
         let comparison = align::compare(&compared, &old).ok()?;
         let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
         let is_much = comparison.left > comparison.chunks / 2;
         let is_exposed = align::exposes(&compared, &comparison, &own).is_some()
             || (is_data && data::is_for_all(&compared, &[], &old).is_err());
-        (!is_much && !is_exposed).then_some(comparison)
+        if is_much || is_exposed {
+            return None;
+        }
+        let found = comparison.strong_values().map(<[u8]>::to_vec).collect();
+        let before = copy.iter().flat_map(|copy| &copy.known).map(|value| &value[..]);
+        let wanted = before.clone().count();
+        let known = with_counterparts(found, before, (&old, &compared));
+        if known.is_empty() && wanted > 0 {
+            return None;
+        }
+        let has_tokens = comparison.spans.iter().any(|span| span.class.is_translated());
+        Some((has_tokens || !known.is_empty(), known))
     })
     .await?;
+    let (has_tokens, known) = judged;
     Some(Verified {
-        known: comparison.strong_values().map(<[u8]>::to_vec).collect(),
-        has_tokens: comparison.spans.iter().any(|span| span.class.is_translated()),
+        known,
+        has_tokens,
         has_session: !persona.jar.is_empty(),
         tells_time: document.tells_time(page.unix_seconds),
         sample: page,
     })
+}
+
+/// The values by which a copy is recognised: those that were found by comparing it with another, and
+/// what those of the other are in it.
+pub(super) fn with_counterparts<'a>(
+    mut found: Vec<Vec<u8>>,
+    others: impl Iterator<Item = &'a [u8]> + Clone,
+    (other, copy): (&Document, &Document),
+) -> Vec<Vec<u8>> {
+    if found.len() < others.clone().count()
+        && let Ok(binding) = Binding::new(other, copy, others)
+    {
+        found.extend(binding.counterparts().map(<[u8]>::to_vec));
+        found.sort_unstable();
+        found.dedup();
+    }
+    found
 }
 
 /// Stores the copy for strangers, and keeps it for those who will write from it.

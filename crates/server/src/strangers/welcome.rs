@@ -33,7 +33,7 @@ use super::Strangers;
 use super::bind;
 use super::brief::Brief;
 use super::copies::Copy;
-use super::fill::{First, Order, fill, untried};
+use super::fill::{First, Order, fill, untried, with_counterparts};
 use super::persona::{PAGE_BYTES_MAX, Persona, Sample, document_of, goes_on, is_redirect};
 use super::refusal::Refusal;
 use super::tracking;
@@ -262,9 +262,12 @@ async fn recognise(
     page: &crate::page::Page,
 ) {
     let Some(shared) = page.as_stored().and_then(document_of) else { return };
+    let kept = page.sharing.as_ref().and_then(|sharing| strangers.copies.with_id(sharing.copy?));
     let known = apart(move || {
         let comparison = align::compare(&asker, &shared).ok()?;
-        Some(comparison.strong_values().map(<[u8]>::to_vec).collect::<Vec<_>>())
+        let found = comparison.strong_values().map(<[u8]>::to_vec).collect();
+        let others = kept.iter().flat_map(|copy| &copy.known).map(|value| &value[..]);
+        Some(with_counterparts(found, others, (&shared, &asker)))
     });
     if let Some(known) = known.await {
         let Brief { server, site, .. } = &order.brief;

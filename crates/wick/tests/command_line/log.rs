@@ -6,7 +6,7 @@ use crate::origin::Origin;
 use crate::wick::{Wick, ask, open_folder, until};
 
 // It says that its connection ends, or a POST may be lost on one that is just ending.
-const PAGE: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\n\
+const PAGE: &str = "HTTP/1.1 200 OK\r\nCache-Control: s-maxage=600\r\nContent-Length: 5\r\n\
                     Connection: close\r\n\r\nhello";
 
 /// The lines that `wick log` shows with these arguments.
