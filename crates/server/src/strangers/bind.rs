@@ -29,6 +29,7 @@ use super::brief::page_name;
 use super::copies::{Copy, tokens_of};
 use super::holders::Bound;
 use super::minting::{Browser, Entry};
+use super::password;
 use super::persona;
 use super::verify::apart;
 
@@ -147,12 +148,6 @@ fn has_token(head: &RequestHead) -> bool {
     tokens_of(&request).is_ok_and(|tokens| !tokens.is_empty())
 }
 
-/// Whether a password seems to be sent: whoever is let in by it is a member from then on.
-fn sends_password(body: &[u8]) -> bool {
-    let body = body.to_ascii_lowercase();
-    [&b"pass"[..], b"pwd"].iter().any(|word| memchr::memmem::find(&body, word).is_some())
-}
-
 /// The copies that a request comes from: those whose values it carries, and its page.
 fn origins(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Copy>> {
     with_page(strangers, head, carried(strangers, head, body))
@@ -248,7 +243,7 @@ async fn begin(
             None => session.align(&journey, strangers, copy).await,
         }
     }
-    let is_members = sends_password(&body);
+    let is_members = password::is_sent(&body, &copies);
     let age_ms = journey.now().ticks_ms.saturating_sub(session.born_ticks_ms);
     if copies.iter().any(|copy| copy.tells_time) && age_ms < AGE_MS {
         tokio::time::sleep(std::time::Duration::from_millis(AGE_MS - age_ms)).await;
@@ -487,7 +482,7 @@ pub(crate) async fn of_holder(mut journey: Journey) -> Result<Reply, Box<Journey
     result
 }
 
-/// The session in which a password is sent, if it is one that Wick began.
+/// The session in which a password may be sent, if it is one that Wick began.
 async fn becomes_member(journey: &mut Journey) -> Result<Option<Arc<Bound>>, Reply> {
     let Some(strangers) = journey.site.strangers.clone() else { return Ok(None) };
     if matches!(journey.head.method, Method::GET | Method::HEAD) {
@@ -497,10 +492,16 @@ async fn becomes_member(journey: &mut Journey) -> Result<Option<Arc<Bound>>, Rep
     let Some(bound) = found else { return Ok(None) };
     match journey.gather(align::BODY_BYTES_MAX).await {
         Ok(Some(body)) => {
-            let sends = sends_password(&body);
+            let head = &journey.head;
+            let page = page_of(head).map(|target| page_name(&head.host, target));
+            let may_log_in = match page.filter(|page| bound.may_have_beside(page)) {
+                Some(_) => password::is_sent(&body, &origins(&strangers, head, &body)),
+                None => password::may_be_sent(&strangers, head, &body),
+            };
             journey.put_back(body);
-            Ok(sends.then_some(bound))
+            Ok(may_log_in.then_some(bound))
         }
+        // Nobody's password is that long.
         Ok(None) => Ok(None),
         Err(error) => Err(Reply::failed(&error, &journey.key)),
     }

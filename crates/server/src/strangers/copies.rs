@@ -152,7 +152,8 @@ impl Copy {
         tokens.iter().any(|token| memchr::memmem::find(&body, token).is_some())
     }
 
-    fn body(&self) -> Option<Vec<u8>> {
+    /// Its text.
+    pub(crate) fn body(&self) -> Option<Vec<u8>> {
         let mut body = Vec::with_capacity(self.text_bytes);
         let limit = self.text_bytes as u64;
         DeflateDecoder::new(&*self.text).take(limit).read_to_end(&mut body).ok()?;

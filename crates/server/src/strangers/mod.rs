@@ -26,6 +26,7 @@ pub(crate) mod holders;
 mod keeping;
 pub(crate) mod minting;
 pub(crate) mod names;
+mod password;
 pub(crate) mod persona;
 mod preference;
 pub(crate) mod proving;

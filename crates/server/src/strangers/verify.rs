@@ -18,6 +18,7 @@ use super::Strangers;
 use super::brief::Brief;
 use super::data;
 use super::errors;
+use super::password;
 use super::persona::{Persona, Sample, essence, is_redirect, kind};
 use super::refusal::Refusal;
 
@@ -197,7 +198,7 @@ async fn leads_all_alike(
     else {
         return Ok(());
     };
-    if asks_for_password(page.text()) && !tells_from_where(leads_to, &brief.target) {
+    if password::is_asked_for(page.text()) && !tells_from_where(leads_to, &brief.target) {
         return Err(Refusal::Guard);
     }
     let own = other.own_values();
@@ -206,12 +207,6 @@ async fn leads_all_alike(
         align::may_share(&again, &[&once], &page, &own)
     });
     alike.await.map_err(|_| Refusal::Onward)
-}
-
-fn asks_for_password(text: &[u8]) -> bool {
-    let text = text.to_ascii_lowercase();
-    let spelled = ["type=\"password\"", "type='password'", "type=password"];
-    spelled.iter().any(|it| memchr::memmem::find(&text, it.as_bytes()).is_some())
 }
 
 /// Whether the address of a log-in says by itself from where one was sent there.
