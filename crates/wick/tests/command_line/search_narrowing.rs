@@ -175,9 +175,11 @@ fn of_two_pages_that_fit_alike_the_one_that_is_asked_for_comes_first() {
     }
     let origin = site(&pages);
     let Serving { wick, address, .. } = serve(&origin, "search_crawl = false\n");
-    visit(address, "/one", "");
-    visit(address, "/two", "");
-    until("both are found", || paths(address, "lanterns").len() == 2);
+    until("both are found", || {
+        visit(address, "/one", "");
+        visit(address, "/two", "");
+        paths(address, "lanterns").len() == 2
+    });
     let last = paths(address, "lanterns").pop().expect("two");
     until("it comes first", || {
         (0..20).for_each(|_| drop(visit(address, &last, "")));
