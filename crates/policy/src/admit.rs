@@ -38,6 +38,19 @@ impl Admission {
             Self::NoStore(reason) => Err(reason),
         }
     }
+
+    /// The same for one whom the app knows: what came is for others only if it says so to shared
+    /// caches in particular, or is a style sheet, script or font. Apps say `max-age`, and even
+    /// `public`, of what they gave after looking at who asks, and mean the browser.
+    #[must_use]
+    pub fn for_holder(self, request: &RequestHead, response: &ResponseHead, rules: &Rules) -> Self {
+        let (directives, is_targeted) = targeted::effective(&response.fields, rules.esi);
+        let is_for_all = is_targeted || directives.s_maxage.is_some() || ends_like(request, &BUILT);
+        match self {
+            Self::Store(_) if !is_for_all => Self::NoStore(NoStore::Cookie),
+            admission => admission,
+        }
+    }
 }
 
 /// Decides about a final response that arrived just now to a request sent at `request_ticks_ms`.
@@ -83,26 +96,6 @@ pub fn admit(
         return Admission::NoStore(if stated { NoStore::Expired } else { NoStore::NoFreshness });
     }
     Admission::Store(terms)
-}
-
-/// The same for one whom the app knows: what came is for others only if it says so to shared caches
-/// in particular, or is a style sheet, script or font. Apps say `max-age`, and even `public`, of
-/// what they gave after looking at who asks, and mean the browser.
-#[must_use]
-pub fn admit_for_holder(
-    request: &RequestHead,
-    response: &ResponseHead,
-    request_ticks_ms: u64,
-    now: Now,
-    rules: &Rules,
-) -> Admission {
-    let admission = admit(request, response, request_ticks_ms, now, rules);
-    let (directives, is_targeted) = targeted::effective(&response.fields, rules.esi);
-    let is_for_all = is_targeted || directives.s_maxage.is_some() || ends_like(request, &BUILT);
-    match admission {
-        Admission::Store(_) if !is_for_all => Admission::NoStore(NoStore::Cookie),
-        admission => admission,
-    }
 }
 
 /// How names end of what is part of an app, and not of anybody's data.

@@ -228,7 +228,8 @@ fn what_somebody_known_was_given_is_for_others_only_by_a_word_to_shared_caches()
         let request = get(target, "cookie: session=1");
         let response = ResponseHead { status: 200, fields: fields(response) };
         let rules = Rules::default();
-        let said = match admit_for_holder(&request, &response, NOW.ticks_ms, NOW, &rules) {
+        let admission = admit(&request, &response, NOW.ticks_ms, NOW, &rules);
+        let said = match admission.for_holder(&request, &response, &rules) {
             Admission::NoStore(reason) => reason.reason(),
             Admission::Store(_) => "stored",
         };

@@ -47,7 +47,7 @@ mod upgrade;
 pub mod vary;
 pub mod verdict;
 
-pub use admit::{Admission, admit, admit_for_holder};
+pub use admit::{Admission, admit};
 pub use clean::{clean_for_store, refreshed};
 pub use conditional::{
     Conditional, add_validators, evaluate, has_validator, not_modified_fields, strip_conditionals,

@@ -126,8 +126,8 @@ impl Journey {
         let is_holders = self.site.strangers.is_some()
             && !self.reader.is_stranger()
             && self.head.fields.has(Name::Cookie);
-        let admit = if is_holders { policy::admit_for_holder } else { policy::admit };
-        admit(&self.head, answer, asked_ticks_ms, now, &rules)
+        let admission = policy::admit(&self.head, answer, asked_ticks_ms, now, &rules);
+        if is_holders { admission.for_holder(&self.head, answer, &rules) } else { admission }
     }
 
     pub(crate) fn now(&self) -> Now {
