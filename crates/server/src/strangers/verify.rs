@@ -18,7 +18,6 @@ use super::Strangers;
 use super::brief::Brief;
 use super::data;
 use super::errors;
-use super::password;
 use super::persona::{Persona, Sample, essence, is_redirect, kind};
 use super::refusal::Refusal;
 
@@ -198,7 +197,8 @@ async fn leads_all_alike(
     else {
         return Ok(());
     };
-    if password::is_asked_for(page.text()) && !tells_from_where(leads_to, &brief.target) {
+    if !align::password_fields(page.text()).is_empty() && !tells_from_where(leads_to, &brief.target)
+    {
         return Err(Refusal::Guard);
     }
     let own = other.own_values();
