@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::burst::Burst;
+use super::overheard::Overheard;
 use super::{Persona, SIGNATURES_MAX};
 use crate::Signature;
 
@@ -134,6 +135,8 @@ pub struct State {
     seen: Vec<(Signature, Seen)>,
     doubted: Vec<Signature>,
     barred: Vec<Signature>,
+    #[serde(default)]
+    overheard: Overheard,
 }
 
 impl State {
@@ -141,6 +144,7 @@ impl State {
         evidence: &Evidence,
         doubted: &BTreeSet<Signature>,
         barred: &BTreeSet<Signature>,
+        overheard: &Overheard,
     ) -> Self {
         let own = |(class, probes): (&Class, &u32)| (class.clone(), *probes);
         Self {
@@ -148,13 +152,17 @@ impl State {
             seen: evidence.seen.iter().map(|(one, seen)| (one.clone(), seen.clone())).collect(),
             doubted: doubted.iter().cloned().collect(),
             barred: barred.iter().cloned().collect(),
+            overheard: overheard.clone(),
         }
     }
 
-    pub(super) fn into_parts(self) -> (Evidence, BTreeSet<Signature>, BTreeSet<Signature>) {
+    pub(super) fn into_parts(
+        self,
+    ) -> (Evidence, BTreeSet<Signature>, BTreeSet<Signature>, Overheard) {
         let probes = self.probes.into_iter().take(CLASSES_MAX).collect();
         let seen = self.seen.into_iter().take(SIGNATURES_MAX).collect();
         let bounded = |list: Vec<Signature>| list.into_iter().take(SIGNATURES_MAX).collect();
-        (Evidence { probes, seen }, bounded(self.doubted), bounded(self.barred))
+        let evidence = Evidence { probes, seen };
+        (evidence, bounded(self.doubted), bounded(self.barred), self.overheard.bounded())
     }
 }

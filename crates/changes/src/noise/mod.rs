@@ -9,7 +9,8 @@
 //!
 //! Invariants: 1. Noise is proved only by Wick's own probes, while nobody else asked
 //! for anything, and never by the first probe of a burst alone: what is due (a post to be
-//! published) is done by whoever comes first. 2. What happens while nobody asks for anything
+//! published) is done by whoever comes first. What members' reading writes beside that is noise
+//! only by the rules of [`overheard`]. 2. What happens while nobody asks for anything
 //! sweeps, and is content for good, but for rows of readers' own (sessions): there it may be
 //! somebody who reads past Wick, and does no more once looks have found no page changed.
 //! 3. What doesn't tell rows apart proves nothing beyond itself. 4. Until something is proved,
@@ -19,6 +20,7 @@
 
 mod burst;
 mod evidence;
+mod overheard;
 #[cfg(test)]
 pub(crate) mod stories;
 
@@ -27,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use burst::Burst;
 use evidence::Evidence;
 pub use evidence::State;
+use overheard::{Overheard, Reading};
 use serde::{Deserialize, Serialize};
 
 use crate::{Column, Operation, Rows, Signature};
@@ -61,6 +64,8 @@ pub enum Persona {
 pub enum Foreign {
     /// Somebody reads.
     Read,
+    /// Wick reads for others, a page of a class of which probes have shown what reading it writes.
+    Probed,
     /// Somebody writes: an unsafe method.
     Write,
 }
@@ -86,8 +91,12 @@ pub struct Learner {
     /// What was seen while nobody asked here, and when.
     idle: VecDeque<(u64, Signature)>,
     reads: Traffic,
+    probed: Traffic,
     writes: Traffic,
     probes: Traffic,
+    /// The one that a visitor is about, while nobody else is about anything.
+    reading: Option<Reading>,
+    overheard: Overheard,
 }
 
 /// Requests of one sort.
@@ -113,8 +122,8 @@ impl Learner {
     /// One that goes on from what another had learned.
     #[must_use]
     pub fn from_state(state: State) -> Self {
-        let (evidence, doubted, barred) = state.into_parts();
-        let mut learner = Self { evidence, doubted, barred, ..Self::default() };
+        let (evidence, doubted, barred, overheard) = state.into_parts();
+        let mut learner = Self { evidence, doubted, barred, overheard, ..Self::default() };
         learner.conclude();
         learner
     }
@@ -124,6 +133,7 @@ impl Learner {
     pub fn share(&mut self, is_shared: bool) {
         self.is_shared = is_shared;
         self.burst = None;
+        self.reading = None;
         self.pending.clear();
         self.idle.clear();
     }
@@ -177,7 +187,7 @@ impl Learner {
     /// What was learned, to be kept over a restart.
     #[must_use]
     pub fn state(&self) -> State {
-        State::new(&self.evidence, &self.doubted, &self.barred)
+        State::new(&self.evidence, &self.doubted, &self.barred, &self.overheard)
     }
 
     /// Wick asks for `url`, an address of the class `class`, as `persona`.
@@ -185,7 +195,8 @@ impl Learner {
     /// Probes of one address within ten seconds, as one persona and the other in turn,
     /// are a burst; at least three are needed.
     pub fn probe_began(&mut self, url: &str, class: &str, persona: Persona, at: u64) {
-        let is_alone = !self.reads.may_cause(at) && !self.writes.may_cause(at);
+        let is_alone = !self.is_read(at) && !self.writes.may_cause(at);
+        self.end_reading();
         self.probes.in_flight += 1;
         let goes_on = self.burst.as_mut().is_some_and(|burst| burst.goes_on(url, persona, at));
         if !goes_on {
@@ -202,16 +213,40 @@ impl Learner {
         }
     }
 
+    /// A visitor reads `url`, an address of the class `class` that strangers share a page under.
+    /// It ends as any other reading does.
+    pub fn reading_began(&mut self, url: &str, class: &str, at: u64) {
+        let is_alone = ![&self.reads, &self.writes, &self.probes].iter().any(|it| it.may_cause(at));
+        self.foreign_began(Foreign::Read);
+        if is_alone && !self.is_shared && self.has_probed(class) {
+            self.reading = Some(Reading::new(url, class));
+        }
+    }
+
+    /// What the only reading that is under way was answered with is no page.
+    pub fn read_no_page(&mut self) {
+        self.reading = None;
+    }
+
     /// Somebody else's request goes to the origin.
     pub fn foreign_began(&mut self, foreign: Foreign) {
         // What was seen up to here is the probes' doing; from here on nobody could tell.
         self.end_burst();
+        // What that reading writes is known.
+        if foreign != Foreign::Probed {
+            self.end_reading();
+        }
         self.traffic(foreign).in_flight += 1;
     }
 
     /// Somebody else's answer is there, to its last byte.
     pub fn foreign_ended(&mut self, foreign: Foreign, at: u64) {
         self.traffic(foreign).end(at);
+        if foreign == Foreign::Read
+            && let Some(reading) = &mut self.reading
+        {
+            reading.is_over = true;
+        }
     }
 
     /// Somebody else's request that began and ended at once.
@@ -242,7 +277,14 @@ impl Learner {
             if let Some(burst) = &mut self.burst {
                 burst.saw(signature, at);
             }
-        } else if !self.reads.may_cause(at) {
+        } else if self.is_read(at) {
+            if self.reads.may_cause(at)
+                && !self.is_noise(signature)
+                && let Some(reading) = &mut self.reading
+            {
+                reading.seen.insert(signature.clone());
+            }
+        } else {
             match self.is_shared {
                 true => self.note_idle(signature, at),
                 false if self.may_be_anothers_reading(signature) => {}
@@ -274,6 +316,9 @@ impl Learner {
         if self.burst.as_ref().is_some_and(|burst| burst.is_over(at)) {
             self.close_burst();
         }
+        if !self.reads.may_cause(at) {
+            self.end_reading();
+        }
     }
 
     /// Takes a burst into account as far as it came. One whose probe is still under way
@@ -283,6 +328,40 @@ impl Learner {
             true => self.close_burst(),
             false => self.burst = None,
         }
+    }
+
+    /// Takes a reading into account; one that is still under way tells nothing.
+    fn end_reading(&mut self) {
+        if let Some(reading) = self.reading.take().filter(|reading| reading.is_over) {
+            self.overheard.add(reading);
+        }
+    }
+
+    /// The address that a visitor alone reads, if what is seen now may be that reading's doing and
+    /// is of a kind that often comes with it: pages are worth a look, that one first.
+    #[must_use]
+    pub fn overheard(&self, signature: &Signature, at: u64) -> Option<&str> {
+        let reading = self.reading.as_ref()?;
+        let is_suspected = self.is_by_reading(signature, at) && self.overheard.suspects(signature);
+        is_suspected.then_some(&reading.url)
+    }
+
+    /// After such a look: whether all was as before, but for what differs at every look.
+    pub fn looked_behind_reading(&mut self, signature: &Signature, is_as_before: bool) {
+        self.overheard.looked(signature, is_as_before);
+    }
+
+    fn is_read(&self, at: u64) -> bool {
+        self.reads.may_cause(at) || self.probed.may_cause(at)
+    }
+
+    /// Whether somebody's reading may have written it, and nobody's writing.
+    fn is_by_reading(&self, signature: &Signature, at: u64) -> bool {
+        signature.is_telling()
+            && !self.is_shared
+            && !self.barred.contains(signature)
+            && self.reads.may_cause(at)
+            && !self.writes.may_cause(at)
     }
 
     /// After a change of this kind, the front page and the most read ones were what
@@ -301,9 +380,8 @@ impl Learner {
 
     /// Begins anew: the app is another than it was.
     pub fn relearn(&mut self) {
-        let (reads, writes, probes) = (self.reads, self.writes, self.probes);
-        let is_shared = self.is_shared;
-        *self = Self { reads, writes, probes, is_shared, ..Self::default() };
+        let Self { reads, probed, writes, probes, is_shared, .. } = *self;
+        *self = Self { reads, probed, writes, probes, is_shared, ..Self::default() };
     }
 
     /// Whether changes of this kind need no sweep.
@@ -322,14 +400,16 @@ impl Learner {
     /// looks after such have found no page changed.
     #[must_use]
     pub fn is_noise_at(&self, signature: &Signature, at: u64) -> bool {
-        let is_caused = [&self.reads, &self.writes, &self.probes].iter().any(|it| it.may_cause(at));
+        let is_caused = self.is_read(at) || self.writes.may_cause(at) || self.probes.may_cause(at);
         self.is_noise(signature)
             && (is_caused || self.is_shared || self.evidence.looks(signature) >= LOOKS_MIN)
+            || self.is_by_reading(signature, at) && self.overheard.proves(signature)
     }
 
-    /// The kinds of change that probes have proved to be noise.
+    /// The kinds of change that were proved to be noise.
     pub fn proved(&self) -> impl Iterator<Item = &Signature> {
-        self.evidence.proved().filter(|signature| !self.barred.contains(*signature))
+        let all = self.evidence.proved().chain(self.overheard.proved());
+        all.filter(|signature| !self.barred.contains(*signature))
     }
 
     /// Whether an update touches only columns that proved updates of such rows touch.
@@ -342,6 +422,7 @@ impl Learner {
     fn traffic(&mut self, foreign: Foreign) -> &mut Traffic {
         match foreign {
             Foreign::Read => &mut self.reads,
+            Foreign::Probed => &mut self.probed,
             Foreign::Write => &mut self.writes,
         }
     }

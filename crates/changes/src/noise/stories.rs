@@ -1,8 +1,9 @@
 //! Stories of what was asked for and what was seen, and what is noise after them.
 //!
 //! A line each: `F` and `R` are probes by a fresh and a returning persona, `read` and
-//! `write` are others, `idle` is nobody; then an address (for probes) and the changes
-//! that were seen. `wait` lets time pass. Where others ask what is behind the same database they
+//! `write` are others, `alone` is one who reads a page, and `download` one who gets something
+//! else; `known` is Wick that reads for others; `idle` is nobody; then an address (for probes and those two) and the changes that were
+//! seen. `wait` lets time pass. Where others ask what is behind the same database they
 //! ask until `asked`, and say at `calm` that they have asked for nothing since. A change is `+` insert, `~` update, `-` delete,
 //! `!` a definition, with its table, its kind of rows in brackets and its columns:
 //! `~options[blogname].value`. Rows without brackets have no key with text; `[?]` isn't known.
@@ -45,14 +46,21 @@ fn play(learner: &mut Learner, story: &str, now: &mut u64) {
         let mut words = line.split_whitespace();
         let who = words.next().unwrap_or_default();
         *now += 50;
-        let foreign = if who == "write" { Foreign::Write } else { Foreign::Read };
+        let foreign = match who {
+            "write" => Foreign::Write,
+            "known" => Foreign::Probed,
+            _ => Foreign::Read,
+        };
         match who {
             "F" | "R" => {
                 let persona = if who == "F" { Persona::Fresh } else { Persona::Returning };
                 let url = words.next().expect("an address");
                 learner.probe_began(url, "page", persona, *now);
             }
-            "read" | "write" => learner.foreign_began(foreign),
+            "read" | "write" | "known" => learner.foreign_began(foreign),
+            "alone" | "download" => {
+                learner.reading_began(words.next().expect("an address"), "page", *now);
+            }
             "wait" => *now += 5_000,
             "idle" => *now += 2_000,
             _ => panic!("{line}"),
@@ -60,10 +68,15 @@ fn play(learner: &mut Learner, story: &str, now: &mut u64) {
         for word in words {
             learner.saw(&signature(word), *now);
         }
+        if who == "download" {
+            learner.read_no_page();
+        }
         *now += 50;
         match who {
             "F" | "R" => learner.probe_ended(*now),
-            "read" | "write" => learner.foreign_ended(foreign, *now),
+            "read" | "write" | "known" | "alone" | "download" => {
+                learner.foreign_ended(foreign, *now)
+            }
             _ => learner.settle(*now),
         }
     }
@@ -355,4 +368,121 @@ fn weaker_rules_do_not_hold_where_others_may_write_at_any_moment() {
     assert!(alone.is_noise(&part));
     let shared = play_shared(story);
     assert!(!shared.is_noise(&part) && shared.is_noise(&signature("~posts.at.by")));
+}
+
+/// Bursts after which it is known what strangers' reading of such pages writes.
+const PROBED: &str = "F /a\nR /a\nF /a\nwait\n";
+
+/// A member reads so many pages in turn, and each time this is seen.
+fn readings(count: usize, changes: &str) -> String {
+    (0..count).map(|number| format!("alone /{} {changes}\nwait\n", number % 6)).collect()
+}
+
+fn looked(learner: &mut Learner, kind: &str, looks: &[bool]) {
+    looks.iter().for_each(|as_before| learner.looked_behind_reading(&signature(kind), *as_before));
+}
+
+/// Whether it is noise while somebody reads, after this story and these looks.
+fn is_noise_of_reading(story: &str, kind: &str, looks: &[bool]) -> bool {
+    let (mut learner, mut now) = (Learner::default(), 100_000);
+    play(&mut learner, story, &mut now);
+    looked(&mut learner, kind, looks);
+    assert!(!learner.is_noise_at(&signature(kind), now), "nobody reads");
+    // It is the same after a restart.
+    let state = serde_json::to_string(&learner.state()).expect("it can be written");
+    let mut learner = Learner::from_state(serde_json::from_str(&state).expect("it can be read"));
+    learner.foreign_began(Foreign::Read);
+    let is_noise = learner.is_noise_at(&signature(kind), now);
+    assert_eq!(is_noise, learner.proved().any(|one| *one == signature(kind)));
+    learner.foreign_began(Foreign::Write);
+    assert!(!learner.is_noise_at(&signature(kind), now), "somebody writes");
+    is_noise
+}
+
+const GOOD: &[bool] = &[true; 3];
+
+#[test]
+fn what_often_comes_with_members_reading_is_noise_once_pages_were_looked_at() {
+    let read = |count, change| format!("{PROBED}{}", readings(count, change));
+    assert!(is_noise_of_reading(&read(8, "+topics_read ~users.seen"), "~users.seen", GOOD));
+    assert!(is_noise_of_reading(&read(8, "+topics_read ~users.seen"), "+topics_read", GOOD));
+    assert!(!is_noise_of_reading(&read(8, "+topics_read"), "+topics_read", &[true; 2]));
+    assert!(!is_noise_of_reading(&read(7, "+topics_read"), "+topics_read", GOOD));
+    // Some of the columns, and more.
+    let visits = read(8, "~visits.page.seen");
+    for (kind, is_noise) in [("~visits.page", true), ("~visits.page.name", false)] {
+        let (mut learner, mut now) = (Learner::default(), 100_000);
+        play(&mut learner, &visits, &mut now);
+        looked(&mut learner, "~visits.page.seen", GOOD);
+        learner.foreign_began(Foreign::Read);
+        assert_eq!(learner.is_noise_at(&signature(kind), now), is_noise, "{kind}");
+    }
+    // What Wick reads itself meanwhile spoils nothing.
+    let beside =
+        readings(8, "~p.v").replace("alone", "known\nalone").replace("wait", "known\nwait");
+    assert!(is_noise_of_reading(&format!("{PROBED}{beside}"), "~p.v", GOOD));
+    // One look that isn't good begins anew, and there is an end to looking.
+    assert!(!is_noise_of_reading(&read(8, "~p.v"), "~p.v", &[true, true, false, true, true]));
+    assert!(is_noise_of_reading(&read(8, "~p.v"), "~p.v", &[true, false, true, true, true]));
+    // It is rare, or comes with few addresses.
+    let rare = format!("{PROBED}{}{}", readings(8, "~p.v"), readings(25, ""));
+    assert!(!is_noise_of_reading(&rare, "~p.v", GOOD));
+    let one_address = format!("{PROBED}{}", "alone /1 ~p.v\nwait\n".repeat(20));
+    assert!(!is_noise_of_reading(&one_address, "~p.v", GOOD));
+}
+
+#[test]
+fn what_nobody_can_tell_to_be_the_readings_doing_is_not_overheard() {
+    // Strangers' pages of that kind aren't known.
+    assert!(!is_noise_of_reading(&readings(20, "~p.v"), "~p.v", GOOD));
+    // Somebody else reads, or has just written, or nobody reads any more.
+    for beside in ["read\nalone /N\nread ~p.v", "write\nalone /N ~p.v", "alone /N\nidle ~p.v"] {
+        let told: String = (0..20)
+            .map(|n| format!("{}\nwait\n", beside.replace("/N", &format!("/{n}"))))
+            .collect();
+        assert!(!is_noise_of_reading(&format!("{PROBED}{told}"), "~p.v", GOOD), "{beside}");
+    }
+    // What was answered was no page; it isn't telling; it was found to be content.
+    let told = readings(20, "~p.v").replace("alone", "download");
+    assert!(!is_noise_of_reading(&format!("{PROBED}{told}"), "~p.v", GOOD));
+    let unknown = format!("{PROBED}{}", readings(20, "~o[?].v"));
+    assert!(!is_noise_of_reading(&unknown, "~o[?].v", GOOD));
+    let mut learner = Learner::default();
+    play(&mut learner, &format!("{PROBED}{}", readings(20, "~p.v")), &mut 100_000);
+    learner.demote(&signature("~p.v"));
+    looked(&mut learner, "~p.v", GOOD);
+    learner.foreign_began(Foreign::Read);
+    assert!(!learner.is_noise_at(&signature("~p.v"), 0));
+    // It comes while only Wick reads.
+    let mut learner = Learner::default();
+    play(&mut learner, &format!("{PROBED}{}", readings(20, "~p.v")), &mut 100_000);
+    looked(&mut learner, "~p.v", GOOD);
+    learner.foreign_began(Foreign::Probed);
+    assert!(!learner.is_noise_at(&signature("~p.v"), 1_000_000));
+    // Where others ask through other nodes nobody reads alone.
+    let mut learner = Learner::default();
+    learner.share(true);
+    play(&mut learner, &format!("{PROBED}{}", readings(20, "~p.v")), &mut 100_000);
+    looked(&mut learner, "~p.v", GOOD);
+    learner.foreign_began(Foreign::Read);
+    assert!(!learner.is_noise_at(&signature("~p.v"), 0));
+}
+
+#[test]
+fn pages_are_worth_a_look_while_a_suspected_kind_is_overheard() {
+    let (mut learner, mut now) = (Learner::default(), 100_000);
+    play(&mut learner, PROBED, &mut now);
+    let kind = signature("~p.v");
+    for number in 0..20 {
+        now += 5_000;
+        let url = format!("/{number}");
+        learner.reading_began(&url, "page", now);
+        learner.saw(&kind, now);
+        let is_worth_it = learner.overheard(&kind, now) == Some(&url);
+        assert_eq!(is_worth_it, number >= 8, "{number}");
+        learner.foreign_ended(Foreign::Read, now);
+    }
+    looked(&mut learner, "~p.v", &[false; 12]);
+    learner.reading_began("/1", "page", now + 5_000);
+    assert_eq!(learner.overheard(&kind, now + 5_000), None, "there is an end to it");
 }

@@ -17,13 +17,13 @@ use tokio::time::{Instant, sleep_until};
 
 use super::calm::Calm;
 use super::ear::{Heard, Means};
+use super::look::Look;
 use super::usual::Usual;
 use super::{Following, Omission};
 use crate::Server;
 use crate::companion;
 use crate::page::Page;
 use crate::site::Site;
-use crate::strangers::again::{Seen, see_against};
 use crate::strangers::fill::Order;
 
 /// Between two notes of what was learned.
@@ -44,6 +44,8 @@ pub(super) struct Listener {
     following: Arc<Following>,
     ears: Vec<EarState>,
     settling: Option<Settling>,
+    /// The most wanted pages before what is about to sweep.
+    before: Vec<(Order, Arc<Page>)>,
     noted_ticks_ms: u64,
     omits: Omission,
 }
@@ -91,6 +93,8 @@ struct Settling {
     by_reading: Option<Vec<Signature>>,
     /// The most wanted pages as they were before.
     before: Vec<(Order, Arc<Page>)>,
+    /// What a visitor read, if something of it often comes with reading.
+    overheard: Option<String>,
 }
 
 impl Listener {
@@ -102,7 +106,8 @@ impl Listener {
         omits: Omission,
     ) -> Self {
         let ears = (0..ears).map(|_| EarState::default()).collect();
-        Self { server, site, following, ears, settling: None, noted_ticks_ms: 0, omits }
+        let (settling, before) = (None, Vec::new());
+        Self { server, site, following, ears, settling, before, noted_ticks_ms: 0, omits }
     }
 
     /// Listens until nobody tells anything any more.
@@ -165,13 +170,15 @@ impl Listener {
         let following = self.following.clone();
         following.counts.heard.bump();
         let ticks_ms = self.ticks_ms();
-        let (is_noise, is_known) = {
+        let (is_noise, is_known, overheard) = {
             let mut learner = following.learner.lock();
             learner.saw(&signature, ticks_ms);
             let decided = following.decided(&signature);
             let is_noise = decided.unwrap_or_else(|| learner.is_noise_at(&signature, ticks_ms));
+            let overheard = learner.overheard(&signature, ticks_ms).map(str::to_owned);
             // Somebody reads past us, it seems.
-            (is_noise, decided.is_none() && learner.is_noise(&signature))
+            let is_known = learner.is_noise(&signature);
+            (is_noise, decided.is_none() && is_known, overheard.filter(|_| decided.is_none()))
         };
         if is_noise {
             following.counts.noise.bump();
@@ -208,12 +215,15 @@ impl Listener {
             return;
         }
         following.status.lock().changed(&signature);
+        self.look_before(overheard.as_deref());
         self.sweep(index, doing, change.fence(), known);
         if let Some(settling) = &mut self.settling {
             // Any row of a table may be one that only pages show that few look at.
             // Titles of authors are alike where their first words are.
             let is_one_kind = signature.rows.key.tells_apart() && !change.values.is_named();
-            settling.note(((is_ours || is_known) && is_one_kind).then_some(signature));
+            let is_by_reading = overheard.is_some() || (is_ours || is_known) && is_one_kind;
+            settling.note(is_by_reading.then_some(signature));
+            settling.overheard = overheard.or(settling.overheard.take());
         }
     }
 
@@ -247,6 +257,13 @@ impl Listener {
         }
     }
 
+    /// Remembers the pages that are asked for most, unless something is to settle already.
+    fn look_before(&mut self, read: Option<&str>) {
+        if self.settling.is_none() {
+            self.before = self.following.wanted.top(&self.site, LOOKED_AT, read);
+        }
+    }
+
     /// Makes everything stale, and will once more.
     fn sweep(&mut self, index: usize, doing: Doing, fence: Duration, change: Option<&Change>) {
         let generations = &self.site.generations;
@@ -263,7 +280,8 @@ impl Listener {
                 is_usual: true,
                 moves: 0,
                 by_reading: Some(Vec::new()),
-                before: self.following.wanted.top(LOOKED_AT),
+                before: std::mem::take(&mut self.before),
+                overheard: None,
             }
         });
         settling.at = settling.at.max(Instant::now() + fence);
@@ -299,19 +317,16 @@ impl Listener {
         if !settling.is_ours {
             self.following.wanted.swept();
         }
-        let signatures = settling.by_reading.unwrap_or_default();
-        if self.is_worth_a_look(&signatures) {
-            let look = look(self.following.clone(), signatures, settling.before);
-            task::spawn_counted(&self.server.counters.panics, look);
+        let look = Look {
+            following: following.clone(),
+            signatures: settling.by_reading.unwrap_or_default(),
+            before: settling.before,
+            overheard: settling.overheard,
+            content: generations.content(),
+        };
+        if look.is_worth_it() {
+            task::spawn_counted(&self.server.counters.panics, look.look());
         }
-    }
-
-    /// Whether it may be found out by looking at pages that these kinds of change show in none.
-    fn is_worth_a_look(&self, signatures: &[Signature]) -> bool {
-        let learner = self.following.learner.lock();
-        let suspects = self.following.suspects.lock();
-        let is_worth = |one: &Signature| learner.is_noise(one) || suspects.was_probed(one);
-        !signatures.is_empty() && signatures.iter().all(is_worth)
     }
 
     fn recover(&mut self, index: usize) {
@@ -420,32 +435,6 @@ impl Settling {
             (known, _) => *known = None,
         }
     }
-}
-
-/// Some noise is too rare for bursts. Kinds of change after which the most wanted pages were
-/// what they had been, several times, are noise as well; after which one wasn't, never.
-async fn look(
-    following: Arc<Following>,
-    signatures: Vec<Signature>,
-    before: Vec<(Order, Arc<Page>)>,
-) {
-    if before.is_empty() {
-        return;
-    }
-    for (order, page) in before {
-        match see_against(&order, &page).await {
-            Seen::Same => {}
-            // Where numbers differ one of them may be what changed: a price, a result.
-            Seen::Unknown | Seen::Restless => return,
-            Seen::Another => {
-                let mut learner = following.learner.lock();
-                signatures.iter().for_each(|signature| learner.demote(signature));
-                return;
-            }
-        }
-    }
-    let mut learner = following.learner.lock();
-    signatures.iter().for_each(|signature| learner.found_unchanged(signature));
 }
 
 #[cfg(test)]

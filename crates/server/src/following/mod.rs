@@ -17,6 +17,7 @@ mod calm;
 pub(crate) mod ear;
 pub(crate) mod gate;
 mod listen;
+mod look;
 mod own;
 mod probe;
 mod pulse;

@@ -12,7 +12,8 @@ use changes::noise::Foreign;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use origin::{Answer, Call, OriginError};
-use wire::{Body, BodyError};
+use policy::strangers::shape;
+use wire::{Body, BodyError, Name, ResponseHead};
 
 use super::Following;
 use super::traffic::Asker;
@@ -67,6 +68,7 @@ impl Site {
         let (is_counted, visitor) = (call.is_counted, call.peer.ip());
         let (mut visit, mut seat) = (None, None);
         let target = following.map(|_| call.head.target.clone()).unwrap_or_default();
+        let is_get = call.head.method == http::Method::GET;
         let enter = async {
             if is_counted {
                 seat = Some(self.defence.enter(visitor, clock.now().ticks_ms)?);
@@ -75,7 +77,7 @@ impl Site {
                 if asker != Asker::Writer {
                     following.gate.pass().await;
                 }
-                visit = Some(Visit::begin(following, clock, asker, target));
+                visit = Some(Visit::begin(following, clock, asker, target, is_get));
             }
             Ok(())
         };
@@ -86,6 +88,12 @@ impl Site {
             return Ok(answer);
         }
         let is_visit = visit.is_some();
+        if asker == Asker::Reader
+            && let Some(visit) = &visit
+            && !is_page(&answer.head)
+        {
+            visit.following.learner.lock().read_no_page();
+        }
         answer.body = Visited { body: answer.body, visit, seat }.boxed_unsync();
         if let Some(following) = following.filter(|following| following.is_heard())
             && asker == Asker::Writer
@@ -97,6 +105,12 @@ impl Site {
     }
 }
 
+/// Whether it is what a visitor reads.
+fn is_page(answer: &ResponseHead) -> bool {
+    let content_type = answer.fields.first(Name::ContentType).unwrap_or_default();
+    answer.status == 200 && content_type.to_ascii_lowercase().starts_with(b"text/html")
+}
+
 /// A request at the origin; its end is when this is dropped.
 struct Visit {
     following: Arc<Following>,
@@ -106,13 +120,26 @@ struct Visit {
 }
 
 impl Visit {
-    fn begin(following: &Arc<Following>, clock: &Clock, asker: Asker, target: String) -> Self {
+    fn begin(
+        following: &Arc<Following>,
+        clock: &Clock,
+        asker: Asker,
+        target: String,
+        is_get: bool,
+    ) -> Self {
+        let is_probed = || following.learner.lock().has_probed(&shape(&target));
         let foreign = match asker {
             Asker::Writer => Foreign::Write,
+            Asker::Persona if is_probed() => Foreign::Probed,
             _ => Foreign::Read,
         };
+        if asker == Asker::Reader && is_get && following.wanted.has(&target) {
+            let (class, ticks_ms) = (shape(&target), clock.now().ticks_ms);
+            following.learner.lock().reading_began(&target, &class, ticks_ms);
+        } else {
+            following.learner.lock().foreign_began(foreign);
+        }
         let number = following.traffic.lock().begin(asker, target);
-        following.learner.lock().foreign_began(foreign);
         Self { following: following.clone(), clock: clock.clone(), foreign, number }
     }
 }

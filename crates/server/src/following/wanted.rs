@@ -91,15 +91,31 @@ impl Wanted {
         orders
     }
 
-    /// The pages that are asked for most, as they are now.
-    pub(super) fn top(&self, count: usize) -> Vec<(Order, Arc<Page>)> {
+    /// The pages that are asked for most, as they are now. With what is `read`, if that is given,
+    /// before all others; then none that was swept and not made anew yet.
+    pub(super) fn top(
+        &self,
+        site: &Site,
+        count: usize,
+        read: Option<&str>,
+    ) -> Vec<(Order, Arc<Page>)> {
+        let content = site.generations.content();
         let pages = self.pages.lock();
         let mut all: Vec<_> = pages
             .values()
-            .filter_map(|entry| Some((entry.want(), entry, entry.page.upgrade()?)))
+            .filter_map(|entry| Some((entry, entry.page.upgrade()?)))
+            .filter(|(entry, page)| {
+                read.is_none() || page.is_current(site, entry.order.hash, content)
+            })
             .collect();
-        all.sort_by_key(|(want, ..)| std::cmp::Reverse(*want));
-        all.into_iter().take(count).map(|(_, entry, page)| (entry.order.clone(), page)).collect()
+        let is_read = |entry: &Entry| read == Some(entry.order.brief.target.as_str());
+        all.sort_by_cached_key(|(entry, _)| std::cmp::Reverse((is_read(entry), entry.want())));
+        all.into_iter().take(count).map(|(entry, page)| (entry.order.clone(), page)).collect()
+    }
+
+    /// Whether strangers share a page with this address.
+    pub(super) fn has(&self, target: &str) -> bool {
+        self.pages.lock().values().any(|entry| entry.order.brief.target == target)
     }
 
     /// The order of a page with this address, or of the most wanted of its class: of one that

@@ -162,6 +162,20 @@ impl Pair {
     }
 }
 
+/// Whether a stranger is given what this copy was, but for what differs at the next look as well;
+/// none if that couldn't be told.
+pub(crate) async fn is_as_before(order: &Order, page: &Page) -> Option<bool> {
+    let strangers = order.brief.strangers()?;
+    let mut persona = Persona::new(strangers.persona_address());
+    let sample = again::look(order, &mut persona).await?;
+    let stored = page.as_stored().filter(|stored| stored.status == sample.status)?;
+    let (old, new) = (document_of(stored)?, sample.document?);
+    let Some(found) = differences(old, new.clone()).await else { return Some(false) };
+    let again = again::look(order, &mut persona).await?.document?;
+    let by_itself = differences(new, again).await;
+    Some(judge(&found, by_itself.as_ref()) == Seen::Same)
+}
+
 /// A page that is shared was found to be another than a stranger is given. If batches kept it,
 /// they shouldn't have.
 pub(crate) async fn doubt_kept(order: &Order, page: &Page, content: u64) {

@@ -3,18 +3,22 @@
 //! Thousands of readings by a stranger, over all pages. Most are of pages in memory; one in
 //! ten is a search for a word that nobody searched for, so that the app is asked, and writes
 //! what it writes when it is read. Wick counts its sweeps, and a stranger meets them as pages
-//! that have to be made again. Then somebody edits behind Wick's back.
+//! that have to be made again. Then somebody edits behind Wick's back. Where it is members whose
+//! reading writes, a member reads round, and strangers' pages stay.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 
 use crate::browser::Outcome;
+use crate::client::{Answer, Client};
 use crate::edits::SEEN_MAX;
 use crate::figures::{Figures, ms};
 use crate::site::{Followed, LOG, Site, explain, sweeps};
 use crate::stranger::{self, PATIENCE, Stranger};
+use crate::walk::Walk;
 use crate::{amount, trial};
 
 const TITLE: &str = "What readings write";
@@ -35,6 +39,15 @@ const ASKS_EACH: usize = 10;
 const SWEEPS_PERCENT_MAX: usize = 2;
 /// Learning is over when so many readings in a row that asked the app swept nothing.
 const QUIET_READINGS: usize = 20;
+/// So often a member reads: what came later than this could be anybody's doing.
+const READS_EACH: Duration = Duration::from_millis(700);
+/// More than it takes to learn what comes with reading, over so many posts.
+const VOTES: usize = 24;
+const VOTED: usize = 6;
+/// Readings of a member in a row that swept nothing.
+const QUIET_READS: usize = 8;
+const MEMBERS_TITLE: &str = "What members' readings write";
+const MEMBERS_COLUMNS: &[&str] = &["specimen", "learned after", "readings", "edit seen after"];
 const LEARNING_MAX: Duration = Duration::from_secs(180);
 
 /// A specimen, and what somebody does behind Wick's back.
@@ -71,7 +84,10 @@ const CASES: [Case; 6] = [
 pub(crate) fn trials(figures: &Arc<Figures>) -> Vec<Trial> {
     let name = |case: &Case| format!("zero_sweeps::{}", case.specimen);
     let trials = CASES.into_iter();
-    trials.map(|case| trial(figures, name(&case), move |figures| check(&case, figures))).collect()
+    let trials =
+        trials.map(|case| trial(figures, name(&case), move |figures| check(&case, figures)));
+    let members = trial(figures, "zero_sweeps::read-marks".to_owned(), check_members);
+    trials.chain([members]).collect()
 }
 
 fn check(case: &Case, figures: &Figures) -> Outcome<()> {
@@ -87,7 +103,7 @@ fn check(case: &Case, figures: &Figures) -> Outcome<()> {
     let swept = sweeps(&site.wick)? - swept_before;
     reading.stranger.until_kept(case.page).map_err(told)?;
     site.ask(case.edit);
-    let shows = |answer: &crate::client::Answer| answer.body.contains(case.shown);
+    let shows = |answer: &Answer| answer.body.contains(case.shown);
     let seen = reading.stranger.until(case.page, Instant::now(), SEEN_MAX, shows).map_err(told)?;
     figures.add(
         TITLE,
@@ -108,6 +124,76 @@ fn check(case: &Case, figures: &Figures) -> Outcome<()> {
         true => Ok(()),
         false => Err(told(format!("{swept} sweeps: {reads:?}"))),
     }
+}
+
+fn check_members(figures: &Figures) -> Outcome<()> {
+    let case = case("read-marks");
+    let site = Site::start(case.specimen, LOG, Followed::ByLog)?;
+    let told = |error: String| {
+        let (said, complaints) = (explain(&site.wick, case.page), site.wick.complaints());
+        format!("{}: {error}\n{said}\nwick said:\n{complaints}", case.specimen)
+    };
+    let mut reading = Reading::new(&site);
+    reading.keep_all().map_err(told)?;
+    let client = Client::new(site.wick.port, Ipv4Addr::new(127, 0, 1, 1), stranger::AGENT);
+    let mut member = Walk::new(client, &site.specimen);
+    member.log_in().map_err(told)?;
+    let begun = Instant::now();
+    let reads = learn_of_member(&site, &mut reading, &mut member).map_err(told)?;
+    let learned = begun.elapsed();
+    vote(&mut reading.stranger, &mut member).map_err(told)?;
+    reading.stranger.until_kept(case.page).map_err(told)?;
+    site.ask(case.edit);
+    let shows = |answer: &Answer| answer.body.contains(case.shown);
+    let seen = reading.stranger.until(case.page, Instant::now(), SEEN_MAX, shows).map_err(told)?;
+    figures.add(
+        MEMBERS_TITLE,
+        MEMBERS_COLUMNS,
+        vec![
+            case.specimen.to_owned(),
+            format!("{} s", learned.as_secs()),
+            reads.to_string(),
+            ms(seen.after),
+        ],
+    );
+    Ok(())
+}
+
+/// A member reads round until that sweeps no more; how many readings it took.
+fn learn_of_member(site: &Site, reading: &mut Reading, member: &mut Walk<'_>) -> Outcome<usize> {
+    let begun = Instant::now();
+    let (mut reads, mut quiet) = (0, 0);
+    while quiet < QUIET_READS {
+        if begun.elapsed() > LEARNING_MAX {
+            return Err("a member's readings sweep and sweep".to_owned());
+        }
+        reading.keep_all()?;
+        let swept_before = sweeps(&site.wick)?;
+        member.read(&reading.pages[reads % reading.pages.len()])?;
+        reads += 1;
+        // What was written may be heard a little later.
+        std::thread::sleep(READS_EACH);
+        match sweeps(&site.wick)? > swept_before {
+            true => quiet = 0,
+            false => quiet += 1,
+        }
+    }
+    Ok(reads - QUIET_READS)
+}
+
+/// Who votes reads as well, by addresses that strangers know too; and each vote shows at once.
+fn vote(stranger: &mut Stranger, member: &mut Walk<'_>) -> Outcome<()> {
+    for number in 0..VOTES {
+        let page = format!("/post/{}", number % VOTED + 1);
+        let (vote, votes) = (format!("{page}?up=1"), number / VOTED + 1);
+        stranger.until_kept(&page)?;
+        stranger.until_kept(&vote)?;
+        std::thread::sleep(READS_EACH);
+        member.read(&vote)?;
+        let shows = |answer: &Answer| answer.body.contains(&format!(">{votes} votes<"));
+        stranger.until(&page, Instant::now(), SEEN_MAX, shows)?;
+    }
+    Ok(())
 }
 
 /// A stranger who goes round, and now and then asks for what nobody asked for.

@@ -1,0 +1,164 @@
+//! Overheard: what a visitor's reading wrote, while nobody else asked for anything.
+//!
+//! A member who reads marks a topic as read, and the time of the last visit; no probe of Wick's
+//! ever writes that. What is overheard proves less than a probe does, as a link may publish or
+//! delete: so only pages count that strangers are given too, by an address that they share, and
+//! what often comes with reading is only suspected until pages were looked at after it, among
+//! them the one that was read, and were the same but for what differs at every look. Even then it
+//! is noise only while somebody reads and nobody writes.
+//! Bounds: [`CLASSES_MAX`], [`KINDS_MAX`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Column, Operation, Signature};
+
+/// Suspected is what came with so many readings of one class of addresses at least…
+const SEEN_MIN: u32 = 8;
+/// …with one in so many of them…
+const ONE_IN: u32 = 4;
+/// …and with readings of so many addresses.
+const ADDRESSES_MIN: usize = 4;
+/// So many looks in a row have to find nothing changed…
+const LOOKS_MIN: u32 = 3;
+/// …and after so many in all none is made any more.
+const TRIES_MAX: u32 = 12;
+/// From so many readings on a class counts half of what it did, so that the past fades.
+const READINGS_MAX: u32 = 256;
+const CLASSES_MAX: usize = 128;
+const KINDS_MAX: usize = 256;
+
+/// A visitor reads a page, and nobody else does anything.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) url: String,
+    pub(super) class: String,
+    pub(super) seen: BTreeSet<Signature>,
+    /// Whether the answer is there, to its last byte.
+    pub(super) is_over: bool,
+}
+
+impl Reading {
+    pub(super) fn new(url: &str, class: &str) -> Self {
+        let (url, class) = (url.to_owned(), class.to_owned());
+        Self { url, class, seen: BTreeSet::new(), is_over: false }
+    }
+}
+
+/// All that was overheard.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Overheard {
+    readings: Vec<(String, u32)>,
+    kinds: Vec<(Signature, Kind)>,
+}
+
+/// What is known of one kind of change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Kind {
+    by_class: BTreeMap<String, u32>,
+    addresses: BTreeSet<u64>,
+    looks: u32,
+    tries: u32,
+}
+
+impl Overheard {
+    /// Takes a reading into account that is over.
+    pub(super) fn add(&mut self, reading: Reading) {
+        let Reading { url, class, seen, .. } = reading;
+        let known = self.readings.iter().position(|(own, _)| *own == class);
+        let index = match known {
+            Some(index) => index,
+            None if self.readings.len() < CLASSES_MAX => {
+                self.readings.push((class.clone(), 0));
+                self.readings.len() - 1
+            }
+            None => return,
+        };
+        if self.readings[index].1 >= READINGS_MAX {
+            self.readings[index].1 /= 2;
+            let counts =
+                self.kinds.iter_mut().filter_map(|(_, kind)| kind.by_class.get_mut(&class));
+            counts.for_each(|count| *count /= 2);
+        }
+        self.readings[index].1 += 1;
+        let address = hash_of(&url);
+        for signature in seen {
+            let Some(kind) = self.kind(signature) else { continue };
+            *kind.by_class.entry(class.clone()).or_default() += 1;
+            if kind.addresses.len() < ADDRESSES_MIN {
+                kind.addresses.insert(address);
+            }
+        }
+    }
+
+    fn kind(&mut self, signature: Signature) -> Option<&mut Kind> {
+        let known = self.kinds.iter().position(|(own, _)| *own == signature);
+        let index = match known {
+            Some(index) => index,
+            None if self.kinds.len() < KINDS_MAX => {
+                self.kinds.push((signature, Kind::default()));
+                self.kinds.len() - 1
+            }
+            None => return None,
+        };
+        Some(&mut self.kinds[index].1)
+    }
+
+    fn known(&self, signature: &Signature) -> Option<&Kind> {
+        self.kinds.iter().find(|(own, _)| own == signature).map(|(_, kind)| kind)
+    }
+
+    /// Whether it comes with reading so often that pages are worth a look after it.
+    pub(super) fn suspects(&self, signature: &Signature) -> bool {
+        self.known(signature).is_some_and(|kind| kind.tries < TRIES_MAX && self.is_often(kind))
+    }
+
+    fn is_often(&self, kind: &Kind) -> bool {
+        let readings = |class: &String| self.readings.iter().find(|(own, _)| own == class);
+        kind.addresses.len() >= ADDRESSES_MIN
+            && kind.by_class.iter().any(|(class, seen)| {
+                let all = readings(class).map_or(u32::MAX, |(_, all)| *all);
+                *seen >= SEEN_MIN && u64::from(*seen) * u64::from(ONE_IN) >= u64::from(all)
+            })
+    }
+
+    /// Pages were looked at after a suspected kind; whether they were as before is what counts.
+    pub(super) fn looked(&mut self, signature: &Signature, is_as_before: bool) {
+        if let Some(kind) = self.kind(signature.clone()) {
+            kind.tries = kind.tries.saturating_add(1);
+            kind.looks = if is_as_before { kind.looks.saturating_add(1) } else { 0 };
+        }
+    }
+
+    /// Whether it is proved, or updates only columns that proved updates of such rows do.
+    pub(super) fn proves(&self, signature: &Signature) -> bool {
+        let mut columns: BTreeSet<&Column> = signature.columns.iter().collect();
+        let is_update = signature.operation == Operation::Update && !columns.is_empty();
+        self.proved().any(|proved| {
+            if is_update && proved.operation == Operation::Update && proved.rows == signature.rows {
+                columns.retain(|column| !proved.columns.contains(*column));
+            }
+            proved == signature || is_update && columns.is_empty()
+        })
+    }
+
+    pub(super) fn proved(&self) -> impl Iterator<Item = &Signature> {
+        let is_proved = |kind: &Kind| kind.looks >= LOOKS_MIN && self.is_often(kind);
+        self.kinds.iter().filter(move |(_, kind)| is_proved(kind)).map(|(signature, _)| signature)
+    }
+
+    /// As it was written down, within the bounds.
+    pub(super) fn bounded(mut self) -> Self {
+        self.readings.truncate(CLASSES_MAX);
+        self.kinds.truncate(KINDS_MAX);
+        self
+    }
+}
+
+fn hash_of(url: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    url.hash(&mut hasher);
+    hasher.finish()
+}

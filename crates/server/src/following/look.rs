@@ -1,0 +1,83 @@
+//! Looks: whether pages are what they were before something was changed.
+//!
+//! Some noise is too rare for bursts of probes, or comes with members' reading only. Kinds of
+//! change after which the most wanted pages were what they had been, several times, are noise as
+//! well; after which one wasn't, never.
+
+use std::sync::Arc;
+
+use changes::Signature;
+
+use super::Following;
+use crate::page::Page;
+use crate::strangers::again::{Seen, see_against};
+use crate::strangers::fill::Order;
+use crate::strangers::proving::is_as_before;
+
+/// One look, at what is there after a sweep has settled.
+pub(super) struct Look {
+    pub(super) following: Arc<Following>,
+    /// The kinds of change that swept.
+    pub(super) signatures: Vec<Signature>,
+    /// Wanted pages as they were before.
+    pub(super) before: Vec<(Order, Arc<Page>)>,
+    /// What a visitor read meanwhile, if that is whose doing it may be.
+    pub(super) overheard: Option<String>,
+    /// The site's count of content once it had settled.
+    pub(super) content: u64,
+}
+
+impl Look {
+    /// Whether it may be found out by looking at pages that these kinds of change show in none.
+    pub(super) fn is_worth_it(&self) -> bool {
+        if self.signatures.is_empty() || self.before.is_empty() {
+            return false;
+        }
+        if let Some(read) = &self.overheard {
+            return self.before.iter().any(|(order, _)| order.brief.target == *read);
+        }
+        let learner = self.following.learner.lock();
+        let suspects = self.following.suspects.lock();
+        let is_worth = |one: &Signature| learner.is_noise(one) || suspects.was_probed(one);
+        self.signatures.iter().all(is_worth)
+    }
+
+    pub(super) async fn look(self) {
+        let seen = self.see().await;
+        // What was changed since then is not their doing.
+        let is_left_alone = self
+            .before
+            .iter()
+            .all(|(order, _)| order.brief.site.generations.content() == self.content);
+        let mut learner = self.following.learner.lock();
+        for signature in &self.signatures {
+            match (seen, &self.overheard) {
+                (Seen::Same, None) => learner.found_unchanged(signature),
+                (Seen::Another, _) if is_left_alone => learner.demote(signature),
+                (_, Some(_)) if is_left_alone => {
+                    learner.looked_behind_reading(signature, seen == Seen::Same);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What became of those pages: of the first that isn't the same.
+    async fn see(&self) -> Seen {
+        for (order, page) in &self.before {
+            let seen = match see_against(order, page).await {
+                // Where numbers differ one of them may be what changed: a price, a result.
+                Seen::Restless if self.overheard.is_some() => match is_as_before(order, page).await
+                {
+                    Some(true) => Seen::Same,
+                    _ => Seen::Restless,
+                },
+                seen => seen,
+            };
+            if seen != Seen::Same {
+                return seen;
+            }
+        }
+        Seen::Same
+    }
+}
