@@ -8,6 +8,7 @@
 //! mapped. 2. exchanged bytes are not looked at again, so that two values may change
 //! places.
 
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -16,6 +17,7 @@ use crate::class::Class;
 use crate::compare::{Comparison, TooDifferent, compare};
 use crate::context;
 use crate::document::Document;
+use crate::fields;
 
 /// A page with more different tokens is not bound.
 pub(crate) const STRONG_VALUES_MAX: usize = 1024;
@@ -64,7 +66,14 @@ impl Binding {
         new: &Document,
         known: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Self, TooDifferent> {
-        let mut binding = Self::learned(&compare(old, new)?);
+        let comparison = compare(old, new)?;
+        let mut binding = Self::learned(&comparison);
+        let gone = LazyCell::new(|| fields::values_of_gone(old, new));
+        let paired: LazyCell<HashSet<&[u8]>, _> =
+            LazyCell::new(|| comparison.spans.iter().map(|span| &span.new[..]).collect());
+        // What stands to the left may be the same of the field beside one that is gone.
+        let is_anothers =
+            |value: &[u8], found: &[u8]| gone.contains(value) && paired.contains(found);
         for value in known {
             if value.is_empty()
                 || binding.strong.contains_key(value)
@@ -72,7 +81,8 @@ impl Binding {
             {
                 continue;
             }
-            match context::find(old.text(), new.text(), value) {
+            let found = context::find(old.text(), new.text(), value);
+            match found.filter(|found| !is_anothers(value, found)) {
                 Some(found) => drop(binding.strong.insert(value.to_vec(), found)),
                 None => binding.missing.push(value.to_vec()),
             }
@@ -304,6 +314,117 @@ mod tests {
         check(&binding, "f1a=1", "g2b=1");
         check(&binding, "f1a[]=1", "g2b[]=1");
         check(&binding, "f1=1", "f1=1");
+    }
+
+    /// A hidden field; the token is a letter, sixteen times with a digit.
+    fn hidden(name: &str, letter: &str) -> String {
+        format!("<input type=\"hidden\" name=\"{name}\" value=\"{}\">", token(letter))
+    }
+
+    fn token(letter: &str) -> String {
+        format!("{letter}1").repeat(16)
+    }
+
+    /// Fields as `name` and letter, in a form each.
+    fn page(forms: &[&[(&str, &str)]]) -> String {
+        let fields = |form: &&[(&str, &str)]| -> String {
+            let fields: String = form.iter().map(|(name, letter)| hidden(name, letter)).collect();
+            format!("<form>{fields}<input name=body></form>")
+        };
+        forms.iter().map(fields).collect()
+    }
+
+    /// Two pages, and which letter of the old one is which of the new.
+    fn check_pages(old: &[&[(&str, &str)]], new: &[&[(&str, &str)]], expected: &[(&str, &str)]) {
+        let known: Vec<String> =
+            old.iter().flat_map(|form| form.iter()).map(|(_, letter)| token(letter)).collect();
+        // As values that are known, and as values that are not.
+        for known in [known.iter().map(String::as_str).collect(), Vec::new()] {
+            let binding = bound(&page(old), &page(new), &known);
+            for (old, new) in expected {
+                let (old, new) = (token(old), token(new));
+                check(&binding, &format!("x={old}"), &format!("x={new}"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_that_only_the_old_copy_has_takes_no_others_value() {
+        let tok = ("tok", "b");
+        let new: &[&[_]] = &[&[("tok", "c")]];
+        check_pages(&[&[("visit", "a"), tok]], new, &[("a", "a"), ("b", "c")]);
+        check_pages(&[&[tok, ("visit", "a")]], new, &[("a", "a"), ("b", "c")]);
+        check_pages(&[&[("v", "d"), ("visit", "a"), tok]], new, &[("a", "a"), ("b", "c")]);
+        check_pages(&[&[("visit", "a")], &[tok]], &[&[("tok", "c")], &[]], &[("a", "a")]);
+    }
+
+    #[test]
+    fn a_field_that_only_the_new_copy_has_gives_no_other_its_value() {
+        let tok = ("tok", "c");
+        let old: &[&[_]] = &[&[("tok", "b")]];
+        check_pages(old, &[&[("visit", "a"), tok]], &[("b", "c")]);
+        check_pages(old, &[&[tok, ("visit", "a")]], &[("b", "c")]);
+        check_pages(old, &[&[("v", "d"), ("visit", "a"), tok]], &[("b", "c")]);
+    }
+
+    #[test]
+    fn fields_whose_names_are_each_sessions_own_are_paired_by_their_places() {
+        let old: &[&[_]] = &[&[("f1a2", "a"), ("f3b4", "b"), ("tok", "c")]];
+        let new: &[&[_]] = &[&[("g5c6", "d"), ("g7d8", "e"), ("tok", "f")]];
+        check_pages(old, new, &[("a", "d"), ("b", "e"), ("c", "f")]);
+        let binding = bound(&page(old), &page(new), &[]);
+        check(&binding, "f1a2=1", "g5c6=1");
+        check(&binding, "f3b4=1", "g7d8=1");
+        let new: &[&[_]] = &[&[("g5c6", "d"), ("g7d8", "e"), ("tok", "f"), ("visit", "g")]];
+        check_pages(old, new, &[("a", "d"), ("b", "e"), ("c", "f")]);
+        let new: &[&[_]] = &[&[("g5c6", "d"), ("g7d8", "e"), ("visit", "g"), ("tok", "f")]];
+        check_pages(old, new, &[("c", "f")]);
+    }
+
+    #[test]
+    fn fields_of_one_name_in_several_forms_keep_their_order() {
+        let new: &[&[_]] = &[&[("tok", "c")], &[("tok", "d")]];
+        check_pages(&[&[("tok", "a")], &[("tok", "b")]], new, &[("a", "c"), ("b", "d")]);
+        let old: &[&[_]] = &[&[("visit", "e"), ("tok", "a")], &[("visit", "f"), ("tok", "b")]];
+        check_pages(old, new, &[("a", "c"), ("b", "d"), ("e", "e"), ("f", "f")]);
+        check_pages(&[&[("tok", "a")], &[("visit", "e"), ("tok", "b")]], new, &[("b", "d")]);
+    }
+
+    #[test]
+    fn a_meta_tag_takes_no_others_value() {
+        let meta = |name: &str, letter: &str| {
+            format!("<meta name=\"{name}\" content=\"{}\">", token(letter))
+        };
+        let old = meta("request-id", "a") + &meta("csrf-token", "b");
+        let binding = bound(&old, &meta("csrf-token", "c"), &[&token("a"), &token("b")]);
+        check(&binding, &format!("x={}", token("b")), &format!("x={}", token("c")));
+        check(&binding, &format!("x={}", token("a")), &format!("x={}", token("a")));
+    }
+
+    #[test]
+    fn what_has_the_same_to_its_left_is_no_counterpart_if_it_is_anothers() {
+        let field = |name: &str, letter: &str| {
+            format!("<input type=\"hidden\" value=\"{}\" name=\"{name}\">", token(letter))
+        };
+        let old = field("visit", "a") + &field("tok", "b");
+        let binding = bound(&old, &field("tok", "c"), &[&token("a"), &token("b")]);
+        check(&binding, &format!("x={}", token("b")), &format!("x={}", token("c")));
+        assert_eq!(binding.missing().collect::<Vec<_>>(), [token("a").as_bytes()]);
+        let old = field("tok", "a") + "<p>" + &field("tok", "b");
+        let binding = bound(&old, &field("tok", "c"), &[&token("a"), &token("b")]);
+        assert_eq!(binding.missing().count(), 0, "the new copy has a field of that name");
+    }
+
+    #[test]
+    fn of_a_page_that_loses_a_field_the_bindings_with_both_its_copies_know_all_together() {
+        let old = page(&[&[("visit", "a"), ("tok", "b")]]);
+        let known = [&*token("a"), &*token("b")];
+        let mut binding = bound(&old, &page(&[&[("visit", "c"), ("tok", "d")]]), &known);
+        let again = bound(&old, &page(&[&[("tok", "e")]]), &known);
+        binding.join(again).expect("a few tokens");
+        check(&binding, &format!("x={}", token("a")), &format!("x={}", token("c")));
+        check(&binding, &format!("x={}", token("b")), &format!("x={}", token("e")));
+        assert_eq!(binding.missing().count(), 0);
     }
 
     #[test]

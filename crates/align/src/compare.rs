@@ -212,16 +212,40 @@ mod tests {
     #[test]
     fn names_that_both_copies_have_are_nobodys_own() {
         check(
-            "<input type=hidden name=lang value=en><select name=lang>",
-            "<input type=hidden name=token value=en><select name=lang>",
+            "<label for=lang><select id=lang>",
+            "<label for=token><select id=lang>",
             &["Content : lang -> token"],
         );
         check(
-            "<input type=hidden name=lang value=en><input type=hidden name=token value=x>",
-            "<input type=hidden name=f1a value=en><input type=hidden name=lang value=x>",
+            "<label for=lang><b id=token><i>",
+            "<label for=f1a><b id=lang><i>",
             &["Content : lang -> f1a", "Content : token -> lang"],
         );
         check("<b id=f1a><i>", "<b id=f2b><i>", &["FieldName : f1a -> f2b"]);
+    }
+
+    #[test]
+    fn fields_are_told_apart_by_names_that_both_copies_have() {
+        check(
+            "<input type=hidden name=lang value=en><select name=lang>",
+            "<input type=hidden name=token value=en><select name=lang>",
+            &["2"],
+        );
+        check(
+            "<input type=hidden name=visit value=a1><input type=hidden name=tok value=b2>",
+            "<input type=hidden name=tok value=c3>",
+            &["Weak tok: b2 -> c3", "1"],
+        );
+        check(
+            "<input type=hidden name=f1a value=a1><input type=hidden name=tok value=b2>",
+            "<input type=hidden name=f2b value=d4><input type=hidden name=tok value=c3>",
+            &["FieldName : f1a -> f2b", "Weak f1a: a1 -> d4", "Weak tok: b2 -> c3"],
+        );
+        check(
+            "<meta name=X-Id content=a1><meta name=csrf content=b2>",
+            "<meta name=csrf content=c3>",
+            &["Weak csrf: b2 -> c3", "1"],
+        );
     }
 
     #[test]

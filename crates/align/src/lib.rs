@@ -17,6 +17,7 @@ mod context;
 mod difference;
 mod document;
 mod escape;
+mod fields;
 mod holes;
 mod literal;
 mod pairing;

@@ -7,14 +7,16 @@
 //! Limits: [`DEPTH_MAX`] levels, [`GAP_CELLS_MAX`] for a gap without anchors, and
 //! [`WORK_MAX`] steps for everything together.
 
+use std::cell::OnceCell;
 use std::hash::BuildHasher;
 use std::ops::Range;
 
-use hashbrown::{DefaultHashBuilder, HashMap};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 
 use crate::blocks::{Budget, matching_blocks};
 use crate::compare::TooDifferent;
 use crate::document::Document;
+use crate::fields;
 use crate::skeleton;
 
 /// Deeper gaps go without anchors.
@@ -85,6 +87,8 @@ struct Pairer<'a> {
     occurrences: Vec<Occurrence>,
     /// Skeletons are compared by their hash; two that shared one would be paired wrongly.
     hasher: DefaultHashBuilder,
+    /// Looked for in both whole copies, once there is a gap without anchors.
+    common_names: OnceCell<HashSet<&'a [u8]>>,
     budget: Budget,
     pairing: Pairing,
 }
@@ -111,6 +115,7 @@ impl<'a> Pairer<'a> {
             new_texts,
             occurrences: vec![Occurrence::default(); texts.len()],
             hasher: DefaultHashBuilder::default(),
+            common_names: OnceCell::new(),
             budget: Budget::new(WORK_MAX),
             pairing: Pairing::default(),
         }
@@ -199,13 +204,14 @@ impl<'a> Pairer<'a> {
     }
 
     fn skeletons_of(&self, of: &Document, start: usize, range: &Range<usize>) -> Vec<u64> {
+        let names = self.common_names.get_or_init(|| fields::common_names(self.old, self.new));
         let mut skeleton = Vec::new();
         let chunks = &of.chunks()[start + range.start..start + range.end];
         chunks
             .iter()
             .map(|&chunk| {
                 skeleton.clear();
-                skeleton::write(chunk.kind, of.bytes(chunk), &mut skeleton);
+                skeleton::write(chunk.kind, of.bytes(chunk), names, &mut skeleton);
                 self.hasher.hash_one(&skeleton)
             })
             .collect()

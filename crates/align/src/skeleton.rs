@@ -1,33 +1,42 @@
 //! Skeletons: what remains of a chunk when everything that may differ is left out.
 //!
 //! Two chunks with one skeleton are taken for the same place of two copies. Of a tag stay
-//! its name and its attributes' names; of a script all but the content of literals that
-//! name nothing, since a token may hold any marks; of text stay words, but those with a
-//! digit or of more than fifteen characters become one mark, and so does every number.
+//! its name and its attributes' names, and what a field is called if both copies call one
+//! so; of a script all but the content of literals that name nothing, since a token may hold
+//! any marks; of text stay words, but those with a digit or of more than fifteen characters
+//! become one mark, and so does every number.
+
+use hashbrown::HashSet;
 
 use crate::chunk::ChunkKind;
+use crate::fields::is_field;
 use crate::tag;
 use crate::unit::{self, UnitKind};
 
 const WORD_CHARACTERS_MIN: usize = 4;
 const WORD_CHARACTERS_MAX: usize = 15;
 
-/// Appends the skeleton of a chunk.
-pub(crate) fn write(kind: ChunkKind, chunk: &[u8], out: &mut Vec<u8>) {
+/// Appends the skeleton of a chunk; `names` are those of fields that both copies have.
+pub(crate) fn write(kind: ChunkKind, chunk: &[u8], names: &HashSet<&[u8]>, out: &mut Vec<u8>) {
     out.push(kind as u8);
     match kind {
-        ChunkKind::Tag => write_tag(chunk, out),
+        ChunkKind::Tag => write_tag(chunk, names, out),
         ChunkKind::Script => write_script(chunk, out),
         ChunkKind::Text | ChunkKind::Comment => mask(chunk, out),
     }
 }
 
-fn write_tag(chunk: &[u8], out: &mut Vec<u8>) {
+fn write_tag(chunk: &[u8], names: &HashSet<&[u8]>, out: &mut Vec<u8>) {
     out.extend_from_slice(&chunk[..2.min(chunk.len())]);
     out.extend_from_slice(tag::name(chunk));
+    let is_field = is_field(chunk);
     for attribute in tag::attributes(chunk) {
         out.push(b' ');
         mask(attribute.name, out);
+        if is_field && attribute.is("name") && names.contains(attribute.value) {
+            out.push(b'=');
+            out.extend_from_slice(attribute.value);
+        }
     }
     out.push(b'>');
     mask(chunk[tag::length(chunk)..].trim_ascii(), out);
@@ -83,7 +92,8 @@ mod tests {
 
     fn check(kind: ChunkKind, chunk: &str, expected: &str) {
         let mut found = Vec::new();
-        write(kind, chunk.as_bytes(), &mut found);
+        let names = HashSet::from([&b"key1"[..]]);
+        write(kind, chunk.as_bytes(), &names, &mut found);
         assert_eq!(String::from_utf8_lossy(&found[1..]), expected, "{chunk}");
     }
 
@@ -94,6 +104,15 @@ mod tests {
         check(tag, "</a>", "</a>");
         check(tag, "<input name=\"a1\" data-v-7f3a9c>", "<iinput name #>");
         check(tag, "<h1>It's 2024", "<hh1>It's 0");
+    }
+
+    #[test]
+    fn fields_keep_a_name_that_both_copies_have() {
+        let tag = ChunkKind::Tag;
+        check(tag, "<input name=key1 value=key1>", "<iinput name=key1 value>");
+        check(tag, "<META NAME='key1' content=x>", "<MMETA NAME=key1 content>");
+        check(tag, "<input name=key2>", "<iinput name>");
+        check(tag, "<a name=key1>", "<aa name>");
     }
 
     #[test]
@@ -109,7 +128,7 @@ mod tests {
     fn kinds_are_never_the_same() {
         let of = |kind| {
             let mut out = Vec::new();
-            write(kind, b"x", &mut out);
+            write(kind, b"x", &HashSet::new(), &mut out);
             out
         };
         assert_ne!(of(ChunkKind::Text), of(ChunkKind::Script));
