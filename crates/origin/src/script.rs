@@ -7,6 +7,7 @@
 //! nothing behind a picture's name is ever run. 2. Nothing is run below a folder
 //! that visitors upload to. 3. A script is never handed out as text.
 //! 4. What a `.htaccess` denies to everybody is refused, whatever would answer.
+//! 5. A script that is missing is answered by no other one.
 //!
 //! Symbolic links are followed, also out of the folder: Debian's own packages lay
 //! out their sites with links to `/etc` and `/var/lib`, and whoever can make a
@@ -59,6 +60,8 @@ pub(crate) struct Script {
     pub(crate) name: Vec<u8>,
     /// What follows it in the path, decoded; begins with a slash.
     pub(crate) path_info: Option<Vec<u8>>,
+    /// Whether it is asked in place of a file that is missing, so that a page is no answer.
+    pub(crate) is_for_a_file: bool,
 }
 
 /// What a path stands for.
@@ -136,7 +139,8 @@ impl Search<'_> {
                 }
                 info
             });
-            return self.script(file, &self.path.segments[..depth], path_info);
+            let names = &self.path.segments[..depth];
+            return self.script(file, names, path_info).map(Target::Script);
         }
         if !is_whole {
             // Something behind a picture's name: a page's name at most, never a script.
@@ -166,15 +170,18 @@ impl Search<'_> {
         }
         let mut names = self.path.segments.clone();
         names.push(index.as_bytes().to_vec());
-        self.script(file, &names, None)
+        self.script(file, &names, None).map(Target::Script)
     }
 
     /// The script that answers for paths which are no files: the `index.php` nearest
     /// to the root. Not the nearest to the path: themes and plug-ins keep files of
     /// that name which are not meant to be run. `depth` folders are known to exist.
+    /// For a script that is missing nothing answers: no app that makes up its paths
+    /// makes up such, and one that doesn't would show its front page under any name.
     fn front_controller(&self, depth: usize) -> Result<Target, Refusal> {
         self.check(self.rules.len(), None)?;
-        if !self.layout.runs_php {
+        let is_script = |name: &Vec<u8>| name.ends_with(b".php") && !is_title(name);
+        if !self.layout.runs_php || self.path.segments[depth..].iter().any(is_script) {
             return Ok(Target::Missing);
         }
         let mut file = self.layout.root.clone();
@@ -187,10 +194,26 @@ impl Search<'_> {
                 self.check(folders + 1, Some(b"index.php"))?;
                 let mut names = self.path.segments[..folders].to_vec();
                 names.push(b"index.php".to_vec());
-                return self.script(index, &names, None).or(Ok(Target::Missing));
+                let Ok(script) = self.script(index, &names, None) else { break };
+                let is_for_a_file = self.is_for_a_file(depth, folders);
+                return Ok(Target::Script(Script { is_for_a_file, ..script }));
             }
         }
         Ok(Target::Missing)
+    }
+
+    /// Whether the path can only be that of a missing file: its name ends like a picture's, a
+    /// style sheet's or a script's, and the folder it would lie in, the `depth`th, is there.
+    /// Pages with such names, as `/wiki/Node.js`, lie in folders that apps make up. Only right
+    /// beside the front controller, in the folder `folders`, may pages lie among files, and of
+    /// all such endings it is `.js` that titles have.
+    fn is_for_a_file(&self, depth: usize, folders: usize) -> bool {
+        let [name] = &self.path.segments[depth..] else { return false };
+        let is_page = self.path.is_folder
+            || is_title(name)
+            || name.contains(&b'/')
+            || (folders == depth && name.ends_with(b".js"));
+        !is_page && has_static_ending(name)
     }
 
     fn script(
@@ -198,11 +221,11 @@ impl Search<'_> {
         file: PathBuf,
         names: &[Vec<u8>],
         path_info: Option<Vec<u8>>,
-    ) -> Result<Target, Refusal> {
+    ) -> Result<Script, Refusal> {
         if self.is_upload_folder(&names[..names.len() - 1]) {
             return Err(Refusal::UploadedScript);
         }
-        Ok(Target::Script(Script { file, name: join(names), path_info }))
+        Ok(Script { file, name: join(names), path_info, is_for_a_file: false })
     }
 
     fn is_upload_folder(&self, folders: &[Vec<u8>]) -> bool {
@@ -231,6 +254,25 @@ fn holds_source(name: &[u8]) -> bool {
     ENDINGS.contains(&last)
         || (COPIES.contains(&last) && ENDINGS.contains(&before))
         || last.strip_suffix('~').is_some_and(|last| ENDINGS.contains(&last))
+}
+
+/// Whether a name is that of a wiki's page about a file, as in `/wiki/File:Photo.jpg` and
+/// `/wiki/Manual:LocalSettings.php`: no file of a site has a colon in its name.
+fn is_title(name: &[u8]) -> bool {
+    name.contains(&b':')
+}
+
+/// Whether a name ends as those of pages don't: like that of a picture, a film, a font, a
+/// style sheet or a script for browsers. Not what apps make on demand or ask a log-in for,
+/// as `.pdf`, `.csv` and `.zip`.
+pub(crate) fn has_static_ending(name: &[u8]) -> bool {
+    const ENDINGS: [&[u8]; 22] = [
+        b"avif", b"bmp", b"css", b"eot", b"gif", b"ico", b"jpeg", b"jpg", b"js", b"map", b"mjs",
+        b"mp3", b"mp4", b"otf", b"png", b"svg", b"ttf", b"wasm", b"webm", b"webp", b"woff",
+        b"woff2",
+    ];
+    let Some(dot) = name.iter().rposition(|&byte| byte == b'.') else { return false };
+    ENDINGS.iter().any(|ending| ending.eq_ignore_ascii_case(&name[dot + 1..]))
 }
 
 fn join(names: &[Vec<u8>]) -> Vec<u8> {

@@ -73,7 +73,8 @@ fn show(raw: &str, files: &[&str], runs_php: bool) -> String {
         Ok(Target::File(file)) => format!("file {}", file.display()),
         Ok(Target::Script(script)) => {
             let info = script.path_info.map_or(String::new(), |info| format!(" + {}", text(&info)));
-            format!("run {} as {}{info}", script.file.display(), text(&script.name))
+            let file = if script.is_for_a_file { " for a file" } else { "" };
+            format!("run {} as {}{info}{file}", script.file.display(), text(&script.name))
         }
     }
 }
@@ -97,15 +98,13 @@ fn paths_stand_for_what_php_sites_are_used_to() {
         ("/style.css", "file /site/style.css"),
         ("/README", "file /site/README"),
         ("/some/pretty/page", FRONT),
-        ("/missing.php", FRONT),
-        ("/missing.png", FRONT),
-        ("/theme/missing.png", FRONT),
         ("/style.css/", FRONT),
-        ("/photo.jpg/x.php", FRONT),
-        ("/photo.jpg%2Fx.php", FRONT),
+        ("/photo.jpg/x", FRONT),
+        ("/photo.jpg/x.php", "missing"),
+        ("/photo.jpg%2Fx.php", "missing"),
         ("/photo.jpg%00.php", "refused: the path holds a NUL byte"),
         ("/uploads/photo.jpg", "file /site/uploads/photo.jpg"),
-        ("/uploads/photo.jpg/x.php", FRONT),
+        ("/uploads/photo.jpg/x.php", "missing"),
         ("/uploads/shell.php", UPLOADED),
         ("/uploads/shell.php/x", UPLOADED),
         ("/wp-content/Uploads/2020/shell.php", UPLOADED),
@@ -150,13 +149,63 @@ fn paths_stand_for_what_php_sites_are_used_to() {
 }
 
 #[test]
+fn a_script_that_is_missing_is_answered_by_no_other() {
+    for raw in [
+        "/missing.php",
+        "/missing.php/",
+        "/missing.php/path",
+        "/missing.php/style.css",
+        "/theme/missing.php",
+        "/no/such/missing.php/a/b",
+        "/x.php/missing.php",
+        "/index.php.php",
+    ] {
+        assert_eq!(show(raw, &FILES, true), "missing", "{raw}");
+    }
+}
+
+#[test]
+fn what_is_asked_in_place_of_a_missing_file_is_told_from_pages_with_such_names() {
+    const FRONT: &str = "run /site/index.php as /index.php";
+    for (raw, is_for_a_file) in [
+        ("/missing.css", true),
+        ("/favicon.ico", true),
+        ("/theme/missing.PNG", true),
+        ("/theme/missing.js", true),
+        ("/sites/default/files/missing.jpg", true),
+        // Pages of wikis, and of apps that show files' sources.
+        ("/Node.js", false),
+        ("/File:Photo.jpg", false),
+        ("/File%3APhoto.jpg", false),
+        ("/theme/File:Photo.jpg", false),
+        ("/Manual:LocalSettings.php", false),
+        ("/articles/Node.js", false),
+        ("/AC%2FDC.png", false),
+        ("/source/main/style.css", false),
+        ("/media/photo.jpg.12/", false),
+        // What apps answer themselves.
+        ("/robots.txt", false),
+        ("/sitemap.xml", false),
+        ("/feed.xml", false),
+        ("/nothere.html", false),
+        ("/theme/report.csv", false),
+        ("/missing.php5", false),
+        ("/css", false),
+    ] {
+        let seen = if is_for_a_file { format!("{FRONT} for a file") } else { FRONT.to_owned() };
+        assert_eq!(show(raw, &FILES, true), seen, "{raw}");
+    }
+}
+
+#[test]
 fn without_an_index_at_the_root_the_outermost_one_answers() {
     let files = ["/site/blog/index.php", "/site/blog/theme/index.php", "/site/a.txt"];
     for (raw, seen) in [
         ("/", "missing"),
         ("/nothing", "missing"),
         ("/blog/2020/post", "run /site/blog/index.php as /blog/index.php"),
-        ("/blog/theme/none.png", "run /site/blog/index.php as /blog/index.php"),
+        ("/blog/theme/none.png", "run /site/blog/index.php as /blog/index.php for a file"),
+        ("/blog/none.php", "missing"),
     ] {
         assert_eq!(show(raw, &files, true), seen, "{raw}");
     }

@@ -217,6 +217,7 @@ mod tests {
             file: "/site/a b.php".into(),
             name: b"/a b.php".to_vec(),
             path_info: info.map(|info| info.as_bytes().to_vec()),
+            is_for_a_file: false,
         };
         let common = Environment::new(Path::new("/site"), &[]);
         let bytes = common.encode(call, &call.head, &script, None);

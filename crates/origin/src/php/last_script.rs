@@ -47,8 +47,12 @@ mod tests {
     #[test]
     fn it_is_believed_for_a_moment_and_for_its_own_path() {
         let (last, now) = (LastScript::default(), Instant::now());
-        let script =
-            Script { file: "/site/a.php".into(), name: b"/a.php".to_vec(), path_info: None };
+        let script = Script {
+            file: "/site/a.php".into(),
+            name: b"/a.php".to_vec(),
+            path_info: None,
+            is_for_a_file: false,
+        };
         assert_eq!(last.get("/a.php", now), None);
         let kept = last.put("/a.php", script, now);
         assert_eq!(last.get("/a.php", now + BELIEVED / 2), Some(kept));

@@ -13,6 +13,7 @@ mod environment;
 mod exchange;
 mod inquiry;
 mod last_script;
+mod no_file;
 mod pump;
 mod sendfile;
 mod spool;
@@ -193,7 +194,7 @@ impl PhpOrigin {
             }
             let begun = self.run(&mut call, &head, &script).await?;
             match begun.redirect() {
-                None => return self.answer(begun, &head).await,
+                None => return self.answer(begun, &head, &script).await,
                 Some(target) => {
                     begun.pump.discard();
                     head = redirected(head, target);
@@ -389,7 +390,12 @@ impl PhpOrigin {
         Begun { cgi: got.cgi, first: got.first, pump }
     }
 
-    async fn answer(&self, begun: Begun, request: &RequestHead) -> Result<Answer, OriginError> {
+    async fn answer(
+        &self,
+        begun: Begun,
+        request: &RequestHead,
+        script: &Script,
+    ) -> Result<Answer, OriginError> {
         let Begun { cgi, first, mut pump } = begun;
         let head = cgi.head;
         let is_head = request.method == Method::HEAD;
@@ -397,6 +403,11 @@ impl PhpOrigin {
             pump.discard();
             let folders = &self.options.send_folders;
             return folders.send(&self.layout.root, name, value, &head, is_head);
+        }
+        // What is sent to such a path by POST is the app's own matter.
+        if script.is_for_a_file && is_safe(&request.method) && no_file::is_told_by(&head) {
+            pump.discard();
+            return Ok(Answer::not_found(is_head));
         }
         if is_head || matches!(head.status, 204 | 304) {
             pump.discard();

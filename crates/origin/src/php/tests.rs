@@ -526,3 +526,53 @@ async fn static_files_and_refusals_cost_no_child() {
     let reason = "502 the origin can't be reached: memory: connection refused";
     assert_eq!(bench.ask("GET /").await, reason);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_page_or_a_way_to_one_is_no_answer_for_a_missing_picture_or_style_sheet() {
+    const HTML: &str = "Content-Type: text/html; charset=UTF-8";
+    const NONE: &str =
+        "404 <!doctype html>\n<title>404 Not Found</title>\n<h1>404 Not Found</h1>\n";
+    let to = |target: &str| format!("Status: 302 Found\nLocation: {target}\n{HTML}");
+    for (line, head, seen) in [
+        // Apps that look at no path.
+        ("GET /css/default.css", to("login.php"), NONE),
+        ("GET /css/default.css?v=3", to("http://site/login.php?from=a.css"), NONE),
+        ("GET /none.png", HTML.to_owned(), NONE),
+        ("GET /none.png", "content-type: TEXT/HTML".to_owned(), NONE),
+        ("HEAD /none.png", HTML.to_owned(), "404 "),
+        // Apps that know the path.
+        ("GET /css/none.png", "Content-Type: image/png".to_owned(), "200 it"),
+        ("GET /css/none.css", "Content-Type: text/css".to_owned(), "200 it"),
+        ("GET /css/none.css", format!("Status: 404\n{HTML}"), "404 it"),
+        ("GET /css/none.css", format!("Status: 403\n{HTML}"), "403 it"),
+        ("GET /css/none.css", format!("Status: 503\n{HTML}"), "503 it"),
+        ("GET /favicon.ico", to("/images/w-logo.png"), "302 it"),
+        ("GET /css/none.png", to("https://files.site/none.png?signed#x"), "302 it"),
+        ("GET /css/none.png", format!("X-Sendfile: SITE/photo.jpg\n{HTML}"), "200 jpeg"),
+        ("POST /css/none.css", HTML.to_owned(), "200 it"),
+        // Pages.
+        ("GET /nothere.html", HTML.to_owned(), "200 it"),
+        ("GET /some/pretty/page", to("login.php"), "302 it"),
+        ("GET /wiki/Node.js", HTML.to_owned(), "200 it"),
+        ("GET /wiki/File:Photo.jpg", HTML.to_owned(), "200 it"),
+        ("GET /index.php/File.jpg", HTML.to_owned(), "200 it"),
+    ] {
+        let mut bench = bench(Vec::new(), |_| {});
+        std::fs::create_dir(bench.folder.path().join("css")).expect("a folder can be made");
+        let site = bench.folder.path().display().to_string();
+        let head = head.replace("SITE", &site);
+        let acts = vec![out(&format!("{head}\n\nit")), Act::End];
+        bench.origin.dial = dial(VecDeque::from([vec![acts]]), bench.seen.clone());
+        assert_eq!(bench.ask(line).await, seen, "{line} {head}");
+        bench.until_kept(1).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_script_costs_no_child() {
+    let bench = bench(Vec::new(), |_| {});
+    for line in ["GET /none.php", "POST /none.php/path?a=b"] {
+        assert!(bench.ask(line).await.starts_with("404 "), "{line}");
+    }
+    assert_eq!(bench.connects(), 0);
+}
