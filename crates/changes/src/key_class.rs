@@ -2,7 +2,8 @@
 //!
 //! In: the values of a row's key columns. Out: a class in which identifiers are `#`
 //! and names stand as they are, so that the sessions of a table are one class, while
-//! a blog's name and a cached feed beside it are two.
+//! a blog's name and a cached feed beside it are two. Addresses of mail are identifiers too, and
+//! nobody's is written down.
 //! Invariant: a name that was chosen by a programmer never collapses into another;
 //! better a class too many than a change unseen.
 
@@ -44,7 +45,10 @@ impl KeyClass {
             if index > 0 {
                 class.push(',');
             }
-            mask_into(value, &mut class);
+            match is_address(value) {
+                true => class.push('#'),
+                false => mask_into(value, &mut class),
+            }
         }
         Self::Of(bounded(class).into())
     }
@@ -66,6 +70,13 @@ impl KeyClass {
     pub fn tells_apart(&self) -> bool {
         matches!(self, Self::Of(_))
     }
+}
+
+/// Whether it is somebody's address of mail.
+fn is_address(value: &str) -> bool {
+    let is_host = |host: &str| host.contains('.') && !host.starts_with('.') && !host.ends_with('.');
+    !value.contains(char::is_whitespace)
+        && value.split_once('@').is_some_and(|(name, host)| !name.is_empty() && is_host(host))
 }
 
 /// Appends `value` with digits, hex runs and long mixed words as `#`.
@@ -191,6 +202,9 @@ mod tests {
             ("2026-11-22", "#-#-#"),
             ("utf8", "utf#"),
             ("größe7", "größe#"),
+            ("ann.lee@example.com", "#"),
+            ("@import", "@import"),
+            ("widget@2", "widget@#"),
             ("", ""),
         ] {
             assert_eq!(KeyClass::of([value]), KeyClass::Of(expected.into()), "{value}");

@@ -1,8 +1,8 @@
 //! Keys: by which columns the rows of a table are told apart.
 //!
 //! In: the indexes of a table as `information_schema` shows them. Out: the columns of
-//! the smallest unique index with text in it, else the one text column that has an
-//! index of its own.
+//! the smallest unique index with text in it, of several such the primary key, else the one text
+//! column that has an index of its own.
 //! Invariant: an empty answer is never kept. The table may be being made, or the
 //! rights to see it may be on their way.
 
@@ -23,6 +23,9 @@ pub(crate) struct TableKeys {
 
 /// The most columns of a table whose values are told.
 const INDEXED_MAX: usize = 12;
+
+/// What the primary key is called, whatever the database calls it.
+pub(crate) const PRIMARY: &str = "PRIMARY";
 
 /// One column of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +84,10 @@ impl TableKeys {
             lines.sort_by_key(|line| line.place);
         }
         let with_text = || indexes.values().filter(|lines| lines.iter().any(|line| line.is_text()));
-        let unique = with_text().filter(|lines| lines[0].is_unique).min_by_key(|lines| lines.len());
+        let is_primary = |lines: &[&IndexLine]| lines[0].index.as_deref() == Some(PRIMARY);
+        let unique = with_text()
+            .filter(|lines| lines[0].is_unique)
+            .min_by_key(|lines| (lines.len(), !is_primary(lines)));
         let mut single = with_text().filter(|lines| !lines[0].is_unique && lines.len() == 1);
         let only =
             single.next().filter(|first| single.all(|other| other[0].column == first[0].column));
@@ -192,6 +198,7 @@ mod tests {
             Some(&["id_member", "id_theme", "variable"]),
         );
         check(&["1 a char !both 1", "2 b char !both 2", "2 b char !one 1"], Some(&["b"]));
+        check(&["1 id char !PRIMARY 1", "2 email varchar !EMAIL 1"], Some(&["id"]));
     }
 
     #[test]

@@ -213,13 +213,13 @@ impl Learner {
         }
     }
 
-    /// A visitor reads `url`, an address of the class `class` that strangers share a page under.
-    /// It ends as any other reading does.
-    pub fn reading_began(&mut self, url: &str, class: &str, at: u64) {
+    /// A visitor reads `url`, an address of the class `class` that strangers share a page under;
+    /// `who` tells the visitor from others. It ends as any other reading does.
+    pub fn reading_began(&mut self, url: &str, class: &str, who: u64, at: u64) {
         let is_alone = ![&self.reads, &self.writes, &self.probes].iter().any(|it| it.may_cause(at));
         self.foreign_began(Foreign::Read);
         if is_alone && !self.is_shared && self.has_probed(class) {
-            self.reading = Some(Reading::new(url, class));
+            self.reading = Some(Reading::new(url, class, who));
         }
     }
 
@@ -278,18 +278,27 @@ impl Learner {
                 burst.saw(signature, at);
             }
         } else if self.is_read(at) {
-            if self.reads.may_cause(at)
-                && !self.is_noise(signature)
-                && let Some(reading) = &mut self.reading
-            {
-                reading.seen.insert(signature.clone());
-            }
+            self.overhear(signature, at);
         } else {
+            self.overheard.refute(signature);
             match self.is_shared {
                 true => self.note_idle(signature, at),
                 false if self.may_be_anothers_reading(signature) => {}
                 false => self.demote(signature),
             }
+        }
+    }
+
+    /// Somebody reads, and nobody writes.
+    fn overhear(&mut self, signature: &Signature, at: u64) {
+        if self.is_noise(signature) {
+            return;
+        }
+        if !self.reads.may_cause(at) {
+            // Wick alone reads, and probes of such pages weren't followed by it.
+            self.overheard.refute(signature);
+        } else if let Some(reading) = &mut self.reading {
+            reading.seen.insert(signature.clone());
         }
     }
 

@@ -6,14 +6,17 @@
 //! what often comes with reading is only suspected until pages were looked at after it, among
 //! them the one that was read, and were the same but for what differs at every look. Even then it
 //! is noise only while somebody reads and nobody writes.
-//! Bounds: [`CLASSES_MAX`], [`KINDS_MAX`].
+//! Where rows are told apart by a name, each member's row would be a kind. They are one if each
+//! visitor's reading changes one row only, always the same, and other visitors' others: then they
+//! are their own (`lastactive` among users).
+//! Bounds: [`CLASSES_MAX`], [`KINDS_MAX`], [`VISITORS_MAX`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Column, Operation, Signature};
+use crate::{Column, KeyClass, Operation, Rows, Signature};
 
 /// Suspected is what came with so many readings of one class of addresses at least…
 const SEEN_MIN: u32 = 8;
@@ -24,26 +27,34 @@ const ADDRESSES_MIN: usize = 4;
 /// So many looks in a row have to find nothing changed…
 const LOOKS_MIN: u32 = 3;
 /// …and after so many in all none is made any more.
-const TRIES_MAX: u32 = 12;
+const TRIES_MAX: u32 = 24;
 /// From so many readings on a class counts half of what it did, so that the past fades.
 const READINGS_MAX: u32 = 256;
 const CLASSES_MAX: usize = 128;
 const KINDS_MAX: usize = 256;
+/// Rows are their visitors' own once so many visitors have changed theirs twice.
+const OWN_MIN: usize = 3;
+/// Visitors whose rows are remembered, of one kind of change.
+const VISITORS_MAX: usize = 64;
+/// The key under which visitors' own rows are one kind.
+const ANYBODYS: &str = "*";
 
 /// A visitor reads a page, and nobody else does anything.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) url: String,
-    pub(super) class: String,
+    class: String,
+    /// What tells its visitor from others.
+    who: u64,
     pub(super) seen: BTreeSet<Signature>,
     /// Whether the answer is there, to its last byte.
     pub(super) is_over: bool,
 }
 
 impl Reading {
-    pub(super) fn new(url: &str, class: &str) -> Self {
+    pub(super) fn new(url: &str, class: &str, who: u64) -> Self {
         let (url, class) = (url.to_owned(), class.to_owned());
-        Self { url, class, seen: BTreeSet::new(), is_over: false }
+        Self { url, class, who, seen: BTreeSet::new(), is_over: false }
     }
 }
 
@@ -52,6 +63,36 @@ impl Reading {
 pub(super) struct Overheard {
     readings: Vec<(String, u32)>,
     kinds: Vec<(Signature, Kind)>,
+    /// Of kinds whose rows are told apart by names: whose rows they are.
+    #[serde(default)]
+    owners: Vec<(Signature, Owners)>,
+}
+
+/// Who has changed which row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Owners {
+    /// The row of each visitor, and how often it was that.
+    rows: BTreeMap<u64, (KeyClass, u32)>,
+    /// Somebody's reading changed two.
+    is_refuted: bool,
+}
+
+impl Owners {
+    fn note(&mut self, who: u64, key: &KeyClass) {
+        let has_room = self.rows.len() < VISITORS_MAX;
+        match self.rows.get_mut(&who) {
+            Some((own, times)) if own == key => *times = times.saturating_add(1),
+            Some(_) => self.is_refuted = true,
+            None if has_room => drop(self.rows.insert(who, (key.clone(), 1))),
+            None => {}
+        }
+    }
+
+    fn are_proved(&self) -> bool {
+        let twice = self.rows.values().filter(|(_, times)| *times >= 2);
+        let keys: BTreeSet<&KeyClass> = twice.map(|(key, _)| key).collect();
+        !self.is_refuted && keys.len() >= OWN_MIN
+    }
 }
 
 /// What is known of one kind of change.
@@ -61,12 +102,14 @@ struct Kind {
     addresses: BTreeSet<u64>,
     looks: u32,
     tries: u32,
+    #[serde(default)]
+    is_refuted: bool,
 }
 
 impl Overheard {
     /// Takes a reading into account that is over.
     pub(super) fn add(&mut self, reading: Reading) {
-        let Reading { url, class, seen, .. } = reading;
+        let Reading { url, class, who, mut seen, .. } = reading;
         let known = self.readings.iter().position(|(own, _)| *own == class);
         let index = match known {
             Some(index) => index,
@@ -84,6 +127,14 @@ impl Overheard {
         }
         self.readings[index].1 += 1;
         let address = hash_of(&url);
+        let named: Vec<_> = seen.iter().filter_map(|one| Some((one, anybodys(one)?))).collect();
+        for (signature, anybodys) in &named {
+            if let Some(owners) = self.owners_of(anybodys) {
+                owners.note(who, &signature.rows.key);
+            }
+        }
+        let anybodys: Vec<_> = named.into_iter().map(|(_, anybodys)| anybodys).collect();
+        seen.extend(anybodys);
         for signature in seen {
             let Some(kind) = self.kind(signature) else { continue };
             *kind.by_class.entry(class.clone()).or_default() += 1;
@@ -106,18 +157,43 @@ impl Overheard {
         Some(&mut self.kinds[index].1)
     }
 
+    fn owners_of(&mut self, anybodys: &Signature) -> Option<&mut Owners> {
+        let known = self.owners.iter().position(|(own, _)| own == anybodys);
+        let index = match known {
+            Some(index) => index,
+            None if self.owners.len() < KINDS_MAX => {
+                self.owners.push((anybodys.clone(), Owners::default()));
+                self.owners.len() - 1
+            }
+            None => return None,
+        };
+        Some(&mut self.owners[index].1)
+    }
+
+    fn are_owned(&self, anybodys: &Signature) -> bool {
+        self.owners.iter().any(|(own, owners)| own == anybodys && owners.are_proved())
+    }
+
+    /// The kind that this one is counted as: with others' own rows, if its rows are such.
+    fn counted_as(&self, signature: &Signature) -> Option<Signature> {
+        anybodys(signature).filter(|anybodys| self.are_owned(anybodys))
+    }
+
     fn known(&self, signature: &Signature) -> Option<&Kind> {
         self.kinds.iter().find(|(own, _)| own == signature).map(|(_, kind)| kind)
     }
 
     /// Whether it comes with reading so often that pages are worth a look after it.
     pub(super) fn suspects(&self, signature: &Signature) -> bool {
-        self.known(signature).is_some_and(|kind| kind.tries < TRIES_MAX && self.is_often(kind))
+        let counted_as = self.counted_as(signature);
+        self.known(counted_as.as_ref().unwrap_or(signature))
+            .is_some_and(|kind| kind.tries < TRIES_MAX && self.is_often(kind))
     }
 
     fn is_often(&self, kind: &Kind) -> bool {
         let readings = |class: &String| self.readings.iter().find(|(own, _)| own == class);
-        kind.addresses.len() >= ADDRESSES_MIN
+        !kind.is_refuted
+            && kind.addresses.len() >= ADDRESSES_MIN
             && kind.by_class.iter().any(|(class, seen)| {
                 let all = readings(class).map_or(u32::MAX, |(_, all)| *all);
                 *seen >= SEEN_MIN && u64::from(*seen) * u64::from(ONE_IN) >= u64::from(all)
@@ -126,14 +202,27 @@ impl Overheard {
 
     /// Pages were looked at after a suspected kind; whether they were as before is what counts.
     pub(super) fn looked(&mut self, signature: &Signature, is_as_before: bool) {
-        if let Some(kind) = self.kind(signature.clone()) {
+        let counted_as = self.counted_as(signature).unwrap_or_else(|| signature.clone());
+        if let Some(kind) = self.kind(counted_as) {
             kind.tries = kind.tries.saturating_add(1);
             kind.looks = if is_as_before { kind.looks.saturating_add(1) } else { 0 };
         }
     }
 
+    /// It came while no visitor read: others do it too, and a reading may have been there by chance.
+    pub(super) fn refute(&mut self, signature: &Signature) {
+        let anybodys = anybodys(signature);
+        for signature in [signature].into_iter().chain(&anybodys) {
+            if let Some((_, kind)) = self.kinds.iter_mut().find(|(own, _)| own == signature) {
+                kind.is_refuted = true;
+            }
+        }
+    }
+
     /// Whether it is proved, or updates only columns that proved updates of such rows do.
     pub(super) fn proves(&self, signature: &Signature) -> bool {
+        let counted_as = self.counted_as(signature);
+        let signature = counted_as.as_ref().unwrap_or(signature);
         let mut columns: BTreeSet<&Column> = signature.columns.iter().collect();
         let is_update = signature.operation == Operation::Update && !columns.is_empty();
         self.proved().any(|proved| {
@@ -145,16 +234,31 @@ impl Overheard {
     }
 
     pub(super) fn proved(&self) -> impl Iterator<Item = &Signature> {
-        let is_proved = |kind: &Kind| kind.looks >= LOOKS_MIN && self.is_often(kind);
-        self.kinds.iter().filter(move |(_, kind)| is_proved(kind)).map(|(signature, _)| signature)
+        let is_proved = |signature: &Signature, kind: &Kind| {
+            kind.looks >= LOOKS_MIN && self.is_often(kind) && !self.is_nobodys(signature)
+        };
+        let proved = self.kinds.iter().filter(move |(signature, kind)| is_proved(signature, kind));
+        proved.map(|(signature, _)| signature)
+    }
+
+    /// Whether it stands for visitors' own rows, and these aren't.
+    fn is_nobodys(&self, signature: &Signature) -> bool {
+        signature.rows.key == KeyClass::Of(ANYBODYS.into()) && !self.are_owned(signature)
     }
 
     /// As it was written down, within the bounds.
     pub(super) fn bounded(mut self) -> Self {
         self.readings.truncate(CLASSES_MAX);
         self.kinds.truncate(KINDS_MAX);
+        self.owners.truncate(KINDS_MAX);
         self
     }
+}
+
+/// The same kind, whosever row it is of; none where rows aren't told apart by names.
+fn anybodys(signature: &Signature) -> Option<Signature> {
+    let rows = Rows { key: KeyClass::Of(ANYBODYS.into()), ..signature.rows.clone() };
+    signature.rows.key.tells_apart().then(|| Signature { rows, ..signature.clone() })
 }
 
 fn hash_of(url: &str) -> u64 {

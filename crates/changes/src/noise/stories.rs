@@ -2,7 +2,7 @@
 //!
 //! A line each: `F` and `R` are probes by a fresh and a returning persona, `read` and
 //! `write` are others, `alone` is one who reads a page, and `download` one who gets something
-//! else; `known` is Wick that reads for others; `idle` is nobody; then an address (for probes and those two) and the changes that were
+//! else (`@ann` behind the address says who); `known` is Wick that reads for others; `idle` is nobody; then an address (for probes and those two) and the changes that were
 //! seen. `wait` lets time pass. Where others ask what is behind the same database they
 //! ask until `asked`, and say at `calm` that they have asked for nothing since. A change is `+` insert, `~` update, `-` delete,
 //! `!` a definition, with its table, its kind of rows in brackets and its columns:
@@ -43,7 +43,7 @@ fn signature(text: &str) -> Signature {
 /// Plays a story; a line takes a tenth of a second, a wait five.
 fn play(learner: &mut Learner, story: &str, now: &mut u64) {
     for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let mut words = line.split_whitespace();
+        let mut words = line.split_whitespace().peekable();
         let who = words.next().unwrap_or_default();
         *now += 50;
         let foreign = match who {
@@ -59,7 +59,10 @@ fn play(learner: &mut Learner, story: &str, now: &mut u64) {
             }
             "read" | "write" | "known" => learner.foreign_began(foreign),
             "alone" | "download" => {
-                learner.reading_began(words.next().expect("an address"), "page", *now);
+                let url = words.next().expect("an address");
+                let name = words.next_if(|word| word.starts_with('@')).unwrap_or_default();
+                let who = name.bytes().fold(0, |sum, byte| sum * 256 + u64::from(byte));
+                learner.reading_began(url, "page", who, *now);
             }
             "wait" => *now += 5_000,
             "idle" => *now += 2_000,
@@ -424,6 +427,12 @@ fn what_often_comes_with_members_reading_is_noise_once_pages_were_looked_at() {
     // One look that isn't good begins anew, and there is an end to looking.
     assert!(!is_noise_of_reading(&read(8, "~p.v"), "~p.v", &[true, true, false, true, true]));
     assert!(is_noise_of_reading(&read(8, "~p.v"), "~p.v", &[true, false, true, true, true]));
+    // It came once while nobody read, or Wick alone did.
+    for other in ["idle +marks[#]", "wait\nknown +marks[#]"] {
+        let story = format!("{}{other}\nwait\n", read(8, "+marks[#]"));
+        assert!(!is_noise_of_reading(&story, "+marks[#]", GOOD), "{other}");
+    }
+    assert!(is_noise_of_reading(&read(8, "+marks[#]"), "+marks[#]", GOOD));
     // It is rare, or comes with few addresses.
     let rare = format!("{PROBED}{}{}", readings(8, "~p.v"), readings(25, ""));
     assert!(!is_noise_of_reading(&rare, "~p.v", GOOD));
@@ -476,13 +485,51 @@ fn pages_are_worth_a_look_while_a_suspected_kind_is_overheard() {
     for number in 0..20 {
         now += 5_000;
         let url = format!("/{number}");
-        learner.reading_began(&url, "page", now);
+        learner.reading_began(&url, "page", 1, now);
         learner.saw(&kind, now);
         let is_worth_it = learner.overheard(&kind, now) == Some(&url);
         assert_eq!(is_worth_it, number >= 8, "{number}");
         learner.foreign_ended(Foreign::Read, now);
     }
-    looked(&mut learner, "~p.v", &[false; 12]);
-    learner.reading_began("/1", "page", now + 5_000);
+    looked(&mut learner, "~p.v", &[false; 24]);
+    learner.reading_began("/1", "page", 1, now + 5_000);
     assert_eq!(learner.overheard(&kind, now + 5_000), None, "there is an end to it");
+}
+
+#[test]
+fn rows_that_are_each_visitors_own_are_one_kind() {
+    let read = |who: &str, row: &str, count: usize| -> String {
+        let first = usize::from(who.as_bytes()[0]);
+        let line =
+            |number| format!("alone /{} @{who} ~users[{row}].seen\nwait\n", (first + number) % 6);
+        (0..count).map(line).collect()
+    };
+    let members = ["ann", "bob", "cid", "dan"].map(|name| read(name, name, 2)).concat();
+    let story = format!("{PROBED}{members}");
+    assert!(is_noise_of_reading_as(&story, "~users[ann].seen", "~users[eve].seen", GOOD));
+    assert!(!is_noise_of_reading_as(&story, "~users[ann].seen", "~users[eve].name", GOOD));
+    assert!(!is_noise_of_reading_as(&story, "~users[ann].seen", "~posts[eve].seen", GOOD));
+    // Each of them once, or too few of them.
+    let once =
+        ["ann", "bob", "cid", "dan", "eve", "fay", "gil", "hal"].map(|name| read(name, name, 1));
+    let few = format!("{}{}", read("ann", "ann", 8), read("bob", "bob", 8));
+    for members in [once.concat(), few] {
+        let story = format!("{PROBED}{members}");
+        assert!(!is_noise_of_reading_as(&story, "~users[ann].seen", "~users[ida].seen", GOOD));
+    }
+    // One visitor's reading changes several rows: they are named by a programmer.
+    let options = format!("{members}{}", read("ann", "cron", 1));
+    let story = format!("{PROBED}{options}");
+    assert!(!is_noise_of_reading_as(&story, "~users[ann].seen", "~users[blogname].seen", GOOD));
+}
+
+/// Whether a kind is noise while somebody reads, after a story and looks at another kind.
+fn is_noise_of_reading_as(story: &str, looked_at: &str, kind: &str, looks: &[bool]) -> bool {
+    let (mut learner, mut now) = (Learner::default(), 100_000);
+    play(&mut learner, story, &mut now);
+    looked(&mut learner, looked_at, looks);
+    let state = serde_json::to_string(&learner.state()).expect("it can be written");
+    let mut learner = Learner::from_state(serde_json::from_str(&state).expect("it can be read"));
+    learner.foreign_began(Foreign::Read);
+    learner.is_noise_at(&signature(kind), now)
 }

@@ -53,11 +53,13 @@ const RELATIONS: &str = "\
 /// Each column, with each index by columns alone and of the whole table that it is in.
 const KEYS: &str = "\
     SELECT a.attrelid::int8, a.attname, a.attnum, t.typcategory = 'S', \
-        i.indexrelid::int8, i.indisunique, i.place \
+        CASE WHEN i.indisprimary THEN 'PRIMARY' ELSE i.indexrelid::text END, \
+        i.indisunique, i.place \
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
     JOIN pg_type t ON t.oid = a.atttypid \
-    LEFT JOIN (SELECT x.indrelid, x.indexrelid, x.indisunique, k.attnum, k.place \
+    LEFT JOIN (SELECT x.indrelid, x.indexrelid, x.indisprimary, x.indisunique, \
+            k.attnum, k.place \
         FROM pg_index x, unnest(x.indkey::int2[]) WITH ORDINALITY k (attnum, place) \
         WHERE x.indisvalid AND x.indpred IS NULL AND x.indexprs IS NULL \
             AND k.place <= x.indnkeyatts) i ON i.indrelid = c.oid AND i.attnum = a.attnum \

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Result};
 
-use crate::keys::{IndexLine, TableKeys};
+use crate::keys::{IndexLine, PRIMARY, TableKeys};
 
 /// A table whose rows lie in the file.
 #[derive(Clone, Debug)]
@@ -84,11 +84,12 @@ fn table_keys(
     // It has an index of its own that no list names.
     lines.extend(row_column.map(|at| line(at, Some("the row's number"), true, 1)));
     let mut list = connection.prepare(
-        "SELECT name, \"unique\" AND NOT partial FROM pragma_index_list(?1) ORDER BY seq",
+        "SELECT name, \"unique\" AND NOT partial, origin = 'pk' \
+         FROM pragma_index_list(?1) ORDER BY seq",
     )?;
-    let indexes = list.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let indexes: Vec<(String, bool)> = indexes.collect::<Result<_>>()?;
-    for (index, is_unique) in indexes {
+    let indexes = list.query_map([table], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let indexes: Vec<(String, bool, bool)> = indexes.collect::<Result<_>>()?;
+    for (index, is_unique, is_primary) in indexes {
         let mut info =
             connection.prepare("SELECT cid, seqno FROM pragma_index_info(?1) ORDER BY seqno")?;
         let parts = info.query_map([&index], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -96,7 +97,8 @@ fn table_keys(
         // One over an expression tells apart by what no column holds.
         let places = parts.iter().map(|(column, place)| {
             let at = usize::try_from(*column).ok().filter(|at| *at < columns.len())?;
-            Some(line(at, Some(&index), is_unique, place + 1))
+            let index = if is_primary { PRIMARY } else { &index };
+            Some(line(at, Some(index), is_unique, place + 1))
         });
         lines.extend(places.collect::<Option<Vec<_>>>().unwrap_or_default());
     }

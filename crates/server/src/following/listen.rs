@@ -17,14 +17,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::calm::Calm;
 use super::ear::{Heard, Means};
-use super::look::Look;
+use super::look::{Before, Look};
 use super::usual::Usual;
 use super::{Following, Omission};
 use crate::Server;
 use crate::companion;
-use crate::page::Page;
 use crate::site::Site;
-use crate::strangers::fill::Order;
 
 /// Between two notes of what was learned.
 const NOTE_EVERY_MS: u64 = 10_000;
@@ -32,8 +30,6 @@ const NOTE_EVERY_MS: u64 = 10_000;
 /// Beside a tap tables are asked for so often; what it tells meanwhile is no answer of theirs.
 const ROUND: Duration = Duration::from_millis(200);
 
-/// Pages that are looked at to see whether a kind of change shows in any.
-const LOOKED_AT: usize = 3;
 /// Kinds of change that one look is about.
 const LOOKED_FOR: usize = 16;
 
@@ -44,8 +40,8 @@ pub(super) struct Listener {
     following: Arc<Following>,
     ears: Vec<EarState>,
     settling: Option<Settling>,
-    /// The most wanted pages before what is about to sweep.
-    before: Vec<(Order, Arc<Page>)>,
+    /// What is there before what is about to sweep.
+    before: Before,
     noted_ticks_ms: u64,
     omits: Omission,
 }
@@ -91,8 +87,7 @@ struct Settling {
     /// What swept, if all of it was while a persona read and nobody else asked for anything, or is
     /// what reading is known to change.
     by_reading: Option<Vec<Signature>>,
-    /// The most wanted pages as they were before.
-    before: Vec<(Order, Arc<Page>)>,
+    before: Before,
     /// What a visitor read, if something of it often comes with reading.
     overheard: Option<String>,
 }
@@ -106,7 +101,7 @@ impl Listener {
         omits: Omission,
     ) -> Self {
         let ears = (0..ears).map(|_| EarState::default()).collect();
-        let (settling, before) = (None, Vec::new());
+        let (settling, before) = (None, Before::default());
         Self { server, site, following, ears, settling, before, noted_ticks_ms: 0, omits }
     }
 
@@ -260,7 +255,7 @@ impl Listener {
     /// Remembers the pages that are asked for most, unless something is to settle already.
     fn look_before(&mut self, read: Option<&str>) {
         if self.settling.is_none() {
-            self.before = self.following.wanted.top(&self.site, LOOKED_AT, read);
+            self.before = Before::of(&self.site, &self.following, read);
         }
     }
 

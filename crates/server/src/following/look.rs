@@ -10,31 +10,53 @@ use changes::Signature;
 
 use super::Following;
 use crate::page::Page;
+use crate::site::Site;
 use crate::strangers::again::{Seen, see_against};
 use crate::strangers::fill::Order;
-use crate::strangers::proving::is_as_before;
+use crate::strangers::proving::{is_as_before, is_left_alone};
+
+/// Pages that are looked at to see whether a kind of change shows in any.
+const LOOKED_AT: usize = 3;
 
 /// One look, at what is there after a sweep has settled.
 pub(super) struct Look {
     pub(super) following: Arc<Following>,
     /// The kinds of change that swept.
     pub(super) signatures: Vec<Signature>,
-    /// Wanted pages as they were before.
-    pub(super) before: Vec<(Order, Arc<Page>)>,
+    pub(super) before: Before,
     /// What a visitor read meanwhile, if that is whose doing it may be.
     pub(super) overheard: Option<String>,
     /// The site's count of content once it had settled.
     pub(super) content: u64,
 }
 
+/// Wanted pages as they were before something swept.
+#[derive(Default)]
+pub(super) struct Before {
+    pages: Vec<(Order, Arc<Page>)>,
+    /// Whether all of them were what strangers were given then.
+    is_current: bool,
+}
+
+impl Before {
+    /// As it is now; first of all what is `read`.
+    pub(super) fn of(site: &Site, following: &Following, read: Option<&str>) -> Self {
+        let pages = following.wanted.top(LOOKED_AT, read);
+        let content = site.generations.content();
+        let is_current =
+            |(order, page): &(Order, Arc<Page>)| page.is_current(site, order.hash, content);
+        Self { is_current: pages.iter().all(is_current), pages }
+    }
+}
+
 impl Look {
     /// Whether it may be found out by looking at pages that these kinds of change show in none.
     pub(super) fn is_worth_it(&self) -> bool {
-        if self.signatures.is_empty() || self.before.is_empty() {
+        if self.signatures.is_empty() || self.before.pages.is_empty() {
             return false;
         }
         if let Some(read) = &self.overheard {
-            return self.before.iter().any(|(order, _)| order.brief.target == *read);
+            return self.before.pages.iter().any(|(order, _)| order.brief.target == *read);
         }
         let learner = self.following.learner.lock();
         let suspects = self.following.suspects.lock();
@@ -44,16 +66,20 @@ impl Look {
 
     pub(super) async fn look(self) {
         let seen = self.see().await;
-        // What was changed since then is not their doing.
-        let is_left_alone = self
-            .before
-            .iter()
-            .all(|(order, _)| order.brief.site.generations.content() == self.content);
+        // What was changed since then, or is told of in a moment, is not their doing.
+        let is_left_alone = match self.before.pages.first() {
+            Some((order, _)) if seen != Seen::Same => is_left_alone(order, self.content).await,
+            _ => true,
+        };
         let mut learner = self.following.learner.lock();
         for signature in &self.signatures {
             match (seen, &self.overheard) {
                 (Seen::Same, None) => learner.found_unchanged(signature),
-                (Seen::Another, _) if is_left_alone => learner.demote(signature),
+                (Seen::Another, overheard)
+                    if is_left_alone && (self.before.is_current || overheard.is_none()) =>
+                {
+                    learner.demote(signature);
+                }
                 (_, Some(_)) if is_left_alone => {
                     learner.looked_behind_reading(signature, seen == Seen::Same);
                 }
@@ -64,7 +90,7 @@ impl Look {
 
     /// What became of those pages: of the first that isn't the same.
     async fn see(&self) -> Seen {
-        for (order, page) in &self.before {
+        for (order, page) in &self.before.pages {
             let seen = match see_against(order, page).await {
                 // Where numbers differ one of them may be what changed: a price, a result.
                 Seen::Restless if self.overheard.is_some() => match is_as_before(order, page).await

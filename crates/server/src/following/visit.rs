@@ -12,13 +12,14 @@ use changes::noise::Foreign;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use origin::{Answer, Call, OriginError};
-use policy::strangers::shape;
-use wire::{Body, BodyError, Name, ResponseHead};
+use policy::strangers::{is_known_foreign, pairs, shape};
+use wire::{Body, BodyError, Fields, Name, ResponseHead};
 
 use super::Following;
 use super::traffic::Asker;
 use crate::Server;
 use crate::defence::Seat;
+use crate::pipeline;
 use crate::site::Site;
 
 /// The field of RFC 6797. It is put into what is stored, so that a hit costs nothing.
@@ -68,7 +69,9 @@ impl Site {
         let (is_counted, visitor) = (call.is_counted, call.peer.ip());
         let (mut visit, mut seat) = (None, None);
         let target = following.map(|_| call.head.target.clone()).unwrap_or_default();
-        let is_get = call.head.method == http::Method::GET;
+        let reader = following
+            .filter(|_| asker == Asker::Reader && call.head.method == http::Method::GET)
+            .map(|_| who_is(&call.head.fields));
         let enter = async {
             if is_counted {
                 seat = Some(self.defence.enter(visitor, clock.now().ticks_ms)?);
@@ -77,7 +80,7 @@ impl Site {
                 if asker != Asker::Writer {
                     following.gate.pass().await;
                 }
-                visit = Some(Visit::begin(following, clock, asker, target, is_get));
+                visit = Some(Visit::begin(following, clock, asker, target, reader));
             }
             Ok(())
         };
@@ -105,6 +108,15 @@ impl Site {
     }
 }
 
+/// What tells a visitor from others: the cookies that may be the app's.
+fn who_is(fields: &Fields) -> u64 {
+    let mut own: Vec<u8> = Vec::new();
+    for (name, value) in pairs(fields).filter(|(name, _)| !is_known_foreign(name)) {
+        own.extend([name, b"=", value, b";"].concat());
+    }
+    pipeline::hash(&own)
+}
+
 /// Whether it is what a visitor reads.
 fn is_page(answer: &ResponseHead) -> bool {
     let content_type = answer.fields.first(Name::ContentType).unwrap_or_default();
@@ -125,7 +137,7 @@ impl Visit {
         clock: &Clock,
         asker: Asker,
         target: String,
-        is_get: bool,
+        reader: Option<u64>,
     ) -> Self {
         let is_probed = || following.learner.lock().has_probed(&shape(&target));
         let foreign = match asker {
@@ -133,11 +145,12 @@ impl Visit {
             Asker::Persona if is_probed() => Foreign::Probed,
             _ => Foreign::Read,
         };
-        if asker == Asker::Reader && is_get && following.wanted.has(&target) {
-            let (class, ticks_ms) = (shape(&target), clock.now().ticks_ms);
-            following.learner.lock().reading_began(&target, &class, ticks_ms);
-        } else {
-            following.learner.lock().foreign_began(foreign);
+        match reader.filter(|_| following.wanted.has(&target)) {
+            Some(who) => {
+                let (class, ticks_ms) = (shape(&target), clock.now().ticks_ms);
+                following.learner.lock().reading_began(&target, &class, who, ticks_ms);
+            }
+            None => following.learner.lock().foreign_began(foreign),
         }
         let number = following.traffic.lock().begin(asker, target);
         Self { following: following.clone(), clock: clock.clone(), foreign, number }

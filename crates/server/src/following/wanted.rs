@@ -22,6 +22,8 @@ use crate::strangers::fill::Order;
 
 /// The most pages that are remembered.
 const PAGES_MAX: usize = 256;
+/// Pages of one class that were read by strangers, after which one more reading is none too many.
+const MANY: usize = 8;
 /// After each page a rest of so many times what it took.
 const REST: u32 = 1;
 
@@ -91,26 +93,16 @@ impl Wanted {
         orders
     }
 
-    /// The pages that are asked for most, as they are now. With what is `read`, if that is given,
-    /// before all others; then none that was swept and not made anew yet.
-    pub(super) fn top(
-        &self,
-        site: &Site,
-        count: usize,
-        read: Option<&str>,
-    ) -> Vec<(Order, Arc<Page>)> {
-        let content = site.generations.content();
+    /// The pages that are asked for most, as they are now, before all others what is `read`.
+    pub(super) fn top(&self, count: usize, read: Option<&str>) -> Vec<(Order, Arc<Page>)> {
         let pages = self.pages.lock();
         let mut all: Vec<_> = pages
             .values()
-            .filter_map(|entry| Some((entry, entry.page.upgrade()?)))
-            .filter(|(entry, page)| {
-                read.is_none() || page.is_current(site, entry.order.hash, content)
-            })
+            .filter_map(|entry| Some((entry.want(), entry, entry.page.upgrade()?)))
             .collect();
         let is_read = |entry: &Entry| read == Some(entry.order.brief.target.as_str());
-        all.sort_by_cached_key(|(entry, _)| std::cmp::Reverse((is_read(entry), entry.want())));
-        all.into_iter().take(count).map(|(entry, page)| (entry.order.clone(), page)).collect()
+        all.sort_by_key(|(want, entry, _)| std::cmp::Reverse((is_read(entry), *want)));
+        all.into_iter().take(count).map(|(_, entry, page)| (entry.order.clone(), page)).collect()
     }
 
     /// Whether strangers share a page with this address.
@@ -119,11 +111,15 @@ impl Wanted {
     }
 
     /// The order of a page with this address, or of the most wanted of its class: of one that
-    /// more than one visitor came for, as fetching it may change something.
+    /// more than one visitor came for, or of which many addresses were asked for, as fetching it
+    /// may change something.
     pub(super) fn like(&self, target: &str) -> Option<Order> {
         let class = shape(target);
         let pages = self.pages.lock();
-        let is_like = |entry: &&Entry| (entry.made > 1 || entry.want() > 0) && entry.class == class;
+        let is_many = pages.values().filter(|entry| entry.class == class).count() >= MANY;
+        let is_like = |entry: &&Entry| {
+            (is_many || entry.made > 1 || entry.want() > 0) && entry.class == class
+        };
         let same = pages.values().filter(is_like).find(|one| one.order.brief.target == target);
         let most = || pages.values().filter(is_like).max_by_key(|entry| entry.want());
         same.or_else(most).map(|entry| entry.order.clone())

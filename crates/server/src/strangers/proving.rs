@@ -194,7 +194,8 @@ pub(crate) async fn doubt_kept(order: &Order, page: &Page, content: u64) {
     }
 }
 
-async fn is_left_alone(order: &Order, content: u64) -> bool {
+/// Whether nothing was written or changed since this count, nor is told of a little later.
+pub(crate) async fn is_left_alone(order: &Order, content: u64) -> bool {
     sleep(QUIET).await;
     let generations = &order.brief.site.generations;
     generations.content() == content && !generations.is_settling()

@@ -49,6 +49,8 @@ const QUIET_READS: usize = 8;
 const MEMBERS_TITLE: &str = "What members' readings write";
 const MEMBERS_COLUMNS: &[&str] = &["specimen", "learned after", "readings", "edit seen after"];
 const LEARNING_MAX: Duration = Duration::from_secs(180);
+/// Strangers' pages are all made anew between two readings of a member.
+const MEMBERS_LEARNING_MAX: Duration = Duration::from_secs(600);
 
 /// A specimen, and what somebody does behind Wick's back.
 struct Case {
@@ -164,7 +166,7 @@ fn learn_of_member(site: &Site, reading: &mut Reading, member: &mut Walk<'_>) ->
     let begun = Instant::now();
     let (mut reads, mut quiet) = (0, 0);
     while quiet < QUIET_READS {
-        if begun.elapsed() > LEARNING_MAX {
+        if begun.elapsed() > MEMBERS_LEARNING_MAX {
             return Err("a member's readings sweep and sweep".to_owned());
         }
         reading.keep_all()?;
