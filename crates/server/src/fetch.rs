@@ -132,6 +132,7 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
     }
     if let Some(strangers) = &journey.site.strangers {
         strangers.note_cookies(&answer.head.fields);
+        bind::note_passed(&journey, strangers, &answer.head).await;
         welcome::keep_session_back(&journey, strangers, &mut answer);
         answer = Box::pin(evidence::look_at(&journey, hash, answer)).await;
     }
@@ -239,7 +240,7 @@ pub(crate) async fn lead(
         Err(error) => return fail(&journey, lead, stale, &error),
     };
     esi::note_changes(&journey, &answer.head);
-    note_told(&journey, &answer.head);
+    note_told(&journey, &answer.head).await;
     if matches!(answer.head.status, 500 | 502 | 503 | 504)
         && let Some(page) = stale.as_ref().filter(|page| may_serve_on_error(&journey, page))
     {
@@ -300,10 +301,11 @@ async fn begun(mut answer: Answer, patience: Duration) -> Result<Answer, OriginE
 }
 
 /// Takes in what an answer tells beside its page.
-fn note_told(journey: &Journey, head: &ResponseHead) {
+async fn note_told(journey: &Journey, head: &ResponseHead) {
     purge::heed(&journey.server, &journey.site, &journey.head, head);
     if let Some(strangers) = &journey.site.strangers {
         strangers.note_cookies(&head.fields);
+        bind::note_passed(journey, strangers, head).await;
     }
 }
 

@@ -28,7 +28,9 @@ pub use errand::{Errand, errand, write_background_key};
 pub use impossible::impossible;
 pub(crate) use parts::{parameters_of, segments_of};
 pub use same_origin::{Origin, origin_of, own_referer};
-pub use shape::{forbidden_verb, may_set_preference, names_session, shape};
+pub use shape::{
+    bears_drawn, forbidden_verb, may_set_preference, names_secret, names_session, shape,
+};
 pub use taste::{Device, Taste, languages, taste, user_agent};
 pub use visitor::{Standing, Visitor, is_known_foreign, visitor};
 

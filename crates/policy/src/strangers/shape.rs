@@ -135,6 +135,35 @@ const PREFERENCES: &[&str] = &[
 const CHOOSING: &[&str] = &["set", "use", "change", "switch", "select"];
 /// Names under which software for many sites puts a session into a link.
 const SESSIONS: &[&str] = &["phpsessid", "jsessionid", "sid", "session_id", "sessionid"];
+/// Names of parameters that carry what one person was sent: to log in, to confirm, to be let in.
+const SECRETS: &[&str] = &[
+    "token",
+    "code",
+    "key",
+    "secret",
+    "hash",
+    "sig",
+    "signature",
+    "ticket",
+    "otp",
+    "magic",
+    "nonce",
+    "invite",
+    "invitation",
+    "confirm",
+    "confirmation",
+    "activation",
+    "verify",
+    "verification",
+    "jwt",
+    "auth",
+    "state",
+    "csrf",
+];
+/// Nothing shorter is what a secret is…
+const DRAWN_BYTES_MIN: usize = 16;
+/// …with a word in it that mixes letters and digits, of this length at least.
+const WORD_DRAWN_MIN: usize = 8;
 
 /// The class of a URL: identifiers in the path become `*`, parameters are sorted, and of
 /// their values only those stay that look like a verb or a route. At most 512 bytes.
@@ -347,6 +376,37 @@ pub fn names_session(target: &str, is_app: impl Fn(&[u8]) -> bool) -> bool {
         let is_long = parameter.value.is_some_and(|value| value.len() >= SESSION_BYTES_MIN);
         is_long && (is_listed(SESSIONS, &name) || is_app(name.as_bytes()))
     })
+}
+
+/// Whether the URL bears what only one person was given: a parameter that is named like a secret,
+/// with a value that looks drawn by lot. Fetching it may spend it.
+#[must_use]
+pub fn names_secret(target: &str) -> bool {
+    parts::parameters(target).any(|parameter| {
+        let name = decoded(parameter.name).to_ascii_lowercase();
+        let last = name.rsplit(['_', '-', '.']).next().unwrap_or(&name);
+        (is_listed(SECRETS, &name) || is_listed(SECRETS, last))
+            && is_drawn(&decoded(parameter.value.unwrap_or_default()))
+    })
+}
+
+/// Whether anything in the URL looks drawn by lot: a parameter's value, or a segment of its path.
+#[must_use]
+pub fn bears_drawn(target: &str) -> bool {
+    let values = parts::parameters(target).filter_map(|parameter| parameter.value);
+    parts::path(target).split('/').chain(values).any(|text| is_drawn(&decoded(text)))
+}
+
+/// Whether it is long, and mixes letters and digits within a word: neither a title nor a number.
+fn is_drawn(text: &str) -> bool {
+    let is_of_drawn = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~=+/".contains(&byte);
+    let is_mixed = |word: &str| {
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        word.len() >= WORD_DRAWN_MIN && digits >= 2 && digits < word.len()
+    };
+    text.len() >= DRAWN_BYTES_MIN
+        && text.bytes().all(is_of_drawn)
+        && text.split(['-', '_', '.', '~', '+', '/']).any(is_mixed)
 }
 
 /// Whether a parameter of this name would carry the value of this cookie: it has the

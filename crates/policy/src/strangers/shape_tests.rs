@@ -279,3 +279,23 @@ fn a_session_in_a_url_is_seen() {
     }
     assert!(!is_named_after(b"", b"x_") && !is_named_after(b"b", b"a_b_c"));
 }
+
+#[test]
+fn what_looks_like_one_persons_secret_is_told_from_titles_and_numbers() {
+    for (target, names, bears) in [
+        ("/members/?token=KQwJ8n3pX2vR5tY7&action=signin", true, true),
+        ("/login?login_token=0123456789abcdef0123456789abcdef", true, true),
+        ("/callback?code=4/0AX4XfWh8kZ2m1n3b5v7c9&state=x", true, true),
+        ("/r/cafe?m=550e8400-e29b-41d4-a716-446655440000", false, true),
+        ("/reset/MQ/c8x3a5-0123456789abcdef0123456789abcdef/", false, true),
+        ("/topic/10-ways-to-win-in-2024-and-beyond", false, false),
+        ("/topic?code=the-code-of-conduct-of-2024", false, false),
+        ("/item?key=00001234567890123456", false, false),
+        ("/item?key=short1", false, false),
+        ("/search?q=0123456789abcdef0123456789abcdef", false, true),
+        ("/?token", false, false),
+        ("/", false, false),
+    ] {
+        assert_eq!((names_secret(target), bears_drawn(target)), (names, bears), "{target:?}");
+    }
+}

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::Method;
 use policy::strangers::{Errand, Jar, Origin, errand, origin_of, own_referer, set_cookies};
 use policy::{PassReason, Verdict};
-use wire::{Fields, Name, RequestHead, Version};
+use wire::{Fields, Name, RequestHead, ResponseHead, Version};
 
 use crate::fetch;
 use crate::journey::Journey;
@@ -35,6 +35,9 @@ use super::verify::apart;
 
 /// Copies that one request may be bound with.
 const COPIES_MAX: usize = 4;
+
+/// A page that lacks so much more of a copy's values than the one before is another page.
+const MISSED_MAX: usize = 3;
 
 /// A session on its way to its visitor.
 #[derive(Default)]
@@ -257,7 +260,10 @@ async fn begin(
     }
     match reply {
         Ok((reply, answer)) => {
-            strangers.holders.follow(&bound, &answer, journey.now());
+            strangers.holders.follow(&bound, &answer.fields, journey.now());
+            if let Some(page) = shown_instead(&journey, &answer) {
+                bound.close(&page);
+            }
             journey.server.tell_begun(&journey.site, &journey.head.host, &bound);
             strangers.counts.bound.bump();
             reply
@@ -288,13 +294,16 @@ impl Session {
         }
         let was_new = self.jar.is_empty();
         let Some(mut binding) = self.align_once(journey, strangers, copy).await else { return };
-        // What came without a cookie may bear the session id in its links.
-        if was_new && !self.jar.is_empty() {
-            match self.align_once(journey, strangers, copy).await {
-                Some(again) if again.missing().count() <= binding.missing().count() => {
-                    binding = again;
-                }
-                _ => {}
+        // What came without a cookie may bear the session id in its links. What only the first page
+        // of a session has is known of that one, all else of the newer, unless that is another page.
+        if was_new
+            && !self.jar.is_empty()
+            && let Some(again) = self.align_once(journey, strangers, copy).await
+        {
+            let missed = |binding: &Binding| binding.missing().count();
+            if missed(&again) < missed(&binding) + MISSED_MAX {
+                // Too many values for one: those of the first page stand.
+                let _ = binding.join(again);
             }
         }
         strangers.counts.unaligned.add(binding.missing().count() as u64);
@@ -342,13 +351,13 @@ impl Session {
         keep_last(&mut self.sets, answer);
     }
 
-    /// Sends the request in the session's own words; the answer's fields come back as well.
+    /// Sends the request in the session's own words; the head of the answer comes back as well.
     async fn send(
         &self,
         journey: &mut Journey,
         strangers: &Strangers,
         body: Bytes,
-    ) -> Result<(Reply, Fields), Reply> {
+    ) -> Result<(Reply, ResponseHead), Reply> {
         let (head, body) = translated(&journey.head, &self.binding, body);
         journey.head.target = head.target;
         journey.head.fields = head.fields;
@@ -359,9 +368,9 @@ impl Session {
         let mut answer = sent.map_err(|error| Reply::failed(&error, &journey.key))?;
         fetch::note_changes(journey, &answer.head);
         strangers.note_cookies(&answer.head.fields);
-        let own = answer.head.fields.clone();
+        let own = answer.head.clone();
         for line in &self.sets {
-            let is_renewed = set_cookies(&own).any(|cookie| {
+            let is_renewed = set_cookies(&own.fields).any(|cookie| {
                 policy::strangers::SetCookie::parse(line)
                     .is_some_and(|kept| kept.name == cookie.name)
             });
@@ -512,19 +521,25 @@ async fn in_own_words(mut journey: Journey) -> Result<Reply, Box<Journey>> {
     if note_loaded(&journey, &strangers).await || !is_same_origin(&journey.head) {
         return Err(Box::new(journey));
     }
-    let Some(from) = page_of(&journey.head).map(|target| page_name(&journey.head.host, target))
-    else {
-        return Err(Box::new(journey));
-    };
     let Journey { server, site, head, .. } = &journey;
     let (server, site) = (server.clone(), site.clone());
     let is_safe = matches!(head.method, Method::GET | Method::HEAD);
+    // A write is known by its token where no page is named.
+    let from = page_of(head).map(|target| page_name(&head.host, target));
+    if from.is_none() && is_safe {
+        return Err(Box::new(journey));
+    }
     let ticks_ms = journey.now().ticks_ms;
     let known = strangers.holders.find(&head.fields, ticks_ms);
-    let is_beside = |bound: &Bound| !server.has_fellows() && bound.may_have_beside(&from);
+    let has_open = |bound: &Bound| from.as_ref().is_some_and(|from| bound.has_open(from));
+    let is_beside = |bound: &Bound| {
+        let may_be = |from: &Vec<u8>| bound.may_have_beside(from);
+        !server.has_fellows() && from.as_ref().is_none_or(may_be)
+    };
     let may_be_open = match &known {
-        Some(bound) if bound.has_open(&from) => !bound.is_heard() || server.is_in_touch(ticks_ms),
+        Some(bound) if has_open(bound) => !bound.is_heard() || server.is_in_touch(ticks_ms),
         Some(bound) => is_beside(bound) && (!is_safe || has_token(head)),
+        None if from.is_none() => false,
         None => {
             !is_safe
                 && server.is_in_touch(ticks_ms)
@@ -543,10 +558,10 @@ async fn in_own_words(mut journey: Journey) -> Result<Reply, Box<Journey>> {
         Some(bound) => Some(bound),
         None => server.session_begun_elsewhere(&site, &strangers, &journey.head, &body).await,
     };
-    let is_open = |bound: &Bound| bound.has_open(&from) || is_beside(bound);
+    let is_open = |bound: &Bound| has_open(bound) || is_beside(bound);
     let bound = bound.filter(|bound| is_open(bound));
     let copies = match &bound {
-        Some(bound) => open_copies(&journey, &strangers, bound, &from, &body).await,
+        Some(bound) => open_copies(&journey, &strangers, bound, from.as_deref(), &body).await,
         None => Vec::new(),
     };
     match bound.filter(|bound| !copies.is_empty() && is_open(bound)) {
@@ -559,12 +574,12 @@ async fn in_own_words(mut journey: Journey) -> Result<Reply, Box<Journey>> {
 }
 
 /// The copies that a holder's request comes from and that are still open in the session, or whose
-/// values it brings from the very page.
+/// values it brings from the very page, or from one in another tab if it names no page.
 async fn open_copies(
     journey: &Journey,
     strangers: &Strangers,
     bound: &Arc<Bound>,
-    from: &[u8],
+    from: Option<&[u8]>,
     body: &[u8],
 ) -> Vec<Arc<Copy>> {
     let Journey { server, site, head, .. } = journey;
@@ -584,7 +599,11 @@ async fn open_copies(
     }
     copies.retain(|copy| {
         let page = page_name(&copy.host, &copy.target);
-        bound.has_open(&page) || page == from && is_brought(copy)
+        match from {
+            Some(from) => bound.has_open(&page) || page == from && is_brought(copy),
+            // A member may be on a page where somebody has placed a form that names none.
+            None => is_brought(copy) && bound.may_have_beside(&page),
+        }
     });
     copies
 }
@@ -610,13 +629,58 @@ async fn in_session(
     session.binding = (*binding).clone();
     match session.send(&mut journey, strangers, body).await {
         Ok((reply, answer)) => {
-            if strangers.holders.follow(bound, &answer, journey.now()) {
-                journey.server.tell_followed(&journey.site, &journey.head.host, bound);
-            }
+            note_answer(&journey, strangers, bound, &answer).await;
             reply
         }
         Err(reply) => reply,
     }
+}
+
+/// Notes what an answer that went as it came says of the session of who asked, if Wick began it.
+/// Who comes from a log-in elsewhere and is sent on has become somebody else, and isn't followed.
+pub(crate) async fn note_passed(journey: &Journey, strangers: &Strangers, answer: &ResponseHead) {
+    let Journey { head, .. } = journey;
+    let is_own = match head.method {
+        Method::GET | Method::HEAD => {
+            answer.fields.has(Name::SetCookie) && !persona::is_redirect(answer.status)
+        }
+        _ => is_same_origin(head),
+    };
+    if !is_own {
+        return;
+    }
+    if let Some(bound) = strangers.holders.find(&head.fields, journey.now().ticks_ms) {
+        note_answer(journey, strangers, &bound, answer).await;
+    }
+}
+
+/// Its cookies may have other values, and a page of its own may stand where the stranger's did.
+async fn note_answer(
+    journey: &Journey,
+    strangers: &Strangers,
+    bound: &Arc<Bound>,
+    answer: &ResponseHead,
+) {
+    let Journey { server, site, head, .. } = journey;
+    if strangers.holders.follow(bound, &answer.fields, journey.now()) {
+        server.tell_followed(site, &head.host, bound);
+    }
+    if let Some(page) = shown_instead(journey, answer).filter(|page| bound.close(page)) {
+        server.close_everywhere(site, bound, page).await;
+    }
+}
+
+/// The page that a write was answered with instead of being led to one (a form that was filled in
+/// wrongly is shown again): it bears the session's own values, as if it had been loaded. From the
+/// page of an error one goes back to the form.
+fn shown_instead(journey: &Journey, answer: &ResponseHead) -> Option<Vec<u8>> {
+    let Journey { head, .. } = journey;
+    let is_write = !matches!(head.method, Method::GET | Method::HEAD);
+    let is_shown = is_write
+        && errand(&head.fields) == Errand::Navigation
+        && matches!(answer.status, 200..300 | 422)
+        && persona::kind(&answer.fields) == Some(align::Kind::Html);
+    is_shown.then(|| page_name(&head.host, &head.target))
 }
 
 /// Begins a session for a page that tells the time, while the visitor reads it.

@@ -265,12 +265,17 @@ impl Inner {
         }
         let mut state = bound.state.lock();
         let marks = if is_anothers { &mut state.nobodys } else { &mut state.marks };
+        let mut surplus = Vec::new();
         if !marks.contains(&mark) {
             marks.push(mark);
-            let surplus = marks.len().saturating_sub(TOLD_MAX);
-            marks.drain(..surplus);
+            surplus.extend(marks.drain(..marks.len().saturating_sub(TOLD_MAX)));
         }
         drop(state);
+        // Or one whose value changes with every answer would drive out all others.
+        if !is_anothers && !surplus.is_empty() {
+            self.order.retain(|mark| !surplus.contains(mark));
+            surplus.iter().for_each(|mark| drop(self.by_value.remove(mark)));
+        }
         if !is_anothers {
             self.put(mark, Some(bound.clone()));
         }
@@ -532,6 +537,27 @@ mod tests {
             let first = holders.find(&fields(COOKIE), 2).expect("it is there");
             assert_eq!(first.told().marks.len(), 1, "it isn't told by that value any more");
         }
+    }
+
+    #[test]
+    fn a_session_whose_value_changes_with_every_answer_drives_out_no_other() {
+        let holders = Holders::default();
+        let other = begun(&holders, &["a|/one"]);
+        let mut jar = Jar::default();
+        jar.absorb(&Fields::parse(b"set-cookie: own=0123456789abcdef").expect("valid"), 0);
+        let own = holders.bind(&jar, Binding::default(), Vec::new(), Vec::new(), at(0));
+        for number in 0..2 * HOLDERS_MAX {
+            let answer = format!("set-cookie: own=another-{number:016}");
+            let answer = Fields::parse(answer.as_bytes()).expect("valid");
+            assert!(holders.follow(&own, &answer, at(0)));
+        }
+        let last = format!("own=another-{:016}", 2 * HOLDERS_MAX - 1);
+        assert!(holders.find(&fields(last.as_bytes()), 1).is_some_and(|found| found.id == own.id));
+        assert!(holders.find(&fields(COOKIE), 1).is_some_and(|found| found.id == other.id));
+        assert!(
+            holders.count() <= TOLD_MAX + 1 && holders.inner.lock().order.len() <= TOLD_MAX + 1
+        );
+        assert!(holders.find(&fields(b"own=another-0000000000000003"), 1).is_none(), "long gone");
     }
 
     #[test]

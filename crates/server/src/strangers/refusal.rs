@@ -15,6 +15,9 @@ pub(crate) enum Refusal {
     /// The address names a session.
     #[error("its address names a session")]
     Session,
+    /// The address bears a secret.
+    #[error("its address bears what looks like one person's secret, which fetching it may spend")]
+    Secret,
     /// What the law forbids for other reasons than privacy.
     #[error("nobody may keep its last answer: {}", .0.reason())]
     Law(NoStore),
@@ -106,7 +109,7 @@ impl Refusal {
     pub(crate) fn is_for_all(&self) -> bool {
         match self {
             Self::Class(of_its_pages, _) => of_its_pages.is_for_all(),
-            Self::Forbidden | Self::Verb(_) | Self::Session => false,
+            Self::Forbidden | Self::Verb(_) | Self::Session | Self::Secret => false,
             _ => !self.is_passing(),
         }
     }

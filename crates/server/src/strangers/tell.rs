@@ -102,7 +102,8 @@ fn tell_class(
         (None, None) => say("sharing", "not tried yet: the next stranger's visit tries it".into()),
     }
     if let Some(table) = strangers.classes.wrote(target) {
-        say("mark", format!("fetching a page of this class was seen to change the table {table}"));
+        let what = if table.is_empty() { "a table".into() } else { format!("the table {table}") };
+        say("mark", format!("fetching a page of this class was seen to change {what}"));
     }
     let copy = strangers.copies.of_page(&head.host, target);
     say(

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use align::{Comparison, Document, Kind};
 use bytes::Bytes;
 use policy::strangers::shape::is_named_after;
-use policy::strangers::{Wish, forbidden_verb, may_set_preference, names_session};
+use policy::strangers::{Wish, forbidden_verb, may_set_preference, names_secret, names_session};
 use wire::{Fields, Name};
 
 use super::Strangers;
@@ -54,7 +54,10 @@ pub(crate) fn refused_unseen(strangers: &Strangers, target: &str) -> Option<Refu
     if let Some(verb) = forbidden_verb(target) {
         return Some(Refusal::Verb(verb));
     }
-    names_session(target, is_app).then_some(Refusal::Session)
+    if names_session(target, is_app) {
+        return Some(Refusal::Session);
+    }
+    names_secret(target).then_some(Refusal::Secret)
 }
 
 /// Fetches the page as two personas and judges.

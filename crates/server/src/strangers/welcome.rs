@@ -14,7 +14,7 @@ use base::task;
 use http::Method;
 use origin::{Answer, OriginError};
 use policy::strangers::{
-    Visitor, is_known_foreign, may_set_preference, set_cookies, without_sessions,
+    Visitor, bears_drawn, is_known_foreign, may_set_preference, set_cookies, without_sessions,
 };
 use policy::{NoStore, Verdict};
 use store::Lead;
@@ -25,6 +25,7 @@ use crate::esi;
 use crate::fetch::{Fetch, Landing};
 use crate::gather::{Gathered, gather};
 use crate::journey::Journey;
+use crate::page::Page;
 use crate::pipeline;
 use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
@@ -38,6 +39,9 @@ use super::persona::{PAGE_BYTES_MAX, Persona, Sample, document_of, goes_on, is_r
 use super::refusal::Refusal;
 use super::tracking;
 use super::verify::{apart, may_be_page};
+
+/// Shorter cookie values may stand anywhere.
+const SESSION_BYTES_MIN: usize = 16;
 
 /// What comes of an answer here.
 pub(crate) enum Welcome {
@@ -90,6 +94,11 @@ pub(crate) async fn welcome(
             return Welcome::Done(Reply::failed(&error, &journey.key));
         }
     };
+    // A link out of a mail may let in whoever has it, or counts who came by it: once.
+    if is_redirect(sample.status) && bears_drawn(&journey.head.target) {
+        land(lead, None);
+        return Welcome::Done(deliver(&mut journey, fetch, &sample, false));
+    }
     let begins_session = set_cookies(&sample.fields).any(|cookie| !cookie.is_removal(unix_seconds));
     if begins_session && order.brief.is_background() {
         return in_background(journey, lead, &order, fetch, sample).await;
@@ -98,14 +107,30 @@ pub(crate) async fn welcome(
         land(lead, None);
         return Welcome::Done(for_one(&mut journey, &strangers, &order, fetch, &sample));
     }
+    if begins_session && links_bear_session(&sample) {
+        return clean(journey, lead, &order, fetch, sample).await;
+    }
     let withheld = begins_session
         && may_withhold(&strangers, &order, &sample)
         && needs_no_cookie(&strangers, &order, &sample).await;
-    let reply = deliver(&mut journey, fetch, &sample, withheld);
+    Welcome::Done(give(journey, lead, (&strangers, order), fetch, &sample, withheld))
+}
+
+/// The page goes to who asked, and is verified behind their back.
+fn give(
+    mut journey: Journey,
+    lead: Lead<Landing>,
+    (strangers, order): (&Arc<Strangers>, Order),
+    fetch: &Fetch,
+    sample: &Sample,
+    withheld: bool,
+) -> Reply {
+    let strangers = strangers.clone();
+    let reply = deliver(&mut journey, fetch, sample, withheld);
     if journey.head.method == Method::GET && sample.status == 200 {
         companion::note_wanted(&journey, &sample.fields);
     }
-    let copy = withheld.then(|| keep(&strangers, &order, &sample)).flatten();
+    let copy = withheld.then(|| keep(&strangers, &order, sample)).flatten();
     let asker = sample.document.clone().filter(|_| !is_redirect(sample.status));
     let panics = journey.server.counters.panics.clone();
     let first = asker.clone().map(|document| First { document, began: fetch.began });
@@ -116,7 +141,7 @@ pub(crate) async fn welcome(
         }
         land(lead, outcome.ok());
     });
-    Welcome::Done(reply)
+    reply
 }
 
 /// Whether an answer is worth a look: it has an end, and goes to a stranger.
@@ -176,7 +201,7 @@ fn is_about_privacy(reason: NoStore) -> bool {
     )
 }
 
-fn land(lead: Lead<Landing>, page: Option<Arc<crate::page::Page>>) {
+fn land(lead: Lead<Landing>, page: Option<Arc<Page>>) {
     lead.land(match page {
         Some(page) => Landing::Page { page, verdict: Verdict::Collapsed },
         None => Landing::Uncacheable,
@@ -203,6 +228,21 @@ fn may_withhold(strangers: &Strangers, order: &Order, sample: &Sample) -> bool {
         set_cookies(&sample.fields).all(|cookie| strangers.names.is_usual(cookie.name))
     };
     !has_query || is_usual()
+}
+
+/// Whether links of the page bear the session that came with it, as they do until its cookie has come
+/// back: who follows one is in that session, and may never be given its cookie again.
+fn links_bear_session(sample: &Sample) -> bool {
+    set_cookies(&sample.fields).filter(|cookie| cookie.value.len() >= SESSION_BYTES_MIN).any(
+        |cookie| {
+            let is_named = |at: usize| {
+                let before = sample.body[..at].strip_suffix(b"=").unwrap_or_default();
+                let name = before.len().checked_sub(cookie.name.len()).map(|from| &before[from..]);
+                name.is_some_and(|name| name.eq_ignore_ascii_case(cookie.name))
+            };
+            memchr::memmem::find_iter(&sample.body, cookie.value).any(is_named)
+        },
+    )
 }
 
 /// Whether no script of the page would miss a cookie that it can read.
@@ -259,7 +299,7 @@ async fn recognise(
     strangers: &Strangers,
     copy: &Copy,
     asker: Arc<Document>,
-    page: &crate::page::Page,
+    page: &Page,
 ) {
     let Some(shared) = page.as_stored().and_then(document_of) else { return };
     let kept = page.sharing.as_ref().and_then(|sharing| strangers.copies.with_id(sharing.copy?));
@@ -286,16 +326,7 @@ async fn in_background(
     sample: Sample,
 ) -> Welcome {
     match fill(order, None).await {
-        Ok(page) => {
-            land(lead, Some(page.clone()));
-            let shown = Shown {
-                verdict: Verdict::Miss(fetch.why),
-                ttl_ms: None,
-                origin_status: Some(sample.status),
-                is_new: true,
-            };
-            Welcome::Done(serve_stored::reply(page, &journey.asked(), shown))
-        }
+        Ok(page) => Welcome::Done(shared(&journey, lead, fetch, sample.status, page)),
         Err(_) => {
             land(lead, None);
             match bind::read(journey).await {
@@ -307,6 +338,43 @@ async fn in_background(
             }
         }
     }
+}
+
+/// A page whose links bear the session that came with it: its visitor waits for the one that is
+/// shared, as who followed such a link would be in a session without its cookie.
+async fn clean(
+    mut journey: Journey,
+    lead: Lead<Landing>,
+    order: &Order,
+    fetch: &Fetch,
+    sample: Sample,
+) -> Welcome {
+    let first = sample.document.clone().map(|document| First { document, began: fetch.began });
+    match fill(order, first).await {
+        Ok(page) => Welcome::Done(shared(&journey, lead, fetch, sample.status, page)),
+        Err(_) => {
+            land(lead, None);
+            Welcome::Done(deliver(&mut journey, fetch, &sample, false))
+        }
+    }
+}
+
+/// The reply that a page makes which was just made for all, in place of what came for one.
+fn shared(
+    journey: &Journey,
+    lead: Lead<Landing>,
+    fetch: &Fetch,
+    status: u16,
+    page: Arc<Page>,
+) -> Reply {
+    land(lead, Some(page.clone()));
+    let shown = Shown {
+        verdict: Verdict::Miss(fetch.why),
+        ttl_ms: None,
+        origin_status: Some(status),
+        is_new: true,
+    };
+    serve_stored::reply(page, &journey.asked(), shown)
 }
 
 /// Pictures, style sheets, downloads: a session that comes with what is the same for
