@@ -66,23 +66,23 @@ impl Look {
 
     pub(super) async fn look(self) {
         let seen = self.see().await;
-        // What was changed since then, or is told of in a moment, is not their doing.
-        let is_left_alone = match self.before.pages.first() {
-            Some((order, _)) if seen != Seen::Same => is_left_alone(order, self.content).await,
-            _ => true,
+        let is_by_reading = self.overheard.is_some();
+        // What was changed since then, or is told of in a moment, is not a reading's doing. Of what
+        // a persona alone may have done no such excuse is made: it would be noise by chance.
+        let is_content = match self.before.pages.first() {
+            Some((order, _)) if seen == Seen::Another && is_by_reading => {
+                self.before.is_current && is_left_alone(order, self.content).await
+            }
+            _ => seen == Seen::Another,
         };
         let mut learner = self.following.learner.lock();
         for signature in &self.signatures {
-            match (seen, &self.overheard) {
-                (Seen::Same, None) => learner.found_unchanged(signature),
-                (Seen::Another, overheard)
-                    if is_left_alone && (self.before.is_current || overheard.is_none()) =>
-                {
-                    learner.demote(signature);
-                }
-                (_, Some(_)) if is_left_alone => {
+            match seen {
+                _ if is_content => learner.demote(signature),
+                _ if is_by_reading => {
                     learner.looked_behind_reading(signature, seen == Seen::Same);
                 }
+                Seen::Same => learner.found_unchanged(signature),
                 _ => {}
             }
         }

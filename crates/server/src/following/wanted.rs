@@ -22,8 +22,6 @@ use crate::strangers::fill::Order;
 
 /// The most pages that are remembered.
 const PAGES_MAX: usize = 256;
-/// Pages of one class that were read by strangers, after which one more reading is none too many.
-const MANY: usize = 8;
 /// After each page a rest of so many times what it took.
 const REST: u32 = 1;
 
@@ -111,15 +109,11 @@ impl Wanted {
     }
 
     /// The order of a page with this address, or of the most wanted of its class: of one that
-    /// more than one visitor came for, or of which many addresses were asked for, as fetching it
-    /// may change something.
+    /// more than one visitor came for, as fetching it may change something.
     pub(super) fn like(&self, target: &str) -> Option<Order> {
         let class = shape(target);
         let pages = self.pages.lock();
-        let is_many = pages.values().filter(|entry| entry.class == class).count() >= MANY;
-        let is_like = |entry: &&Entry| {
-            (is_many || entry.made > 1 || entry.want() > 0) && entry.class == class
-        };
+        let is_like = |entry: &&Entry| (entry.made > 1 || entry.want() > 0) && entry.class == class;
         let same = pages.values().filter(is_like).find(|one| one.order.brief.target == target);
         let most = || pages.values().filter(is_like).max_by_key(|entry| entry.want());
         same.or_else(most).map(|entry| entry.order.clone())
