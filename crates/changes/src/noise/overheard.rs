@@ -110,64 +110,30 @@ impl Overheard {
     /// Takes a reading into account that is over.
     pub(super) fn add(&mut self, reading: Reading) {
         let Reading { url, class, who, mut seen, .. } = reading;
-        let known = self.readings.iter().position(|(own, _)| *own == class);
-        let index = match known {
-            Some(index) => index,
-            None if self.readings.len() < CLASSES_MAX => {
-                self.readings.push((class.clone(), 0));
-                self.readings.len() - 1
-            }
-            None => return,
-        };
-        if self.readings[index].1 >= READINGS_MAX {
-            self.readings[index].1 /= 2;
+        let Some(readings) = entry(&mut self.readings, &class, CLASSES_MAX) else { return };
+        if *readings >= READINGS_MAX {
+            *readings /= 2;
             let counts =
                 self.kinds.iter_mut().filter_map(|(_, kind)| kind.by_class.get_mut(&class));
             counts.for_each(|count| *count /= 2);
         }
-        self.readings[index].1 += 1;
+        *readings += 1;
         let address = hash_of(&url);
         let named: Vec<_> = seen.iter().filter_map(|one| Some((one, anybodys(one)?))).collect();
         for (signature, anybodys) in &named {
-            if let Some(owners) = self.owners_of(anybodys) {
+            if let Some(owners) = entry(&mut self.owners, anybodys, KINDS_MAX) {
                 owners.note(who, &signature.rows.key);
             }
         }
         let anybodys: Vec<_> = named.into_iter().map(|(_, anybodys)| anybodys).collect();
         seen.extend(anybodys);
         for signature in seen {
-            let Some(kind) = self.kind(signature) else { continue };
+            let Some(kind) = entry(&mut self.kinds, &signature, KINDS_MAX) else { continue };
             *kind.by_class.entry(class.clone()).or_default() += 1;
             if kind.addresses.len() < ADDRESSES_MIN {
                 kind.addresses.insert(address);
             }
         }
-    }
-
-    fn kind(&mut self, signature: Signature) -> Option<&mut Kind> {
-        let known = self.kinds.iter().position(|(own, _)| *own == signature);
-        let index = match known {
-            Some(index) => index,
-            None if self.kinds.len() < KINDS_MAX => {
-                self.kinds.push((signature, Kind::default()));
-                self.kinds.len() - 1
-            }
-            None => return None,
-        };
-        Some(&mut self.kinds[index].1)
-    }
-
-    fn owners_of(&mut self, anybodys: &Signature) -> Option<&mut Owners> {
-        let known = self.owners.iter().position(|(own, _)| own == anybodys);
-        let index = match known {
-            Some(index) => index,
-            None if self.owners.len() < KINDS_MAX => {
-                self.owners.push((anybodys.clone(), Owners::default()));
-                self.owners.len() - 1
-            }
-            None => return None,
-        };
-        Some(&mut self.owners[index].1)
     }
 
     fn are_owned(&self, anybodys: &Signature) -> bool {
@@ -203,7 +169,7 @@ impl Overheard {
     /// Pages were looked at after a suspected kind; whether they were as before is what counts.
     pub(super) fn looked(&mut self, signature: &Signature, is_as_before: bool) {
         let counted_as = self.counted_as(signature).unwrap_or_else(|| signature.clone());
-        if let Some(kind) = self.kind(counted_as) {
+        if let Some(kind) = entry(&mut self.kinds, &counted_as, KINDS_MAX) {
             kind.tries = kind.tries.saturating_add(1);
             kind.looks = if is_as_before { kind.looks.saturating_add(1) } else { 0 };
         }
@@ -253,6 +219,19 @@ impl Overheard {
         self.owners.truncate(KINDS_MAX);
         self
     }
+}
+
+/// What is listed under a key, or is from here on, while there is room.
+fn entry<'a, K: Clone + PartialEq, V: Default>(
+    list: &'a mut Vec<(K, V)>,
+    key: &K,
+    most: usize,
+) -> Option<&'a mut V> {
+    let index = list.iter().position(|(own, _)| own == key).unwrap_or(list.len());
+    if index == list.len() && index < most {
+        list.push((key.clone(), V::default()));
+    }
+    list.get_mut(index).map(|(_, value)| value)
 }
 
 /// The same kind, whosever row it is of; none where rows aren't told apart by names.

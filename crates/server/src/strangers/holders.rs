@@ -33,7 +33,7 @@ const COPIES_MAX: usize = 8;
 const HOLDERS_MAX: usize = 4096;
 pub(super) const HOLDER_MS: u64 = 3_600_000;
 /// Shorter cookie values may be guessed, and name no session.
-const SESSION_BYTES_MIN: usize = 16;
+pub(super) const SESSION_BYTES_MIN: usize = 16;
 /// Values that one session had, copies and open pages of it, that other nodes are told.
 const TOLD_MAX: usize = 16;
 

@@ -35,13 +35,11 @@ use super::bind;
 use super::brief::Brief;
 use super::copies::Copy;
 use super::fill::{First, Order, fill, untried, with_counterparts};
+use super::holders::SESSION_BYTES_MIN;
 use super::persona::{PAGE_BYTES_MAX, Persona, Sample, document_of, goes_on, is_redirect};
 use super::refusal::Refusal;
 use super::tracking;
 use super::verify::{apart, may_be_page};
-
-/// Shorter cookie values may stand anywhere.
-const SESSION_BYTES_MIN: usize = 16;
 
 /// What comes of an answer here.
 pub(crate) enum Welcome {
