@@ -15,6 +15,9 @@ use wire::{Fields, Name, RequestHead, Version, push_address};
 use crate::hops;
 use crate::purge::is_for_caches;
 
+/// No name that is asked for by its bit.
+const X_FORWARDED_PORT: &str = "x-forwarded-port";
+
 /// The fields to ask the origin with: the request's, cleaned, with ours set.
 #[must_use]
 pub fn to_origin(head: &RequestHead, peer: IpAddr, scheme: &str) -> Fields {
@@ -39,6 +42,8 @@ pub fn to_origin(head: &RequestHead, peer: IpAddr, scheme: &str) -> Fields {
     fields.put(Name::XForwardedFor, &address);
     fields.put(Name::XForwardedProto, scheme);
     fields.put(Name::XForwardedHost, &head.host);
+    // Without it a proxy's port is taken for the standard one of the scheme.
+    fields.push(X_FORWARDED_PORT, port(&head.host, scheme));
     fields.put(Name::Forwarded, forwarded(&address, peer.is_ipv6(), &head.host, scheme));
     let version = match head.version {
         Version::Http10 => "1.0 wick",
@@ -117,6 +122,13 @@ fn starts_with(name: &[u8], start: &[u8]) -> bool {
     name.get(..start.len()).is_some_and(|front| front.eq_ignore_ascii_case(start))
 }
 
+/// The port that the client asked at: the host's, else the scheme's own.
+fn port<'a>(host: &'a str, scheme: &str) -> &'a str {
+    let named = host.rsplit_once(':').map(|(_, port)| port);
+    let is_port = |port: &&str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+    named.filter(is_port).unwrap_or(if scheme == "https" { "443" } else { "80" })
+}
+
 /// One element of `Forwarded`; what is no token is quoted, and IPv6 stands in brackets.
 fn forwarded(peer: &[u8], is_ipv6: bool, host: &str, scheme: &str) -> Vec<u8> {
     let mut text = Vec::with_capacity(peer.len() + host.len() + 48);
@@ -154,7 +166,7 @@ mod tests {
     fn check(method: Method, fields: &str, expected: &str) {
         let sent = to_origin(&head(method, fields), peer("192.0.2.1"), "http");
         let ours = "host: a.test:8080\nx-forwarded-for: 192.0.2.1\nx-forwarded-proto: http\n\
-                    x-forwarded-host: a.test:8080\n\
+                    x-forwarded-host: a.test:8080\nx-forwarded-port: 8080\n\
                     forwarded: for=192.0.2.1;host=\"a.test:8080\";proto=http\nvia: 1.1 wick";
         let all = Fields::parse(format!("{expected}\n{ours}").as_bytes()).expect("valid fields");
         assert_eq!(sent, all, "{fields:?}");
@@ -236,6 +248,24 @@ mod tests {
         }
         let old = RequestHead { version: Version::Http10, ..head(Method::GET, "") };
         assert_eq!(to_origin(&old, peer("::1"), "http").text(Name::Via), Some("1.0 wick"));
+    }
+
+    #[test]
+    fn the_port_is_the_one_that_was_asked_at() {
+        for (host, scheme, expected) in [
+            ("a.test:8080", "http", "8080"),
+            ("a.test", "http", "80"),
+            ("a.test", "https", "443"),
+            ("[::1]", "https", "443"),
+            ("[2001:db8::80]", "http", "80"),
+            ("[::1]:8443", "https", "8443"),
+            ("", "http", "80"),
+        ] {
+            let head = RequestHead { host: host.to_owned(), ..head(Method::GET, "") };
+            let sent = to_origin(&head, peer("192.0.2.1"), scheme);
+            let ports: Vec<_> = sent.all_named(X_FORWARDED_PORT).collect();
+            assert_eq!(ports, [expected.as_bytes()], "{scheme}://{host}");
+        }
     }
 
     #[test]

@@ -48,6 +48,7 @@ fn is_star(name: &[u8]) -> bool {
 /// Names that are in the primary key already.
 fn is_in_the_key(name: &[u8]) -> bool {
     matches!(Name::of(name), Some(Name::Host | Name::XForwardedHost | Name::XForwardedProto))
+        || name.eq_ignore_ascii_case(b"x-forwarded-port")
 }
 
 impl VaryKey {

@@ -85,7 +85,7 @@ fn nothing_to_vary_by_is_no_key() {
     assert_eq!(key("", "x: 1"), None);
     assert_eq!(key(" , ", "x: 1"), None);
     // Both are in the primary key.
-    assert_eq!(key("Host, X-Forwarded-Proto", "host: a"), None);
+    assert_eq!(key("Host, X-Forwarded-Proto, X-Forwarded-Port", "host: a"), None);
 }
 
 #[test]

@@ -179,10 +179,11 @@ fn stands_elsewhere(known: Name) -> bool {
     )
 }
 
-/// Whether a field of this name may be a variable.
+/// Whether a field of this name may be a variable; the port has one of its own.
 fn is_variable(name: &[u8]) -> bool {
     let is_plain = name.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'-');
-    is_plain && !name.eq_ignore_ascii_case(b"proxy")
+    let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+    is_plain && !is(b"proxy") && !is(b"x-forwarded-port")
 }
 
 #[cfg(test)]
@@ -284,7 +285,7 @@ mod tests {
                 "/",
                 "http",
                 "Proxy: evil\nPHP_VALUE: x\nX_Forwarded_For: evil\nX-Forwarded-For: other\n\
-                 X-Forwarded-Proto: http\nX-Forwarded-Host: a\nForwarded: for=a\nVia: 1.1 wick\n\
+                 X-Forwarded-Proto: http\nX-Forwarded-Host: a\nX-Forwarded-Port: 80\nForwarded: for=a\nVia: 1.1 wick\n\
                  Content-Type: a/b\nContent-Length: 9\nHost: evil\nX.Y: z\n\
                  Cookie: a=1\nX-A: 1\ncookie: b=2\nx-a: 2\n",
             ),

@@ -82,6 +82,7 @@ fn nothing_that_a_stranger_claims_about_the_way_here_reaches_the_origin() {
         "host: board.test",
         "x-forwarded-for: 127.0.0.1",
         "x-forwarded-host: board.test",
+        "x-forwarded-port: 80",
         "x-forwarded-proto: http",
         "forwarded: for=127.0.0.1;host=board.test;proto=http",
     ] {
