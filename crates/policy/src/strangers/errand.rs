@@ -39,12 +39,41 @@ pub const PART_FIELDS: [&str; 8] = [
     "x-pjax-container",
 ];
 
-/// Beginnings of names that scripts give to fields of their own.
-const SCRIPT_PREFIXES: [&str; 3] = ["x-", "hx-", "turbo-"];
+/// Beginnings of names that no script can give (Fetch §2.2.2), and of those that a CDN adds.
+const FOREIGN_PREFIXES: [&str; 4] = ["sec-", "proxy-", "cf-", "fastly-"];
 
-/// Fields named like a script's that choose no answer: what proxies add, what proves a
-/// session to unsafe requests, and where htmx stands (the Referer says so too).
-const IDLE_FIELDS: [&str; 15] = [
+/// Fields that choose no answer: what browsers send by themselves, what proxies and tracing
+/// add, what proves a session to unsafe requests, and where htmx stands (the Referer says so
+/// too).
+const IDLE_FIELDS: [&str; 43] = [
+    "dnt",
+    "upgrade-insecure-requests",
+    "priority",
+    "save-data",
+    "purpose",
+    "alt-used",
+    "early-data",
+    "service-worker",
+    "service-worker-navigation-preload",
+    "cdn-loop",
+    "true-client-ip",
+    "client-ip",
+    "surrogate-capability",
+    "traceparent",
+    "tracestate",
+    "baggage",
+    "sentry-trace",
+    "b3",
+    "newrelic",
+    "uber-trace-id",
+    "elastic-apm-traceparent",
+    "request-id",
+    "correlation-id",
+    "csrf-token",
+    "csrftoken",
+    "xsrf-token",
+    "requestverificationtoken",
+    "__requestverificationtoken",
     "x-csrf-token",
     "x-xsrf-token",
     "x-csrftoken",
@@ -75,8 +104,16 @@ pub fn errand(fields: &Fields) -> Errand {
         || !accepts_pages(fields)
         // A browser adds no such field to a navigation, but others may send anything: what
         // they are answered then must not be taken for the page.
-        || asks_for_part(fields);
+        || asks_for_part(fields)
+        || !is_of_browser(fields) && fields.iter_known().any(is_of_script);
     if is_background { Errand::Background } else { Errand::Navigation }
+}
+
+/// Whether a browser sent it, by its own word: behind a proxy its navigations bear anything, and a
+/// program's bear what its author wants to have chosen.
+fn is_of_browser(fields: &Fields) -> bool {
+    fields.has(Name::SecFetchMode)
+        || fields.all(Name::UserAgent).any(|agent| agent.starts_with(b"Mozilla/"))
 }
 
 fn asks_for_part(fields: &Fields) -> bool {
@@ -116,7 +153,7 @@ fn media_type(range: &[u8]) -> &[u8] {
 /// answer for several must not send one.
 #[must_use]
 pub fn write_background_key(out: &mut Vec<u8>, fields: &Fields, host: &str) -> bool {
-    if fields.iter_known().any(|(known, name, _)| known.is_none() && is_of_script(name)) {
+    if fields.iter_known().any(is_of_script) {
         return false;
     }
     let start = out.len();
@@ -131,11 +168,13 @@ pub fn write_background_key(out: &mut Vec<u8>, fields: &Fields, host: &str) -> b
     fit
 }
 
-/// Whether a field is a script's own and not known to be idle.
-fn is_of_script(name: &[u8]) -> bool {
+/// Whether a field is a script's own and not known to be idle. Any name will do: a shop asks for
+/// prices by `Store` and `Currency`.
+fn is_of_script((known, name, _): (Option<Name>, &[u8], &[u8])) -> bool {
     let begins =
         |prefix: &&str| name.get(..prefix.len()).is_some_and(|start| is_named(start, prefix));
-    SCRIPT_PREFIXES.iter().any(begins)
+    known.is_none()
+        && !FOREIGN_PREFIXES.iter().any(begins)
         && !PART_FIELDS.iter().chain(&IDLE_FIELDS).any(|known| is_named(name, known))
 }
 
@@ -212,6 +251,12 @@ mod tests {
         ] {
             assert_eq!(errand(&fields(request)), Errand::Background, "{request:?}");
         }
+        // A program that has something chosen.
+        for request in ["currency: EUR", "user-agent: okhttp/4\nx-store: de"] {
+            assert_eq!(errand(&fields(request)), Errand::Background, "{request:?}");
+            let browsers = fields(&format!("user-agent: Mozilla/5.0\n{request}"));
+            assert_eq!(errand(&browsers), Errand::Navigation, "{request:?}");
+        }
         for request in ["x-pjax: 1", "x-requested-with: x", "turbo-frame: x", "hx-request: 1"] {
             let mixed = fields(&format!("{CHROME}\n{request}"));
             assert_eq!(errand(&mixed), Errand::Background, "{request:?}");
@@ -241,6 +286,7 @@ mod tests {
             ("accept: a/b\naccept: c/d", "||||||||||3:a/b3:c/d|"),
             ("referer: http://evil.test/p", "|||||||||||"),
             ("cookie: a=1\nuser-agent: x\ndnt: 1\nx-csrf-token: t", "|||||||||||"),
+            ("sec-ch-ua: \"x\"\nsec-gpc: 1\npriority: u=4\ncf-ray: 1\nb3: 0", "|||||||||||"),
         ] {
             assert_eq!(key(request).as_deref(), Some(expected), "{request:?}");
         }
@@ -281,6 +327,9 @@ mod tests {
             "X-Livewire: true".to_owned(),
             "hx-history-restore-request: true".to_owned(),
             "x-version: 2".to_owned(),
+            "Store: de".to_owned(),
+            "rsc: 1".to_owned(),
+            "tenant-id: 7".to_owned(),
         ] {
             assert_eq!(key(&request), None, "{request:?}");
         }
