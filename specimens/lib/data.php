@@ -14,7 +14,8 @@ final class Data
     // Tables by name. NUMBERED is a key that counts up by itself.
     private const TABLES = [
         'posts' => 'id NUMBERED, title TEXT NOT NULL, body TEXT NOT NULL,
-            views INTEGER NOT NULL DEFAULT 0, votes INTEGER NOT NULL DEFAULT 0',
+            views INTEGER NOT NULL DEFAULT 0, votes INTEGER NOT NULL DEFAULT 0,
+            touched INTEGER NOT NULL DEFAULT 0',
         'comments' => 'id NUMBERED, post INTEGER NOT NULL REFERENCES posts (id),
             author TEXT NOT NULL, body TEXT NOT NULL',
         'settings' => 'name VARCHAR(64) NOT NULL PRIMARY KEY, value TEXT NOT NULL',

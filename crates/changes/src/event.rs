@@ -88,6 +88,7 @@ impl fmt::Display for Change {
         let column = |column: &Column| match column {
             Column::Name(name) => name.to_string(),
             Column::Ordinal(ordinal) => ordinal.to_string(),
+            Column::Moment(_) => column.to_string(),
         };
         let columns: Vec<String> = self.columns.iter().map(column).collect();
         let key = match &self.key {
@@ -122,6 +123,8 @@ pub enum Column {
     Name(Box<str>),
     /// Its place in the table, from 0.
     Ordinal(u32),
+    /// One that was given the present time, as were all others that changed.
+    Moment(Box<Column>),
 }
 
 impl Column {
@@ -130,6 +133,16 @@ impl Column {
     pub fn named(name: &str) -> Self {
         Self::Name(name.to_lowercase().into())
     }
+
+    /// Its name, if that is known.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Ordinal(_) => None,
+            Self::Moment(column) => column.name(),
+        }
+    }
 }
 
 impl fmt::Display for Column {
@@ -137,6 +150,7 @@ impl fmt::Display for Column {
         match self {
             Self::Name(name) => formatter.write_str(name),
             Self::Ordinal(ordinal) => write!(formatter, "column {}", u64::from(*ordinal) + 1),
+            Self::Moment(column) => write!(formatter, "{column} = now"),
         }
     }
 }

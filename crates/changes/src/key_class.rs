@@ -7,6 +7,8 @@
 //! Invariant: a name that was chosen by a programmer never collapses into another;
 //! better a class too many than a change unseen.
 
+use std::net::Ipv6Addr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::letter_pairs::is_drawn;
@@ -83,7 +85,7 @@ fn is_address(value: &str) -> bool {
 fn mask_into(value: &str, class: &mut String) {
     let mut rest = value;
     while let Some(first) = rest.chars().next() {
-        let token = token_bytes(rest);
+        let token = token_bytes(rest).max(spelled_bytes(rest));
         if token > 0 {
             class.push('#');
             rest = &rest[token..];
@@ -98,6 +100,24 @@ fn mask_into(value: &str, class: &mut String) {
             rest = &rest[word..];
         }
     }
+}
+
+/// How much of the beginning is an identifier in parts: a UUID, or an address of IPv6.
+fn spelled_bytes(text: &str) -> usize {
+    const PARTS: [usize; 5] = [8, 4, 4, 4, 12];
+    const UUID: usize = 36;
+    let ends_at = |at: usize| !text[at..].starts_with(char::is_alphanumeric);
+    let is_uuid = |uuid: &str| {
+        uuid.split('-').map(str::len).eq(PARTS)
+            && uuid.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    };
+    if text.get(..UUID).is_some_and(is_uuid) && ends_at(UUID) {
+        return UUID;
+    }
+    let is_of_address = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    let address = text.bytes().take_while(is_of_address).count();
+    let is_address = ends_at(address) && text[..address].parse::<Ipv6Addr>().is_ok();
+    if is_address { address } else { 0 }
 }
 
 /// How much of the beginning was drawn in the letters of base64url, whose `-` and `_` part no
@@ -196,6 +216,15 @@ mod tests {
             ("LayoutOfTheFrontPage-2024-Summer_Sale", "LayoutOfTheFrontPage-#-Summer_Sale"),
             ("XMLHttpRequest2_URLLoader", "XMLHttpRequest#_URLLoader"),
             ("theme_mods_TwentyTwentyFour_Header2", "theme_mods_TwentyTwentyFour_Header#"),
+            ("0f8d2c9e-a1b2-4cde-9abc-1234567890ab", "#"),
+            ("facadeab-cafe-4bad-babe-deadbeefcafe", "#"),
+            ("user:0F8D2C9E-A1B2-4CDE-9ABC-1234567890AB:cart", "user:#:cart"),
+            ("0f8d2c9e-a1b2-4cde-9abc-1234567890ab-x", "#-x"),
+            ("deadbeef-cafe-babe", "deadbeef-cafe-babe"),
+            ("2001:db8::17:ab", "#"),
+            ("::ffff:192.0.2.7", "#"),
+            ("cafe:page", "cafe:page"),
+            ("de:ad", "de:ad"),
             // Words of hexadecimal letters alone are words.
             ("facade", "facade"),
             ("deadbeef", "deadbeef"),

@@ -141,8 +141,10 @@ impl TableKeys {
 }
 
 impl IndexLine {
+    /// Bytes are mostly text as well: an app that wants to compare exactly has its names there.
     fn is_text(&self) -> bool {
-        matches!(self.data_type.to_ascii_lowercase().as_str(), "char" | "varchar")
+        let data_type = self.data_type.to_ascii_lowercase();
+        matches!(data_type.as_str(), "char" | "varchar" | "binary" | "varbinary")
     }
 }
 
@@ -199,6 +201,7 @@ mod tests {
         );
         check(&["1 a char !both 1", "2 b char !both 2", "2 b char !one 1"], Some(&["b"]));
         check(&["1 id char !PRIMARY 1", "2 email varchar !EMAIL 1"], Some(&["id"]));
+        check(&["1 keyname varbinary !PRIMARY 1", "2 value mediumblob"], Some(&["keyname"]));
     }
 
     #[test]

@@ -77,6 +77,7 @@ mod key_class;
 mod keys;
 mod letter_pairs;
 mod log_end;
+mod moment;
 pub mod noise;
 mod nudge;
 mod pattern;

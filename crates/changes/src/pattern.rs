@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::{Column, KeyClass, Operation, Signature};
+use crate::{KeyClass, Operation, Signature};
 
 /// Some kinds of change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -77,9 +77,8 @@ impl Pattern {
         let fits_columns = self.columns.is_empty()
             || (signature.operation == Operation::Update
                 && !signature.columns.is_empty()
-                && signature.columns.iter().all(|column| match column {
-                    Column::Name(name) => self.columns.iter().any(|own| **own == **name),
-                    Column::Ordinal(_) => false,
+                && signature.columns.iter().all(|column| {
+                    column.name().is_some_and(|name| self.columns.iter().any(|own| **own == *name))
                 }));
         fits(&self.table, &signature.rows.table) && fits_key && fits_columns
     }
@@ -95,7 +94,7 @@ fn fits(wanted: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rows;
+    use crate::{Column, Rows};
 
     fn update(table: &str, key: KeyClass, columns: &[&str]) -> Signature {
         Signature {

@@ -28,6 +28,13 @@ pub struct Rows {
     pub key: KeyClass,
 }
 
+impl Rows {
+    /// Whether they are of a database and told apart, as rows are that are somebody's own.
+    pub(crate) fn are_somebodys(&self) -> bool {
+        !self.database.is_empty() && self.key.tells_apart()
+    }
+}
+
 impl From<&Change> for Signature {
     fn from(change: &Change) -> Self {
         Self {
@@ -43,6 +50,12 @@ impl From<&Change> for Signature {
 }
 
 impl Signature {
+    /// Whether all that was changed tells when.
+    pub(crate) fn tells_only_when(&self) -> bool {
+        let is_moment = |column: &Column| matches!(column, Column::Moment(_));
+        !self.columns.is_empty() && self.columns.iter().all(is_moment)
+    }
+
     /// Whether it says enough that two changes with it are alike: an unread change, a
     /// changed definition and a row of unknown kind may be anything.
     #[must_use]

@@ -13,6 +13,7 @@ use super::end;
 use super::lookup::Lookup;
 use super::reader::{Meaning, Reader};
 use crate::connect::{connect, lost};
+use crate::moment::Moment;
 use crate::queue::Inlet;
 use crate::statement::{RowsStatement, Statement};
 use crate::{Address, Change, Event, Gtid, Lost, Operation, Place};
@@ -122,7 +123,8 @@ impl Session {
             Meaning::Commit(place) => self.inlet.tell(Event::Commit(place)),
             Meaning::Rows(rows) if self.matters(&rows.table.database) => {
                 let keys = self.lookup.keys(&rows.table.database, &rows.table.name).await;
-                rows.changes(&keys).into_iter().for_each(|change| self.tell(change));
+                let now = Moment::at(header.timestamp().into());
+                rows.changes(&keys, now).into_iter().for_each(|change| self.tell(change));
             }
             Meaning::Rows(_) => {}
             Meaning::Statement(statement, database, place) => {

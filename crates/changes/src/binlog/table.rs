@@ -43,6 +43,10 @@ pub(super) enum Kind {
     Fixed(usize),
     /// A whole number of so many bytes, the smallest first.
     Number(usize),
+    /// Seconds since 1970 in the first four of so many bytes, the largest first.
+    Timestamp(usize),
+    /// Date and time in the first five of so many bytes, packed, the largest first.
+    DateTime(usize),
     /// A length of so many bytes, then text or bytes.
     Text(usize),
     /// A length of so many bytes, then what is no key: a blob, or something compressed.
@@ -123,8 +127,8 @@ fn of(number: u8, details: &mut Bytes<'_>) -> Option<Kind> {
         // Float, double.
         4 | 5 => Kind::Fixed(details.length(1)?),
         // Timestamp, datetime and time with a fraction.
-        17 => Kind::Fixed(4 + details.length(1)?.div_ceil(2)),
-        18 => Kind::Fixed(5 + details.length(1)?.div_ceil(2)),
+        17 => Kind::Timestamp(4 + details.length(1)?.div_ceil(2)),
+        18 => Kind::DateTime(5 + details.length(1)?.div_ceil(2)),
         19 => Kind::Fixed(3 + details.length(1)?.div_ceil(2)),
         // Varchar and its kin.
         15 | 253 => Kind::Text(if details.length(2)? > 255 { 2 } else { 1 }),
@@ -193,7 +197,8 @@ mod tests {
             (254, &[247, 1], Some(Kind::Fixed(1))),
             (246, &[10, 2], Some(Kind::Fixed(5))),
             (246, &[2, 10], None),
-            (18, &[6], Some(Kind::Fixed(8))),
+            (17, &[0], Some(Kind::Timestamp(4))),
+            (18, &[6], Some(Kind::DateTime(8))),
             (16, &[1, 1], Some(Kind::Fixed(2))),
             (252, &[2], Some(Kind::Blob(2))),
             (245, &[4], Some(Kind::Json(4))),

@@ -48,23 +48,30 @@ impl Evidence {
         if !burst.counts() {
             return;
         }
+        let times = burst.probes.iter().flat_map(|probe| &probe.seen);
+        let times: BTreeSet<_> = times.filter(|it| it.tells_only_when()).cloned().collect();
         for (index, probe) in burst.probes.into_iter().enumerate() {
-            let class = (burst.class.clone(), probe.persona);
-            if self.probes.len() >= CLASSES_MAX && !self.probes.contains_key(&class) {
-                return;
-            }
-            self.fade(&class);
-            *self.probes.entry(class.clone()).or_default() += 1;
-            for signature in probe.seen {
-                if self.seen.len() >= SIGNATURES_MAX && !self.seen.contains_key(&signature) {
-                    continue;
-                }
-                let count = self.seen.entry(signature).or_default().of(&class);
-                count.probes += 1;
-                count.later += u32::from(index > 0);
-            }
+            self.count((burst.class.clone(), probe.persona), probe.seen, index > 0);
         }
+        self.count((burst.class, Persona::Any), times, true);
         self.judge();
+    }
+
+    /// Counts what one probe did.
+    fn count(&mut self, class: Class, seen: BTreeSet<Signature>, is_later: bool) {
+        if self.probes.len() >= CLASSES_MAX && !self.probes.contains_key(&class) {
+            return;
+        }
+        self.fade(&class);
+        *self.probes.entry(class.clone()).or_default() += 1;
+        for signature in seen {
+            if self.seen.len() >= SIGNATURES_MAX && !self.seen.contains_key(&signature) {
+                continue;
+            }
+            let count = self.seen.entry(signature).or_default().of(&class);
+            count.probes += 1;
+            count.later += u32::from(is_later);
+        }
     }
 
     /// Halves a class that has been counted for long.
@@ -136,6 +143,8 @@ pub struct State {
     doubted: Vec<Signature>,
     barred: Vec<Signature>,
     #[serde(default)]
+    unasked: Vec<Signature>,
+    #[serde(default)]
     overheard: Overheard,
 }
 
@@ -143,7 +152,7 @@ impl State {
     pub(super) fn new(
         evidence: &Evidence,
         doubted: &BTreeSet<Signature>,
-        barred: &BTreeSet<Signature>,
+        [barred, unasked]: [&BTreeSet<Signature>; 2],
         overheard: &Overheard,
     ) -> Self {
         let own = |(class, probes): (&Class, &u32)| (class.clone(), *probes);
@@ -152,17 +161,19 @@ impl State {
             seen: evidence.seen.iter().map(|(one, seen)| (one.clone(), seen.clone())).collect(),
             doubted: doubted.iter().cloned().collect(),
             barred: barred.iter().cloned().collect(),
+            unasked: unasked.iter().cloned().collect(),
             overheard: overheard.clone(),
         }
     }
 
     pub(super) fn into_parts(
         self,
-    ) -> (Evidence, BTreeSet<Signature>, BTreeSet<Signature>, Overheard) {
+    ) -> (Evidence, BTreeSet<Signature>, [BTreeSet<Signature>; 2], Overheard) {
         let probes = self.probes.into_iter().take(CLASSES_MAX).collect();
         let seen = self.seen.into_iter().take(SIGNATURES_MAX).collect();
         let bounded = |list: Vec<Signature>| list.into_iter().take(SIGNATURES_MAX).collect();
         let evidence = Evidence { probes, seen };
-        (evidence, bounded(self.doubted), bounded(self.barred), self.overheard.bounded())
+        let never = [bounded(self.barred), bounded(self.unasked)];
+        (evidence, bounded(self.doubted), never, self.overheard.bounded())
     }
 }

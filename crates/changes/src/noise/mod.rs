@@ -9,7 +9,8 @@
 //!
 //! Invariants: 1. Noise is proved only by Wick's own probes, while nobody else asked
 //! for anything, and never by the first probe of a burst alone: what is due (a post to be
-//! published) is done by whoever comes first. What members' reading writes beside that is noise
+//! published) is done by whoever comes first; only of times that a row is given it is enough that
+//! most bursts did. What members' reading writes beside that is noise
 //! only by the rules of [`overheard`]. 2. What happens while nobody asks for anything
 //! sweeps, and is content for good, but for rows of readers' own (sessions): there it may be
 //! somebody who reads past Wick, and does no more once looks have found no page changed.
@@ -57,6 +58,9 @@ pub enum Persona {
     Fresh,
     /// The same one again, with the cookies that it was given.
     Returning,
+    /// All of a burst together: what only tells the time is written once a second, by whoever
+    /// comes first in it.
+    Any,
 }
 
 /// Who else asks the origin for something.
@@ -78,6 +82,9 @@ pub struct Learner {
     doubted: BTreeSet<Signature>,
     /// Content, whatever the probes say.
     barred: BTreeSet<Signature>,
+    /// Seen while nobody asked, of rows that are told apart: content, unless readers turn out to
+    /// begin such rows.
+    unasked: BTreeSet<Signature>,
     seen: BTreeSet<Signature>,
     /// When the last kinds of change came that had never been seen.
     news: VecDeque<u64>,
@@ -122,8 +129,8 @@ impl Learner {
     /// One that goes on from what another had learned.
     #[must_use]
     pub fn from_state(state: State) -> Self {
-        let (evidence, doubted, barred, overheard) = state.into_parts();
-        let mut learner = Self { evidence, doubted, barred, overheard, ..Self::default() };
+        let (evidence, doubted, [barred, unasked], overheard) = state.into_parts();
+        let mut learner = Self { evidence, doubted, barred, unasked, overheard, ..Self::default() };
         learner.conclude();
         learner
     }
@@ -161,7 +168,7 @@ impl Learner {
             if at > until {
                 self.idle.push_back((at, signature));
             } else if at >= since {
-                self.demote(&signature);
+                self.demote_unasked(&signature);
             }
         }
     }
@@ -187,7 +194,7 @@ impl Learner {
     /// What was learned, to be kept over a restart.
     #[must_use]
     pub fn state(&self) -> State {
-        State::new(&self.evidence, &self.doubted, &self.barred, &self.overheard)
+        State::new(&self.evidence, &self.doubted, [&self.barred, &self.unasked], &self.overheard)
     }
 
     /// Wick asks for `url`, an address of the class `class`, as `persona`.
@@ -284,7 +291,7 @@ impl Learner {
             match self.is_shared {
                 true => self.note_idle(signature, at),
                 false if self.may_be_anothers_reading(signature) => {}
-                false => self.demote(signature),
+                false => self.demote_unasked(signature),
             }
         }
     }
@@ -307,9 +314,7 @@ impl Learner {
     /// nobody tells.
     fn may_be_anothers_reading(&self, signature: &Signature) -> bool {
         let Signature { rows, operation, .. } = signature;
-        !rows.database.is_empty()
-            && rows.key.tells_apart()
-            && (*operation != Operation::Update || self.reader_born.contains(rows))
+        rows.are_somebodys() && (*operation != Operation::Update || self.reader_born.contains(rows))
     }
 
     fn note_idle(&mut self, signature: &Signature, at: u64) {
@@ -368,7 +373,7 @@ impl Learner {
     fn is_by_reading(&self, signature: &Signature, at: u64) -> bool {
         signature.is_telling()
             && !self.is_shared
-            && !self.barred.contains(signature)
+            && !self.is_barred(signature)
             && self.reads.may_cause(at)
             && !self.writes.may_cause(at)
     }
@@ -387,6 +392,20 @@ impl Learner {
         }
     }
 
+    /// Something came while nobody asked: it is content, unless it is of rows that readers begin,
+    /// which may be found out later.
+    fn demote_unasked(&mut self, signature: &Signature) {
+        match signature.operation == Operation::Update && signature.rows.are_somebodys() {
+            true => remember(&mut self.unasked, signature),
+            false => self.demote(signature),
+        }
+    }
+
+    fn is_barred(&self, signature: &Signature) -> bool {
+        self.barred.contains(signature)
+            || self.unasked.contains(signature) && !self.reader_born.contains(&signature.rows)
+    }
+
     /// Begins anew: the app is another than it was.
     pub fn relearn(&mut self) {
         let Self { reads, probed, writes, probes, is_shared, .. } = *self;
@@ -396,7 +415,7 @@ impl Learner {
     /// Whether changes of this kind need no sweep.
     #[must_use]
     pub fn is_noise(&self, signature: &Signature) -> bool {
-        if !signature.is_telling() || self.barred.contains(signature) {
+        if !signature.is_telling() || self.is_barred(signature) {
             return false;
         }
         self.evidence.proves(signature)
@@ -418,7 +437,7 @@ impl Learner {
     /// The kinds of change that were proved to be noise.
     pub fn proved(&self) -> impl Iterator<Item = &Signature> {
         let all = self.evidence.proved().chain(self.overheard.proved());
-        all.filter(|signature| !self.barred.contains(*signature))
+        all.filter(|signature| !self.is_barred(signature))
     }
 
     /// Whether an update touches only columns that proved updates of such rows touch.

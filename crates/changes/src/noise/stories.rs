@@ -6,7 +6,7 @@
 //! seen. `wait` lets time pass. Where others ask what is behind the same database they
 //! ask until `asked`, and say at `calm` that they have asked for nothing since. A change is `+` insert, `~` update, `-` delete,
 //! `!` a definition, with its table, its kind of rows in brackets and its columns:
-//! `~options[blogname].value`. Rows without brackets have no key with text; `[?]` isn't known.
+//! `~options[blogname].value`; one that was given the present time alone is `~users.seen=now`. Rows without brackets have no key with text; `[?]` isn't known.
 
 use super::{Foreign, Learner, Persona, State};
 use crate::{Column, KeyClass, Operation, Rows, Signature};
@@ -32,7 +32,11 @@ fn signature(text: &str) -> Signature {
         Some((table, "?]")) => (table, KeyClass::Unknown),
         Some((table, key)) => (table, KeyClass::Of(key.trim_end_matches(']').into())),
     };
-    let columns = columns.split('.').filter(|name| !name.is_empty()).map(Column::named).collect();
+    let column = |name: &str| match name.strip_suffix("=now") {
+        Some(name) => Column::Moment(Column::named(name).into()),
+        None => Column::named(name),
+    };
+    let columns = columns.split('.').filter(|name| !name.is_empty()).map(column).collect();
     Signature {
         rows: Rows { database: "site".into(), table: table.into(), key },
         operation,
@@ -135,6 +139,30 @@ const READERS: &str = "
     F /a +session[#] ~posts.views
     R /a ~session[#].at ~posts.views
     wait";
+
+#[test]
+fn rows_that_readers_begin_are_theirs_whenever_somebody_reads_past_wick() {
+    let earlier = format!("idle ~session[#].data\nidle ~posts[#].data\n{READERS}");
+    check(&earlier, &["+session[#]", "~session[#].data"], &["~posts[#].data"]);
+    let never = "idle ~session[#].data\nread\nread\n";
+    check(never, &[], &["~session[#].data"]);
+}
+
+#[test]
+fn a_time_that_is_written_once_a_second_is_noise_after_three_bursts_that_did() {
+    let burst = "
+        F /a ~guests.seen=now
+        R /a
+        F /a
+        wait
+        ";
+    check(&burst.repeat(2), &[], &["~guests.seen=now"]);
+    check(&burst.repeat(3), &["~guests.seen=now"], &["~guests.seen", "~posts.seen=now"]);
+    let first_alone = burst.replace("=now", "").repeat(9);
+    check(&first_alone, &[], &["~guests.seen"]);
+    let seldom = [burst, &"F /a\nR /a\nF /a\nwait\n".repeat(2)].concat().repeat(4);
+    check(&seldom, &[], &["~guests.seen=now"]);
+}
 
 #[test]
 fn what_every_probe_does_is_noise_and_nothing_else() {

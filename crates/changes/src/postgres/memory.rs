@@ -77,6 +77,11 @@ impl Memory {
     }
 }
 
+/// Whether the value of this sum was known, and was one.
+pub(super) fn was_there(sum: u64) -> bool {
+    !matches!(sum, NULL | UNTOLD)
+}
+
 impl Known {
     fn units(&self) -> usize {
         let class = match &self.key {

@@ -11,9 +11,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::memory::{Known, Memory};
+use super::memory::{self, Known, Memory};
 use super::message::{self, Message, Old, Relation, Row, Value};
 use crate::keys::{Key, TableKeys};
+use crate::moment::{self, Moment};
 use crate::{Change, Column, KeyClass, Lost, Operation};
 
 /// The most kinds of change that are told apart in one table and transaction.
@@ -126,6 +127,11 @@ impl Reader {
     }
 }
 
+/// Whether a value is the present time.
+fn tells(value: &Value<'_>, now: Moment) -> bool {
+    matches!(value, Value::Text(text) if now.is_text(text))
+}
+
 /// What happened to a row; nothing if it became what it was.
 type Told = Option<(Operation, BTreeSet<Column>, KeyClass)>;
 
@@ -140,7 +146,12 @@ impl Table {
         if let Old::Whole(old) = old {
             let is_other =
                 |(old, new): (&Value<'_>, &Value<'_>)| *new != Value::Unchanged && old != new;
-            let columns = self.columns(old.iter().zip(new).map(is_other));
+            let was_there = |old: &Value<'_>| *old != Value::Null;
+            let now = Moment::now();
+            let columns =
+                self.columns(old.iter().zip(new).map(|(old, new)| {
+                    is_other((old, new)).then(|| was_there(old) && tells(new, now))
+                }));
             let after: Row<'_> = old
                 .iter()
                 .zip(new)
@@ -165,7 +176,11 @@ impl Table {
             class = known.key.clone();
         }
         let sums = self.remember(memory, Some(&known.sums), new, class.clone());
-        let columns = self.columns(known.sums.iter().zip(&sums).map(|(old, new)| old != new));
+        let now = Moment::now();
+        let pairs = known.sums.iter().zip(&sums).zip(new);
+        let columns = self.columns(pairs.map(|((old, sum), new)| {
+            (old != sum).then(|| memory::was_there(*old) && tells(new, now))
+        }));
         (!columns.is_empty()).then(|| (Operation::Update, columns, known.key.until(class)))
     }
 
@@ -214,13 +229,12 @@ impl Table {
         self.relation.columns.get(index).is_some_and(|column| column.is_identity)
     }
 
-    /// The columns that `are_told`.
-    fn columns(&self, are_told: impl Iterator<Item = bool>) -> BTreeSet<Column> {
-        let columns = self.relation.columns.iter().zip(are_told);
-        columns
-            .filter(|(_, is_told)| *is_told)
-            .map(|(column, _)| Column::named(&column.name))
-            .collect()
+    /// The columns that changed: for each that did, whether it tells the moment.
+    fn columns(&self, changed: impl Iterator<Item = Option<bool>>) -> BTreeSet<Column> {
+        let columns = self.relation.columns.iter().zip(changed);
+        moment::telling(columns.filter_map(|(column, is_moment)| {
+            is_moment.map(|is_moment| (Column::named(&column.name), is_moment))
+        }))
     }
 
     /// The class of a row whose columns were sent where `is_sent`.

@@ -26,6 +26,7 @@ use super::pages::{self, Astray, FILE_BYTES_MAX, Layout, Leaf, Pages};
 use super::record::{self, Value};
 use super::schema::{self, Table};
 use crate::keys::Key;
+use crate::moment::{self, Moment};
 use crate::{Change, Column, KeyClass, Operation, Values};
 
 /// The most kinds of change of one table; with more it is swept whole.
@@ -290,9 +291,14 @@ impl<'a> Row<'a> {
     /// The columns that hold something else afterwards. One that wasn't there when the row was
     /// written held what its table says, which isn't known here.
     fn changed(&self, after: &Self, table: &Table) -> BTreeSet<Column> {
+        let now = Moment::now();
         let names = table.columns.iter().enumerate();
-        let changed = names.filter(|(at, _)| self.0.get(*at) != after.0.get(*at));
-        changed.map(|(_, name)| Column::named(name)).collect()
+        let pairs = names.map(|(at, name)| (name, self.0.get(at), after.0.get(at)));
+        let changed = pairs.filter(|(_, before, after)| before != after);
+        moment::telling(changed.map(|(name, before, after)| {
+            let was_there = !matches!(before, Some(Value::Null) | None);
+            (Column::named(name), was_there && after.is_some_and(|after| tells(after, now)))
+        }))
     }
 
     fn class(&self, table: &Table) -> KeyClass {
@@ -321,6 +327,17 @@ impl<'a> Row<'a> {
                 Some(Value::Real(_) | Value::Blob(_)) | None => values.note_unknown(column),
             }
         }
+    }
+}
+
+/// Whether a value is the present time.
+fn tells(value: &Value<'_>, now: Moment) -> bool {
+    match value {
+        Value::Integer(number) => now.is_number(*number),
+        Value::Text(text) => now.is_text(text),
+        Value::Real(bytes) => <[u8; 8]>::try_from(*bytes)
+            .is_ok_and(|bytes| now.is_number(f64::from_be_bytes(bytes) as i64)),
+        Value::Null | Value::Blob(_) => false,
     }
 }
 

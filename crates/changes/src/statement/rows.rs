@@ -328,14 +328,8 @@ mod tests {
     }
 
     fn show(change: &Change) -> String {
-        let columns: Vec<&str> = change
-            .columns
-            .iter()
-            .map(|column| match column {
-                Column::Name(name) => &**name,
-                Column::Ordinal(_) => "?",
-            })
-            .collect();
+        let columns: Vec<&str> =
+            change.columns.iter().map(|column| column.name().unwrap_or("?")).collect();
         let key = match &change.key {
             KeyClass::Of(class) => class,
             KeyClass::Plain => "plain",

@@ -96,10 +96,7 @@ impl Tables {
 /// The change, or a less certain one where letters of its names were lost.
 fn sure(change: Change, is_lossy: bool) -> Change {
     let is_lost = |text: &str| text.contains(char::REPLACEMENT_CHARACTER);
-    let is_column_lost = |column: &Column| match column {
-        Column::Name(name) => is_lost(name),
-        Column::Ordinal(_) => false,
-    };
+    let is_column_lost = |column: &Column| column.name().is_some_and(is_lost);
     match &change {
         _ if !is_lossy => change,
         Change { database, table, .. } if is_lost(database) || is_lost(table) => {
