@@ -46,6 +46,7 @@ pub(crate) fn cut(text: &[u8], kind: Kind, markup_bytes: usize) -> Option<Vec<Ch
     cutter.markup(0, markup_bytes);
     match kind {
         Kind::Html => cutter.markup(markup_bytes, text.len()),
+        Kind::Xml => cutter.xml(markup_bytes, text.len()),
         Kind::Script => cutter.script(markup_bytes, text.len()),
         Kind::Text => cutter.lines(markup_bytes, text.len()),
     }
@@ -77,6 +78,32 @@ impl Cutter<'_> {
                 at += length;
             } else if is_tag(rest) {
                 at = self.tag(at, end);
+            } else {
+                let length = text_length(rest);
+                self.push(at, at + length, ChunkKind::Text);
+                at += length;
+            }
+        }
+    }
+
+    /// Markup in which every element may hold elements, and a section may hold text alone (XML
+    /// §2.7): to HTML that would be a comment, which nobody compares.
+    fn xml(&mut self, mut at: usize, end: usize) {
+        while at < end && self.chunks.len() <= CHUNKS_MAX {
+            let rest = &self.text[at..end];
+            if rest.starts_with(b"<!--") {
+                let length = up_to(rest, b"-->");
+                self.push(at, at + length, ChunkKind::Comment);
+                at += length;
+            } else if rest.starts_with(b"<![CDATA[") {
+                let length = up_to(rest, b"]]>");
+                self.lines(at, at + length);
+                at += length;
+            } else if is_tag(rest) {
+                let length = tag::length(rest);
+                let length = length + text_length_behind(&rest[length..]);
+                self.push(at, at + length, ChunkKind::Tag);
+                at += length;
             } else {
                 let length = text_length(rest);
                 self.push(at, at + length, ChunkKind::Text);
@@ -164,6 +191,11 @@ fn comment_length(text: &[u8]) -> Option<usize> {
         }
     }
     Some(text.len())
+}
+
+/// The length up to this ending and with it, or of all.
+fn up_to(text: &[u8], ending: &[u8]) -> usize {
+    memmem::find(text, ending).map_or(text.len(), |at| at + ending.len())
 }
 
 /// The length of the text up to a line's end or the next tag; at least one byte.
@@ -261,6 +293,23 @@ mod tests {
             &["g <textarea>", "t a", "t <b>", "g </textarea>"],
         );
         check(Kind::Html, "<style>a</styles>", &["g <style>", "t a</styles>"]);
+    }
+
+    #[test]
+    fn sections_of_xml_hold_text_and_no_element_does() {
+        check(
+            Kind::Xml,
+            "<title><![CDATA[a <b>\nc --> d]]></title>e",
+            &["g <title>", "t <![CDATA[a <b>", "t c --> d]]>", "g </title>e"],
+        );
+        check(
+            Kind::Xml,
+            "<title><i>a</i></title>",
+            &["g <title>", "g <i>a", "g </i>", "g </title>"],
+        );
+        check(Kind::Xml, "<!-- a -- b --!> -->c", &["c <!-- a -- b --!> -->", "t c"]);
+        check(Kind::Xml, "<!-- a", &["c <!-- a"]);
+        check(Kind::Xml, "a<![CDATA[ b", &["t a", "t <![CDATA[ b"]);
     }
 
     #[test]

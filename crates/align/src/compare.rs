@@ -17,6 +17,7 @@ use crate::escape::entity;
 use crate::pairing;
 use crate::span::Span;
 use crate::tag;
+use crate::unit;
 
 /// The copies were given up: pairing them takes over four million steps, or they differ in
 /// over twenty thousand places.
@@ -121,7 +122,7 @@ impl Comparison {
     }
 
     /// The old copy's values by which that copy is recognised in a request: strong values
-    /// that are no part of another, then names of fields; each once. Of a copy with over
+    /// that are no part of another's word, then names of fields; each once. Of a copy with over
     /// 1,024 different tokens, which is not bound anyway, the parts are told as well.
     pub fn strong_values(&self) -> impl Iterator<Item = &[u8]> {
         let of = |class| {
@@ -134,9 +135,7 @@ impl Comparison {
             // Nothing can hold one that is as long as the longest.
             value.len() < longest_bytes
                 && strong.len() <= STRONG_VALUES_MAX
-                && strong.iter().any(|other| {
-                    other.len() > value.len() && memchr::memmem::find(other, value).is_some()
-                })
+                && strong.iter().any(|other| other.len() > value.len() && is_cut_out(other, value))
         };
         let mut seen = HashSet::new();
         of(Class::Strong)
@@ -144,6 +143,14 @@ impl Comparison {
             .chain(of(Class::FieldName))
             .filter(move |value| seen.insert(*value))
     }
+}
+
+/// Whether a value stands in a longer one with letters or digits of that one beside it. Between
+/// marks it is a value by itself: a page's data come as one text that a script reads.
+fn is_cut_out(longer: &[u8], value: &[u8]) -> bool {
+    let is_in_word = |byte: Option<&u8>| byte.is_some_and(|byte| unit::is_word(*byte));
+    memchr::memmem::find_iter(longer, value)
+        .any(|at| is_in_word(longer[..at].last()) || is_in_word(longer.get(at + value.len())))
 }
 
 #[cfg(test)]
@@ -351,5 +358,18 @@ mod tests {
         let found: Vec<_> =
             comparison.strong_values().map(|v| String::from_utf8_lossy(v).into_owned()).collect();
         assert_eq!(found, ["ab12cd34ef56", "f1a2"]);
+    }
+
+    #[test]
+    fn a_token_in_a_text_that_a_script_reads_is_told_beside_it() {
+        let page = |token: &str| {
+            format!(
+                "<input name=csrf value={token}>\n<script>push('[{{\\\"csrf\\\":\\\"{token}\\\"}}]')</script>"
+            )
+        };
+        let (token, other) = ("BbuHEj81kQzWyA", "AObwQ7x2LmN4cd");
+        let comparison = compared(&page(token), &page(other));
+        let found: Vec<_> = comparison.strong_values().collect();
+        assert!(found.contains(&token.as_bytes()), "{found:?}");
     }
 }

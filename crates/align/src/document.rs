@@ -22,6 +22,8 @@ pub enum Kind {
     /// A page or a fragment of one. What begins with `{` or `[` is read as a script all
     /// the same: apps send JSON under any type.
     Html,
+    /// A feed, a map of the site.
+    Xml,
     /// JSON or JavaScript.
     Script,
     /// Lines.

@@ -23,6 +23,7 @@ mod literal;
 mod pairing;
 mod passwords;
 mod preloads;
+mod puzzle;
 mod request;
 mod share;
 mod skeleton;

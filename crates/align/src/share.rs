@@ -17,7 +17,7 @@ use crate::class::{self, Class};
 use crate::compare::{Comparison, TooDifferent, compare};
 use crate::document::Document;
 use crate::escape::{entity, percent};
-use crate::{chunk::ChunkKind, tag};
+use crate::{chunk::ChunkKind, puzzle, tag};
 
 /// Of a small page so many chunks may change from fetch to fetch, of a large one an eighth.
 const CHANGED_MIN: usize = 4;
@@ -52,6 +52,14 @@ pub enum Refusal {
     BuiltDifferently {
         /// Chunks without a counterpart.
         left: usize,
+    },
+    /// A form asks each stranger for another sum, and its answer lies in the session.
+    #[error("a form asks each visitor for another sum, and its answer lies in the session")]
+    Puzzle {
+        /// What the first was asked.
+        old: Vec<u8>,
+        /// What the other was asked.
+        new: Vec<u8>,
     },
     /// Something of the first stranger's own would be shown to others.
     #[error("a stranger's own value stands in the page, at byte {at}")]
@@ -99,6 +107,10 @@ pub fn may_share(
     let left = rest.left_at.iter().filter(|at| !changing.contains(at)).count();
     if left > 0 {
         return Err(Refusal::BuiltDifferently { left });
+    }
+    if let Some(at) = puzzle::asked(first, &comparison) {
+        let span = &comparison.spans[at];
+        return Err(Refusal::Puzzle { old: span.old.clone(), new: span.new.clone() });
     }
     match exposes(first, &comparison, personal) {
         Some(at) => Err(Refusal::Exposed { at }),

@@ -29,7 +29,8 @@ pub use impossible::impossible;
 pub(crate) use parts::{parameters_of, segments_of};
 pub use same_origin::{Origin, origin_of, own_referer};
 pub use shape::{
-    bears_drawn, forbidden_verb, may_set_preference, names_secret, names_session, shape,
+    bears_drawn, forbidden_verb, list_chosen_from, may_set_preference, names_secret, names_session,
+    shape,
 };
 pub use taste::{Device, Taste, languages, taste, user_agent};
 pub use visitor::{Standing, Visitor, is_known_foreign, visitor};

@@ -131,6 +131,28 @@ const PREFERENCES: &[&str] = &[
     "lang", "language", "locale", "hl", "l10n", "theme", "style", "skin", "template", "layout",
     "view", "mode", "device", "mobile", "currency", "cur", "country", "region",
 ];
+/// Words in the names of parameters by which a visitor chooses what of a list is shown and in
+/// which order: some apps remember that for the list and for what it leads to.
+const LISTINGS: &[&str] = &[
+    "sort",
+    "sortby",
+    "order",
+    "orderby",
+    "dir",
+    "direction",
+    "filter",
+    "filters",
+    "view",
+    "display",
+    "limit",
+    "per",
+    "perpage",
+    "pagesize",
+    "show",
+    "group",
+    "groupby",
+    "columns",
+];
 /// What such a name may begin with: `setlang`, `uselang`, `change_language`.
 const CHOOSING: &[&str] = &["set", "use", "change", "switch", "select"];
 /// Names under which software for many sites puts a session into a link.
@@ -362,6 +384,18 @@ pub fn may_set_preference(target: &str) -> bool {
         let is_one = |name: &str| PREFERENCES.contains(&name);
         is_one(&name) || CHOOSING.iter().filter_map(|verb| name.strip_prefix(verb)).any(is_one)
     })
+}
+
+/// The list that this URL chooses from: its path alone, if a parameter of it is one by which lists
+/// are sorted or filtered. The choice may be remembered for the list.
+#[must_use]
+pub fn list_chosen_from(target: &str) -> Option<&str> {
+    let chooses = |parameter: parts::Parameter<'_>| {
+        let name = decoded(parameter.name).to_ascii_lowercase();
+        name.split(|letter: char| !letter.is_ascii_alphanumeric())
+            .any(|word| LISTINGS.contains(&word))
+    };
+    parts::parameters(target).any(chooses).then(|| parts::path(target))
 }
 
 /// Whether the URL bears a session: a query or path parameter named like one, with a

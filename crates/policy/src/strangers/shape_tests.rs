@@ -251,6 +251,25 @@ fn parameters_that_choose_how_the_site_is_shown_are_known() {
 }
 
 #[test]
+fn a_list_is_where_something_was_chosen_from() {
+    for (target, expected) in [
+        ("/issues?sort=id", Some("/issues")),
+        (
+            "/projects/p/issues?utf8=%E2%9C%93&set_filter=1&f%5B%5D=status",
+            Some("/projects/p/issues"),
+        ),
+        ("/shop?page=2&items_per_page=50", Some("/shop")),
+        ("/?OrderBy=price", Some("/")),
+        ("/issues?page=2", None),
+        ("/issues?q=sort", None),
+        ("/resort?assorted=1", None),
+        ("/sort", None),
+    ] {
+        assert_eq!(list_chosen_from(target), expected, "{target}");
+    }
+}
+
+#[test]
 fn a_session_in_a_url_is_seen() {
     let cookies: [&[u8]; 2] = [b"forum_token", b"OCSESSID"];
     let is_app = |name: &[u8]| cookies.iter().any(|cookie| is_named_after(name, cookie));

@@ -79,8 +79,8 @@ fn a_page_that_one_node_refused_leaves_the_memory_of_all() {
         news,
         [concat!(
             r#"{"hosts":["a.test"],"learned":{"app_cookies":[],"refused":[{"page":{"#,
-            r#""host":"a.test","target":"/topic/1"},"why":"only HTML and JSON are shared, and "#,
-            r#"this is neither, or not for everybody","for_ms":120000,"times":1}],"asks":false}}"#
+            r#""host":"a.test","target":"/topic/1"},"why":"only HTML, XML and JSON are shared, "#,
+            r#"and this is none of them, or not for everybody","for_ms":120000,"times":1}],"asks":false}}"#
         )]
     );
     news.iter().for_each(|news| second.hear(news));

@@ -136,7 +136,7 @@ pub(crate) async fn fill(order: &Order, asker: Option<First>) -> Result<Arc<Page
         Err(refusal) => {
             strangers.counts.refused.bump();
             // An edit between two copies says nothing about the page.
-            if order.is_untouched_since(since) {
+            if refusal.is_of_no_edit() || order.is_untouched_since(since) {
                 let (target, page) = (&order.brief.target, order.page_hash());
                 let (classes, ticks_ms) = (&strangers.classes, order.ticks_ms());
                 let taste = &order.brief.taste;
@@ -268,7 +268,7 @@ async fn vouch(
     let document = page.document.clone()?;
     let old = document_of(stored)?;
     let own = persona.own_values();
-    let is_data = persona::kind(&page.fields) == Some(align::Kind::Script);
+    let is_data = persona::kind(&page.fields) != Some(align::Kind::Html);
     let compared = document.clone();
     let judged = apart(move || {
         let comparison = align::compare(&compared, &old).ok()?;

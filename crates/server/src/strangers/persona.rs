@@ -197,9 +197,13 @@ pub(crate) fn kind(fields: &Fields) -> Option<Kind> {
     let essence = essence(fields)?;
     match essence.as_slice() {
         b"text/html" | b"application/xhtml+xml" => Some(Kind::Html),
-        b"application/json" => Some(Kind::Script),
-        _ if goes_on(fields) => None,
+        // The second is what React Router's pages are made of after the first.
+        b"application/json" | b"text/x-script" => Some(Kind::Script),
+        b"text/xml" | b"application/xml" => Some(Kind::Xml),
+        // A picture may be drawn by lot, and tell a robot from a person.
+        other if goes_on(fields) || other.starts_with(b"image/") => None,
         other if other.ends_with(b"+json") => Some(Kind::Script),
+        other if other.ends_with(b"+xml") => Some(Kind::Xml),
         _ => None,
     }
 }

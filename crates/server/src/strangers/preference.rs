@@ -3,12 +3,13 @@
 //! `?lang=de` puts a language into the session, and the page itself may look the same for
 //! two personas. So after an address with a query, or one that redirects, the persona goes
 //! to where it was sent, or to the front page; if that looks unlike what a persona sees who
-//! comes there first, the address sets a preference and is not shared.
+//! comes there first, the address sets a preference and is not shared. A list that was sorted
+//! or filtered may be remembered, so the persona looks at it without its query as well.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use align::{Document, Unlikeness};
+use align::{Document, Likeness, Unlikeness};
 use parking_lot::Mutex;
 use policy::strangers::may_set_preference;
 
@@ -23,6 +24,8 @@ const FRONTS_MAX: usize = 64;
 /// Parts that may differ: so many, or one in twenty.
 const CHANGED_MIN: usize = 8;
 const CHANGED_PART: usize = 20;
+/// In so many more places than by itself, twice told, a list may read otherwise: a greeting.
+const MOVES_MIN: usize = 1;
 
 /// Front pages as a persona sees them who comes there first.
 #[derive(Default)]
@@ -38,6 +41,8 @@ struct Front {
     document: Arc<Document>,
     /// What differs by itself.
     noise: Unlikeness,
+    /// The same, with what only stands elsewhere.
+    moves: usize,
 }
 
 impl Fronts {
@@ -49,13 +54,9 @@ impl Fronts {
         target: &str,
     ) -> Result<(), Refusal> {
         let asked = &brief.target;
-        let brief = brief.to(target);
-        let Some(first) = self.first(&brief).await? else { return Ok(()) };
-        let again = persona.fetch(&brief).await?;
-        let Some(document) = again.document else { return Ok(()) };
-        if again.status != first.status {
-            return Err(Refusal::Preference { changed: 1, chunks: 1 });
-        }
+        let Some((first, document)) = self.look(brief, persona, target).await? else {
+            return Ok(());
+        };
         let chunks = document.chunk_count().max(1);
         let found = difference(&first.document, &document);
         // Where the address names a preference, whatever changes is that preference.
@@ -67,6 +68,40 @@ impl Fronts {
             true => Err(Refusal::Preference { changed, chunks }),
             false => Ok(()),
         }
+    }
+
+    /// Looks at the list at `target`, from which the persona chose, and compares: rows that stand
+    /// elsewhere are what choosing is about.
+    pub(crate) async fn check_list(
+        &self,
+        brief: &Brief,
+        persona: &mut Persona,
+        target: &str,
+    ) -> Result<(), Refusal> {
+        let Some((first, document)) = self.look(brief, persona, target).await? else {
+            return Ok(());
+        };
+        let changed = moves(&first.document, &document);
+        match changed > first.moves * 2 + MOVES_MIN {
+            true => Err(Refusal::Preference { changed, chunks: document.chunk_count().max(1) }),
+            false => Ok(()),
+        }
+    }
+
+    /// The page as somebody new sees it, and as this persona does; none if it isn't compared.
+    async fn look(
+        &self,
+        brief: &Brief,
+        persona: &mut Persona,
+        target: &str,
+    ) -> Result<Option<(Front, Arc<Document>)>, Refusal> {
+        let brief = brief.to(target);
+        let Some(first) = self.first(&brief).await? else { return Ok(None) };
+        let again = persona.fetch(&brief).await?;
+        if again.document.is_some() && again.status != first.status {
+            return Err(Refusal::Preference { changed: 1, chunks: 1 });
+        }
+        Ok(again.document.map(|document| (first, document)))
     }
 
     /// The page as somebody new sees it: kept, or fetched now.
@@ -88,14 +123,24 @@ impl Fronts {
         let (Some(once), Some(document)) = (once.document, again.document) else {
             return Ok(None);
         };
-        let noise = difference(&once, &document);
-        let front = Front { ticks_ms: now.ticks_ms, fence, status: again.status, document, noise };
+        let (noise, moves) = (difference(&once, &document), moves(&once, &document));
+        let (ticks_ms, status) = (now.ticks_ms, again.status);
+        let front = Front { ticks_ms, fence, status, document, noise, moves };
         let mut pages = self.pages.lock();
         if pages.len() >= FRONTS_MAX {
             pages.clear();
         }
         pages.insert(key, front.clone());
         Ok(Some(front))
+    }
+}
+
+/// In how many places two copies read otherwise, or stand otherwise.
+fn moves(old: &Document, new: &Document) -> usize {
+    match align::compare(old, new).map(|comparison| comparison.likeness()) {
+        Ok(Likeness::Same | Likeness::Translatable) => 0,
+        Ok(Likeness::ReadsDifferently(places) | Likeness::BuiltDifferently(places)) => places,
+        Err(_) => old.chunk_count().max(new.chunk_count()),
     }
 }
 

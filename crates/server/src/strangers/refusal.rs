@@ -33,8 +33,8 @@ pub(crate) enum Refusal {
     /// Such an answer is not shared.
     #[error("the status {0} is not shared")]
     Status(u16),
-    /// Neither HTML nor JSON, or not the same for both.
-    #[error("only HTML and JSON are shared, and this is neither, or not for everybody")]
+    /// Neither HTML, XML nor JSON, or not the same for both.
+    #[error("only HTML, XML and JSON are shared, and this is none of them, or not for everybody")]
     Type,
     /// The body bears a coding that nobody asked for.
     #[error("the origin coded the body though nobody asked for that")]
@@ -54,8 +54,9 @@ pub(crate) enum Refusal {
     /// The visitor who asked saw something else than the personas after it.
     #[error("whoever asked first saw something else than those who asked next")]
     Asker,
-    /// After this page the front page looks different: it sets a preference.
-    #[error("{changed} of {chunks} parts of the front page look different after it")]
+    /// After this page the front page, or the list that it chose from, looks different: it sets a
+    /// preference.
+    #[error("{changed} of {chunks} parts of another page look different after it")]
     Preference {
         /// Parts that changed.
         changed: usize,
@@ -94,6 +95,15 @@ impl Refusal {
     /// and as they do if it is somebody's own.
     pub(crate) fn may_be_of_an_edit(&self) -> bool {
         matches!(self, Self::Differs(_) | Self::Location)
+    }
+
+    /// Whether it holds whatever was written meanwhile: it is said of one copy, and of more than
+    /// its text.
+    pub(crate) fn is_of_no_edit(&self) -> bool {
+        matches!(
+            self,
+            Self::Wish(_) | Self::Type | Self::TooLarge | Self::Coded | Self::ScriptCookie(_)
+        )
     }
 
     /// Whether it says little: the next attempt may go well.

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use align::{Comparison, Document, Kind};
 use bytes::Bytes;
 use policy::strangers::shape::is_named_after;
-use policy::strangers::{Wish, forbidden_verb, may_set_preference, names_secret, names_session};
+use policy::strangers::{
+    Wish, forbidden_verb, list_chosen_from, may_set_preference, names_secret, names_session,
+};
 use wire::{Fields, Name};
 
 use super::Strangers;
@@ -89,6 +91,13 @@ pub(crate) async fn verify(
         } else {
             let target = if is_open { &leads_to } else { "/" };
             strangers.fronts.check(brief, &mut one.persona, target).await?;
+        }
+        if let Some(list) = list_chosen_from(&brief.target)
+            && one.page.status == 200
+            && !strangers.classes.is_shared(&brief.target)
+            && refused_unseen(strangers, list).is_none()
+        {
+            strangers.fronts.check_list(brief, &mut one.persona, list).await?;
         }
     }
     if is_redirect(one.page.status) {
@@ -248,7 +257,7 @@ async fn judge(
     let page = document(&one.page)?;
     let stranger = document(&other.page)?;
     let own = one.persona.own_values();
-    let is_data = kind(&one.page.fields) == Some(Kind::Script);
+    let is_data = kind(&one.page.fields) != Some(Kind::Html);
     let is_trusted = brief.strangers().is_some_and(|strangers| strangers.rules.trust_personas);
     let mut again: Vec<Arc<Document>> = Vec::new();
     again.extend(one.first.as_ref().and_then(|first| first.document.clone()));
