@@ -35,7 +35,8 @@ use crate::reply::{Reply, Told};
 use crate::serve_stored::{self, Shown};
 use crate::site::Site;
 use crate::slices::begin as slices;
-use crate::strangers::fill::remake;
+use crate::strangers::classes::PASSING_MS;
+use crate::strangers::fill::{remake, untried};
 use crate::strangers::welcome::{self, Welcome, welcome};
 use crate::strangers::{bind, evidence};
 
@@ -134,6 +135,7 @@ pub(crate) async fn pass(mut journey: Journey, hash: u64, reason: PassReason) ->
         strangers.note_cookies(&answer.head.fields);
         bind::note_passed(&journey, strangers, &answer.head).await;
         welcome::keep_session_back(&journey, strangers, &mut answer);
+        bind::note_given(&journey, strangers, &answer.head);
         answer = Box::pin(evidence::look_at(&journey, hash, answer)).await;
     }
     answer = alike::look_at(&journey, hash, answer);
@@ -527,6 +529,9 @@ async fn let_go(
 ) -> Reply {
     let now = journey.now();
     companion::note_unstored(&journey, &answer.head, reason == NoStore::File);
+    if let Some(strangers) = &journey.site.strangers {
+        bind::note_given(&journey, strangers, &answer.head);
+    }
     // An origin in trouble says nothing about the page that it could not confirm.
     let is_passing_trouble = has_stale && answer.head.status >= 500;
     // What can't be shared in the background says nothing about the page of that address.
@@ -534,7 +539,14 @@ async fn let_go(
     let is_odd =
         || journey.site.strangers.as_ref().is_some_and(|all| all.shares_with_browsers(&journey));
     if reason.is_of_the_response() && !is_passing_trouble && !is_background && !is_odd() {
-        let until = now.ticks_ms + u64::from(journey.site.rules().pass_memory_seconds) * 1000;
+        let mut pass_ms = u64::from(journey.site.rules().pass_memory_seconds) * 1000;
+        // What keeps it from strangers may be over long before that.
+        let order = || welcome::order(&journey, fetch.hash);
+        let is_stranger = journey.reader.is_stranger();
+        if is_stranger && untried(&order()).is_some_and(|refusal| refusal.is_passing()) {
+            pass_ms = pass_ms.min(PASSING_MS);
+        }
+        let until = now.ticks_ms + pass_ms;
         let vary = journey.vary_key(&answer.head.fields);
         let marks = Marks::of(fetch.began, &journey.head.host, &Fields::new());
         let marker = Arc::new(Page::pass_until(until, vary, marks));

@@ -14,7 +14,10 @@ use std::sync::Arc;
 use align::{Binding, Document, Request};
 use bytes::Bytes;
 use http::Method;
-use policy::strangers::{Errand, Jar, Origin, errand, origin_of, own_referer, set_cookies};
+use policy::strangers::{
+    Errand, Jar, Origin, bears_drawn, errand, is_known_foreign, origin_of, own_referer, pairs,
+    set_cookies,
+};
 use policy::{PassReason, Verdict};
 use wire::{Fields, Name, RequestHead, ResponseHead, Version};
 
@@ -27,7 +30,7 @@ use super::Strangers;
 use super::age::{AGE_MS, Aged};
 use super::brief::page_name;
 use super::copies::{Copy, tokens_of};
-use super::holders::Bound;
+use super::holders::{Bound, SESSION_BYTES_MIN};
 use super::minting::{Browser, Entry};
 use super::password;
 use super::persona;
@@ -68,7 +71,9 @@ pub(crate) async fn write(mut journey: Journey, hash: u64, reason: PassReason) -
     if carried.is_empty() {
         carried = journey.server.laid_down(&journey.site, &journey.head, &body).await;
     }
-    if carried.is_empty() && page_of(&journey.head).is_none() {
+    let is_background = errand(&journey.head.fields) == Errand::Background;
+    // A script may send the name of a thing that stands in the page, and need no session for it.
+    if carried.is_empty() && (!is_background || page_of(&journey.head).is_none()) {
         carried = held(&strangers, &journey.head, &body).await;
     }
     let carries_values = !carried.is_empty();
@@ -79,7 +84,6 @@ pub(crate) async fn write(mut journey: Journey, hash: u64, reason: PassReason) -
     }
     let is_settled =
         |copy: &Arc<Copy>| strangers.copies.unsettled(&copy.host, &copy.target).is_empty();
-    let is_background = errand(&journey.head.fields) == Errand::Background;
     if !carries_values && is_background && copies.iter().all(is_settled) {
         return try_without(journey, &strangers, copies, body, reason).await;
     }
@@ -195,16 +199,22 @@ fn carried(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Co
     copies
 }
 
-/// The copies in which a token of a request stands that nobody could recognise yet: a visitor
-/// may be quicker than the comparison of what they were given, and come from a page that lets
-/// no browser say so.
+/// The copies in which a token of a write stands by which nobody could recognise them: a visitor
+/// may be quicker than the comparison of what they were given, or it came to nothing. Those of the
+/// page that the browser names; if it may name none, those that weren't compared yet.
 async fn held(strangers: &Strangers, head: &RequestHead, body: &[u8]) -> Vec<Arc<Copy>> {
-    let mut copies = strangers.copies.all_unsettled(&head.host);
+    let mut copies: Vec<_> = match page_of(head) {
+        Some(page) => strangers.copies.versions(&head.host, page).into_iter().rev().collect(),
+        None => strangers.copies.all_unsettled(&head.host),
+    };
     if copies.is_empty() {
         return copies;
     }
     let request = Request { target: head.target.as_bytes(), fields: &head.fields, body };
     let tokens = tokens_of(&request).unwrap_or_default();
+    if tokens.is_empty() {
+        return Vec::new();
+    }
     apart(move || {
         copies.retain(|copy| copy.holds_any(&tokens));
         copies.truncate(COPIES_MAX - 1);
@@ -532,10 +542,8 @@ async fn in_own_words(mut journey: Journey) -> Result<Reply, Box<Journey>> {
     let ticks_ms = journey.now().ticks_ms;
     let known = strangers.holders.find(&head.fields, ticks_ms);
     let has_open = |bound: &Bound| from.as_ref().is_some_and(|from| bound.has_open(from));
-    let is_beside = |bound: &Bound| {
-        let may_be = |from: &Vec<u8>| bound.may_have_beside(from);
-        !server.has_fellows() && from.as_ref().is_none_or(may_be)
-    };
+    let is_beside =
+        |bound: &Bound| !server.has_fellows() && (from.is_none() || bound.is_strangers());
     let may_be_open = match &known {
         Some(bound) if has_open(bound) => !bound.is_heard() || server.is_in_touch(ticks_ms),
         Some(bound) => is_beside(bound) && (!is_safe || has_token(head)),
@@ -587,7 +595,10 @@ async fn open_copies(
     if !is_safe || has_token(head) {
         server.fetch_bound(site, strangers, &head.host, bound).await;
     }
-    let brought = carried(strangers, head, if is_safe { b"" } else { body });
+    let mut brought = carried(strangers, head, if is_safe { b"" } else { body });
+    if brought.is_empty() && !is_safe {
+        brought = held(strangers, head, body).await;
+    }
     let is_brought = |copy: &Arc<Copy>| brought.iter().any(|known| known.id == copy.id);
     // Reading is none of the binding's business unless it carries a value.
     let mut copies = match is_safe {
@@ -600,9 +611,12 @@ async fn open_copies(
     copies.retain(|copy| {
         let page = page_name(&copy.host, &copy.target);
         match from {
-            Some(from) => bound.has_open(&page) || page == from && is_brought(copy),
+            Some(from) => {
+                bound.has_open(&page)
+                    || page == from && is_brought(copy) && bound.may_be_of(copy, from)
+            }
             // A member may be on a page where somebody has placed a form that names none.
-            None => is_brought(copy) && bound.may_have_beside(&page),
+            None => is_brought(copy) && !bound.is_given() && bound.may_have_beside(&page),
         }
     });
     copies
@@ -651,6 +665,31 @@ pub(crate) async fn note_passed(journey: &Journey, strangers: &Strangers, answer
     }
     if let Some(bound) = strangers.holders.find(&head.fields, journey.now().ticks_ms) {
         note_answer(journey, strangers, &bound, answer).await;
+    }
+}
+
+/// Notes that an answer went to a stranger as it came, with a session: other tabs have pages that
+/// were given without one, and what is written there is in this session's words from here on. Who
+/// comes by what looks like a link out of a mail may be a member, and so may who has a cookie that
+/// could be a session's already.
+pub(crate) fn note_given(journey: &Journey, strangers: &Strangers, answer: &ResponseHead) {
+    let head = &journey.head;
+    let may_be_session =
+        |(name, value): (&[u8], &[u8])| value.len() >= SESSION_BYTES_MIN && !is_known_foreign(name);
+    let is_page = answer.status == 200 && persona::kind(&answer.fields) == Some(align::Kind::Html);
+    let is_given = head.method == Method::GET
+        && (is_page || persona::is_redirect(answer.status))
+        && answer.fields.has(Name::SetCookie)
+        && errand(&head.fields) == Errand::Navigation
+        && !pairs(&head.fields).any(may_be_session);
+    if !is_given || bears_drawn(&head.target) {
+        return;
+    }
+    let mut jar = Jar::default();
+    jar.absorb(&answer.fields, journey.now().unix_seconds());
+    if jar.iter().any(|(_, value)| value.len() >= SESSION_BYTES_MIN) {
+        let bound = strangers.holders.give(&jar, journey.now());
+        bound.close(&page_name(&head.host, &head.target));
     }
 }
 

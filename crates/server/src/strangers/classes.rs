@@ -23,7 +23,7 @@ const PAGES_MAX: usize = 16_384;
 const REFUSED_MS: u64 = 120_000;
 const REFUSED_MS_MAX: u64 = 3_600_000;
 /// A failing origin says nothing about the page.
-const PASSING_MS: u64 = 5_000;
+pub(crate) const PASSING_MS: u64 = 5_000;
 /// A class one of whose shared pages turned out personal.
 const QUARANTINE_MS: u64 = 3_600_000;
 /// Two pages of a class must be unlike what their first askers were given within so long.

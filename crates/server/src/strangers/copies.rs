@@ -299,7 +299,7 @@ impl Copies {
     }
 
     /// The copies of a page, the newest last; parts that a script fetched are none.
-    fn versions(&self, host: &str, target: &str) -> Vec<Arc<Copy>> {
+    pub(crate) fn versions(&self, host: &str, target: &str) -> Vec<Arc<Copy>> {
         let inner = self.inner.lock();
         let page = super::brief::page_name(host, target);
         let versions = inner.by_page.get(page.as_slice()).into_iter().flatten();

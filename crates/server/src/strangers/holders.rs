@@ -6,8 +6,8 @@
 //! else's are. Other nodes are told of the session, with marks of what it was bound with, so that
 //! its visitor may write to any of them; that a page is loaded again closes it on all. What may
 //! not have been heard of it is looked for before it is relied on ([`crate::fellows`]).
-//! Pages in other tabs are as good as open: those that its visitor hasn't loaded since, to a request
-//! that brings a value of the copy, until a password is sent, and where there is no other node
+//! Pages in other tabs are as good as open: those that its visitor hasn't loaded since, or has, but in
+//! one of two tabs, to a request that brings a value of the copy, until a password is sent, and where there is no other node
 //! that could know better.
 //! Invariants: 1. of what a session has open nothing is added after it began, whatever is heard.
 //! 2. a value that two sessions have names neither.
@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use wire::Fields;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use super::brief::page_name;
 use super::copies::Copy;
 
 /// Copies that one session is bound with; of one page several may be open.
@@ -73,6 +74,8 @@ struct State {
     elsewhere: Vec<Mark>,
     /// Whether another node began it.
     is_heard: bool,
+    /// Whether the app gave it with what it answered to a reading, and nobody knows as whose.
+    is_given: bool,
     /// Of how many doubts it was looked up since what other nodes closed of it; none: never.
     sure: Option<u64>,
 }
@@ -138,6 +141,12 @@ impl Holders {
         now: Now,
     ) -> Arc<Bound> {
         self.enter(jar, State { copies, open, is_stale: true, ..State::default() }, now)
+    }
+
+    /// Notes a session that the app gave to a stranger by itself: what it is bound with is found
+    /// out when something is written from a page that was shared.
+    pub(crate) fn give(&self, jar: &Jar, now: Now) -> Arc<Bound> {
+        self.enter(jar, State { is_given: true, is_stale: true, ..State::default() }, now)
     }
 
     fn enter(&self, jar: &Jar, mut state: State, now: Now) -> Arc<Bound> {
@@ -393,17 +402,41 @@ impl Bound {
         !is_known && !state.loaded.contains(&xxh3_64(page))
     }
 
+    /// Whether it began with a reading: then it may be a member's whom something else let in.
+    pub(crate) fn is_given(&self) -> bool {
+        self.state.lock().is_given
+    }
+
+    /// Whether its visitor is no member, as far as this node can know.
+    pub(crate) fn is_strangers(&self) -> bool {
+        let state = self.state.lock();
+        !state.is_members && !state.is_heard
+    }
+
+    /// Whether a value of this copy may come from its page: it wasn't loaded since, or stands in two
+    /// tabs, one of which was. Of that one the session has learned before what its values are; what
+    /// was sent once may not be sent twice in other values.
+    pub(crate) fn may_be_of(&self, copy: &Copy, page: &[u8]) -> bool {
+        let is_known = |state: &State| state.copies.iter().any(|known| known.id == copy.id);
+        self.may_have_beside(page) || self.is_strangers() && is_known(&self.state.lock())
+    }
+
     /// Its visitor may be a member from here on.
     pub(crate) fn note_members(&self) {
         self.state.lock().is_members = true;
     }
 
-    /// The binding, if it covers these copies and is still right; else the copies to bind
-    /// anew with.
+    /// The binding, if it covers these copies and is still right, or their pages were loaded since;
+    /// else the copies to bind anew with.
     pub(crate) fn binding(&self, carried: &[Arc<Copy>]) -> Result<Arc<Binding>, Vec<Arc<Copy>>> {
         let mut state = self.state.lock();
         let is_known = |copy: &Arc<Copy>| state.copies.iter().any(|known| known.id == copy.id);
-        if !state.is_stale && carried.iter().all(is_known) {
+        let is_loaded = |copy: &Arc<Copy>| {
+            let page = page_name(&copy.host, &copy.target);
+            state.loaded.contains(&xxh3_64(&page))
+        };
+        let is_right = !state.is_stale || carried.iter().all(is_loaded);
+        if is_right && carried.iter().all(is_known) {
             return Ok(state.binding.clone());
         }
         let new: Vec<_> = carried.iter().filter(|copy| !is_known(copy)).cloned().collect();

@@ -14,7 +14,8 @@ use base::task;
 use http::Method;
 use origin::{Answer, OriginError};
 use policy::strangers::{
-    Visitor, bears_drawn, is_known_foreign, may_set_preference, set_cookies, without_sessions,
+    Visitor, bears_drawn, is_known_foreign, list_chosen_from, may_set_preference, set_cookies,
+    without_sessions,
 };
 use policy::{NoStore, Verdict};
 use store::Lead;
@@ -214,7 +215,8 @@ fn may_withhold(strangers: &Strangers, order: &Order, sample: &Sample) -> bool {
     if strangers.classes.is_shared(target) {
         return true;
     }
-    if may_set_preference(target) || is_redirect(sample.status) {
+    let may_choose = may_set_preference(target) || list_chosen_from(target).is_some();
+    if may_choose || is_redirect(sample.status) {
         return false;
     }
     let has_query = target.contains('?');
@@ -277,6 +279,8 @@ fn deliver(journey: &mut Journey, fetch: &Fetch, sample: &Sample, withheld: bool
         let mut fields = without_sessions(&head.fields);
         esi::keep_wish(&journey.site, &head, &mut fields);
         head.fields = fields;
+    } else if let Some(strangers) = &journey.site.strangers {
+        bind::note_given(journey, strangers, &head);
     }
     let answer = Answer { head, body: body::full(sample.body.clone()), length, file: None };
     let stored = Some(Err(NoStore::Unverified));
