@@ -14,8 +14,7 @@ use base::task;
 use http::Method;
 use origin::{Answer, OriginError};
 use policy::strangers::{
-    Visitor, bears_drawn, is_known_foreign, list_chosen_from, may_set_preference, set_cookies,
-    without_sessions,
+    Visitor, bears_drawn, is_known_foreign, may_set_preference, set_cookies, without_sessions,
 };
 use policy::{NoStore, Verdict};
 use store::Lead;
@@ -215,8 +214,7 @@ fn may_withhold(strangers: &Strangers, order: &Order, sample: &Sample) -> bool {
     if strangers.classes.is_shared(target) {
         return true;
     }
-    let may_choose = may_set_preference(target) || list_chosen_from(target).is_some();
-    if may_choose || is_redirect(sample.status) {
+    if may_set_preference(target) || is_redirect(sample.status) {
         return false;
     }
     let has_query = target.contains('?');

@@ -16,6 +16,7 @@ const CASE: Case = Case {
     name: "DokuWiki",
     start: &["/doku.php?id=start"],
     pages: [30, 20],
+    own: &[],
     log_in: LogIn {
         page: "/doku.php?id=start&do=login",
         is_shared: true,

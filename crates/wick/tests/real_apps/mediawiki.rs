@@ -16,6 +16,7 @@ const CASE: Case = Case {
     name: "MediaWiki",
     start: &["/index.php/Main_Page", "/index.php/Candle_1"],
     pages: [30, 20],
+    own: &[],
     log_in: LogIn {
         page: "/index.php?title=Special:UserLogin",
         // With no-store, unlike what strangers read.

@@ -16,6 +16,7 @@ const CASE: Case = Case {
     name: "Shaarli",
     start: &["/", "/picwall", "/tags/cloud", "/tags/list", "/daily"],
     pages: [30, 15],
+    own: &[],
     log_in: LogIn {
         page: "/login",
         is_shared: true,

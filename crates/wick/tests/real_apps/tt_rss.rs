@@ -14,6 +14,8 @@ const CASE: Case = Case {
     name: "tt-rss",
     start: &["/", "/public.php?op=forgotpass"],
     pages: [5, 2],
+    // It asks a sum, whose answer the session has.
+    own: &["/public.php?op=forgotpass"],
     log_in: LogIn {
         page: "/",
         is_shared: true,

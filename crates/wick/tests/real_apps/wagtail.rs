@@ -19,6 +19,7 @@ const CASE: Case = Case {
     name: "Wagtail",
     start: &["/"],
     pages: [30, 20],
+    own: &[],
     log_in: LogIn {
         page: "/admin/login/",
         // With no-store, unlike what strangers read.

@@ -14,6 +14,7 @@ const CASE: Case = Case {
     name: "WordPress",
     start: &["/", "/candle-number-1/"],
     pages: [36, 20],
+    own: &[],
     log_in: LogIn {
         page: "/wp-login.php",
         // With no-cache, unlike what strangers read.
