@@ -15,7 +15,7 @@ const TYPES: &[&str] = &[
 
 pub(crate) fn run(input: &[u8]) {
     let [old, new, sent] = sections(input);
-    for kind in [Kind::Html, Kind::Script, Kind::Text] {
+    for kind in [Kind::Html, Kind::Xml, Kind::Script, Kind::Text] {
         let (Some(old), Some(new)) = (read(kind, old), read(kind, new)) else { return };
         let own = compare(&old, &old).map(|comparison| comparison.likeness());
         assert_eq!(own, Ok(Likeness::Same));
