@@ -395,9 +395,12 @@ impl Learner {
     /// Something came while nobody asked: it is content, unless it is of rows that readers begin,
     /// which may be found out later.
     fn demote_unasked(&mut self, signature: &Signature) {
-        match signature.operation == Operation::Update && signature.rows.are_somebodys() {
-            true => remember(&mut self.unasked, signature),
-            false => self.demote(signature),
+        if signature.operation != Operation::Update || !signature.rows.are_somebodys() {
+            return self.demote(signature);
+        }
+        if !self.unasked.contains(signature) {
+            remember(&mut self.unasked, signature);
+            self.conclude();
         }
     }
 
@@ -489,22 +492,17 @@ impl Learner {
 
     /// Draws from the evidence what follows for other changes of the same rows.
     fn conclude(&mut self) {
-        self.updated.clear();
-        self.reader_born.clear();
-        let proved = self.evidence.proved().filter(|signature| !self.barred.contains(*signature));
-        for signature in proved {
-            match signature.operation {
-                Operation::Update => {
-                    let all = self.updated.entry(signature.rows.clone()).or_default();
-                    all.extend(signature.columns.iter().cloned());
-                }
-                // Rows that readers make are theirs, if they can be told from others.
-                Operation::Insert if signature.rows.key.tells_apart() => {
-                    self.reader_born.insert(signature.rows.clone());
-                }
-                _ => {}
-            }
+        // Rows that readers make are theirs, if they can be told from others.
+        let inserts = self.evidence.proved().filter(|it| it.operation == Operation::Insert);
+        let born = inserts.filter(|it| it.rows.key.tells_apart() && !self.barred.contains(*it));
+        self.reader_born = born.map(|it| it.rows.clone()).collect();
+        let mut updated: BTreeMap<Rows, BTreeSet<Column>> = BTreeMap::new();
+        let updates = self.evidence.proved().filter(|it| it.operation == Operation::Update);
+        for signature in updates.filter(|signature| !self.is_barred(signature)) {
+            let all = updated.entry(signature.rows.clone()).or_default();
+            all.extend(signature.columns.iter().cloned());
         }
+        self.updated = updated;
     }
 }
 
