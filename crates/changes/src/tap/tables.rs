@@ -1,9 +1,11 @@
 //! Tables: what is known of those that an app writes, asked of the server itself.
 //!
 //! Invariant: an app never waits long for it. What isn't known in time is told as a row of
-//! unknown kind, of a table without transactions: that sweeps more, never less.
+//! unknown kind, of a table without transactions: that sweeps more, never less. The question goes
+//! on meanwhile, one at a time, so that the next write finds the answer.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -26,7 +28,7 @@ const ENGINE: &str = "\
     WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?";
 
 /// Those of one server, as one user sees them.
-pub(super) struct Tables(Mutex<Known>);
+pub(super) struct Tables(Arc<Mutex<Known>>);
 
 struct Known {
     lookup: Lookup,
@@ -35,7 +37,8 @@ struct Known {
 
 impl Tables {
     pub(super) fn new(address: Address) -> Self {
-        Self(Mutex::new(Known { lookup: Lookup::new(address), takes_back: HashMap::new() }))
+        let known = Known { lookup: Lookup::new(address), takes_back: HashMap::new() };
+        Self(Arc::new(Mutex::new(known)))
     }
 
     /// What a statement changes, and whether that can't be taken back.
@@ -59,37 +62,46 @@ impl Tables {
     async fn rows(&self, rows: &RowsStatement, ended: &Ended) -> (Vec<Change>, bool) {
         let database = rows.name.database.as_deref().unwrap_or(&ended.database);
         let asked = timeout(WAIT, self.ask(database, &rows.name.table)).await;
-        let (keys, takes_back) = asked.unwrap_or_default();
+        let (keys, takes_back) = asked.ok().flatten().unwrap_or_default();
         let changes = rows.changes(&ended.database, keys.key()).into_iter();
         (changes.map(|change| sure(change, ended.is_lossy)).collect(), !takes_back)
     }
 
-    async fn ask(&self, database: &str, table: &str) -> (TableKeys, bool) {
+    /// The keys of a table, and whether it takes back what is rolled back. Whoever stops waiting
+    /// doesn't stop the question.
+    async fn ask(&self, database: &str, table: &str) -> Option<(TableKeys, bool)> {
         if database.is_empty() {
-            return (TableKeys::default(), false);
+            return None;
         }
-        let mut known = self.0.lock().await;
-        let keys = known.lookup.keys(database, table).await;
-        let name = (database.into(), table.into());
-        if let Some(takes_back) = known.takes_back.get(&name) {
-            return (keys, *takes_back);
-        }
-        let engine: Option<Vec<String>> = known.lookup.about(ENGINE, database, table).await;
-        let Some(engine) = engine.and_then(|lines| lines.into_iter().next()) else {
-            return (keys, false);
-        };
-        let takes_back = ["InnoDB", "ROCKSDB"].iter().any(|one| one.eq_ignore_ascii_case(&engine));
-        if known.takes_back.len() >= TABLES_MAX {
-            known.takes_back.clear();
-        }
-        known.takes_back.insert(name, takes_back);
-        (keys, takes_back)
+        let (database, table) = (database.to_owned(), table.to_owned());
+        let mut known = self.0.clone().lock_owned().await;
+        tokio::spawn(async move { known.ask(&database, &table).await }).await.ok()
     }
 
     pub(super) async fn forget(&self) {
         let mut known = self.0.lock().await;
         known.lookup.forget();
         known.takes_back.clear();
+    }
+}
+
+impl Known {
+    async fn ask(&mut self, database: &str, table: &str) -> (TableKeys, bool) {
+        let keys = self.lookup.keys(database, table).await;
+        let name = (database.into(), table.into());
+        if let Some(takes_back) = self.takes_back.get(&name) {
+            return (keys, *takes_back);
+        }
+        let engine: Option<Vec<String>> = self.lookup.about(ENGINE, database, table).await;
+        let Some(engine) = engine.and_then(|lines| lines.into_iter().next()) else {
+            return (keys, false);
+        };
+        let takes_back = ["InnoDB", "ROCKSDB"].iter().any(|one| one.eq_ignore_ascii_case(&engine));
+        if self.takes_back.len() >= TABLES_MAX {
+            self.takes_back.clear();
+        }
+        self.takes_back.insert(name, takes_back);
+        (keys, takes_back)
     }
 }
 

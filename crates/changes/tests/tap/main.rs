@@ -15,6 +15,8 @@ mod server;
 mod together;
 mod trouble;
 
+use std::time::Instant;
+
 use changes::{Event, Feed, Tap};
 use hearing::{WAIT, until};
 use php::Php;
@@ -39,6 +41,17 @@ const TABLES: &str = "USE site; \
 struct Line(&'static str, &'static [&'static str]);
 
 const NONE: &[&str] = &[];
+
+/// A write to each table, and what leaves them as they were.
+const WRITES: &str = "$w = new mysqli('localhost', 'app', 'app', 'site'); \
+    $w->query('INSERT INTO options (option_name) VALUES (1)'); \
+    $w->query('INSERT INTO posts (title) VALUES (1)'); \
+    $w->query('INSERT INTO files (body) VALUES (1)'); \
+    $w->query('INSERT INTO settings VALUES (1, 1, 1)'); \
+    return $w->error;";
+const CLEARANCE: &str = "\
+    foreach (['options', 'posts', 'files', 'settings'] as $t) $w->query(\"TRUNCATE $t\"); \
+    return $w->close();";
 
 const MYSQLI: &[Line] = &[
     Line(
@@ -251,6 +264,23 @@ async fn hear(tap: &Tap) -> Feed {
     feed
 }
 
+/// Writes until the keys of all tables are known: a server that has only just come may not say
+/// them in time.
+fn make_known(php: &mut Php, feed: &mut Feed) {
+    let since = Instant::now();
+    loop {
+        assert_eq!(php.run(WRITES), "\"\"");
+        let heard = told(feed);
+        assert_eq!(heard.len(), 4, "{heard:?}");
+        php.run(CLEARANCE);
+        drop(told(feed));
+        if !heard.iter().any(|one| one.ends_with('?')) {
+            return;
+        }
+        assert!(since.elapsed() < WAIT, "{heard:?}");
+    }
+}
+
 async fn check(lines: &'static [Line]) {
     let Some(direct) = Server::start(SETTINGS) else { return };
     let Some(mut other) = Php::start(&direct.socket()) else { return };
@@ -261,10 +291,17 @@ async fn check(lines: &'static [Line]) {
     let socket = tap.socket().to_owned();
     let work = tokio::task::spawn_blocking(move || {
         let mut php = Php::start(&socket).expect("as before");
+        make_known(&mut php, &mut feed);
         for Line(code, expected) in lines {
             let answer = php.run(code);
             assert_eq!(told(&mut feed), *expected, "{code}: {answer}");
             assert_eq!(answer, other.run(code), "{code}");
+            if expected.contains(&"Schema   ?") {
+                make_known(&mut php, &mut feed);
+                for code in [WRITES, CLEARANCE] {
+                    other.run(code);
+                }
+            }
         }
     });
     work.await.expect("all lines");

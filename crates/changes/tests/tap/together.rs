@@ -54,9 +54,11 @@ async fn what_the_app_writes_is_told_once_and_what_others_write_is_told_too() {
         $s->bind_param('i', $i); return $s->execute();";
     let (php, _) = php.run_beside(prepared).await;
     let told = calm(&mut feed).await;
-    // What a table has may not be known in time on a busy machine: then any row may be meant.
+    // What a table has may not be known in time on a busy machine: then any row may be meant, and
+    // what a transaction writes is told at once as well, as nobody may be able to take it back.
     let is_it = |one: &String| ["Update posts views -", "Update posts views ?"].contains(&&**one);
-    assert!(told.len() == 3 && told.iter().all(is_it), "{told:?}");
+    let most = 3 + usize::from(told.iter().any(|one| one.ends_with('?')));
+    assert!((3..=most).contains(&told.len()) && told.iter().all(is_it), "{told:?}");
 
     // Somebody else, in the very second in which the app writes the same table.
     server.ask("UPDATE site.posts SET title = 'edited'");

@@ -1,7 +1,9 @@
 //! Taps in trouble: what can't be read, who goes in the middle, who wants to be somebody else.
 
 use changes::{Event, Feed, Lost};
+use tokio::time::timeout;
 
+use crate::hearing::WAIT;
 use crate::php::Php;
 use crate::server::Server;
 use crate::{SETTINGS, TABLES, hear, tap, told, until};
@@ -106,10 +108,22 @@ async fn a_server_that_dies_is_lost_and_found_again() {
     assert_eq!(answer, "false");
     server.again();
     until(&mut feed, |event| *event == Event::Recovered).await;
-    let (php, _) = run(php, CONNECT).await;
-    let (_php, answer) =
-        run(php, "return $m->query(\"INSERT INTO posts (title) VALUES ('x')\");").await;
-    assert_eq!((answer.as_str(), told(&mut feed)), ("true", vec!["Insert posts  -".to_owned()]));
+    let (mut php, _) = run(php, CONNECT).await;
+    // One that has only just come may not say in time what keys its tables have.
+    let insert = "return $m->query(\"INSERT INTO posts (title) VALUES ('x')\");";
+    let until_known = async {
+        loop {
+            let (same, answer) = run(php, insert).await;
+            php = same;
+            let told = told(&mut feed);
+            assert_eq!((answer.as_str(), told.len()), ("true", 1), "{told:?}");
+            match &*told[0] {
+                "Insert posts  -" => break,
+                other => assert_eq!(other, "Insert posts  ?"),
+            }
+        }
+    };
+    timeout(WAIT, until_known).await.expect("its tables become known");
 }
 
 #[tokio::test]
