@@ -23,22 +23,24 @@ const DIGITS_MAX: usize = 3;
 const SIGNS: [(&str, &str); 5] =
     [("&plus;", "+"), ("&minus;", "−"), ("&times;", "×"), ("&divide;", "÷"), ("&middot;", "·")];
 
-/// The first difference that is one of such a sum's numbers.
-pub(crate) fn asked(first: &Document, comparison: &Comparison) -> Option<usize> {
-    let mut counters =
-        comparison.spans.iter().enumerate().filter(|(_, span)| span.class == Class::Counter);
+/// Whether one of the differences is a number of such a sum.
+pub(crate) fn is_asked(first: &Document, comparison: &Comparison) -> bool {
+    let counters = comparison.spans.iter().filter(|span| span.class == Class::Counter);
+    let mut numbers = counters.map(|span| span.chunks.0 as usize).peekable();
     // Most pages have none, and aren't searched for forms.
-    let one = counters.next()?;
+    if numbers.peek().is_none() {
+        return false;
+    }
     let forms = forms(first);
-    [one].into_iter().chain(counters).map(|(index, span)| (index, span.chunks.0 as usize)).find_map(
-        |(index, at)| {
-            let &(start, end) = forms.iter().find(|(start, end)| (*start..*end).contains(&at))?;
+    numbers.any(|at| {
+        let form = forms.iter().find(|(start, end)| (*start..*end).contains(&at));
+        form.is_some_and(|&(start, end)| {
             let around =
                 |chunks: usize| at.saturating_sub(chunks).max(start)..(at + chunks + 1).min(end);
-            let has_field = around(ANSWER_CHUNKS).any(|at| is_typed_into(first, at));
-            (has_field && holds_sum(&text(first, around(QUESTION_CHUNKS)))).then_some(index)
-        },
-    )
+            around(ANSWER_CHUNKS).any(|at| is_typed_into(first, at))
+                && holds_sum(&text(first, around(QUESTION_CHUNKS)))
+        })
+    })
 }
 
 /// Where forms begin and end, by chunks.
@@ -146,7 +148,7 @@ mod tests {
         };
         let (old, new) = (read(old), read(new));
         let comparison = compare(&old, &new).expect("short pages");
-        assert_eq!(asked(&old, &comparison).is_some(), expected, "{comparison:?}");
+        assert_eq!(is_asked(&old, &comparison), expected, "{comparison:?}");
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn shares(
         align::Refusal::BuiltDifferently { .. } | align::Refusal::Personal { .. } => {
             "two strangers read different texts".to_owned()
         }
-        align::Refusal::Puzzle { .. } => "a form asks each stranger for another sum".to_owned(),
+        align::Refusal::Puzzle => "a form asks each stranger for another sum".to_owned(),
         align::Refusal::Unsteady { .. } => "it is another page at each reading".to_owned(),
         align::Refusal::TooDifferent(_) => "two strangers are given different pages".to_owned(),
     })

@@ -6,9 +6,9 @@
 //! else's are. Other nodes are told of the session, with marks of what it was bound with, so that
 //! its visitor may write to any of them; that a page is loaded again closes it on all. What may
 //! not have been heard of it is looked for before it is relied on ([`crate::fellows`]).
-//! Pages in other tabs are as good as open: those that its visitor hasn't loaded since, or has, but in
-//! one of two tabs, to a request that brings a value of the copy, until a password is sent, and where there is no other node
-//! that could know better.
+//! Pages in other tabs are as good as open: those that its visitor hasn't loaded since, or has,
+//! but in one of two tabs, to a request that brings a value of the copy, until a password is sent,
+//! and where there is no other node that could know better.
 //! Invariants: 1. of what a session has open nothing is added after it began, whatever is heard.
 //! 2. a value that two sessions have names neither.
 //! Bounds: [`HOLDERS_MAX`] sessions, [`HOLDER_MS`] each.
@@ -324,6 +324,22 @@ impl State {
         let surplus = self.elsewhere.len().saturating_sub(TOLD_MAX);
         self.elsewhere.drain(..surplus);
     }
+
+    fn has_copy(&self, copy: &Copy) -> bool {
+        self.copies.iter().any(|known| known.id == copy.id)
+    }
+
+    fn has_loaded(&self, page: &[u8]) -> bool {
+        self.loaded.contains(&xxh3_64(page))
+    }
+
+    fn is_strangers(&self) -> bool {
+        !self.is_members && !self.is_heard
+    }
+
+    fn may_have_beside(&self, page: &[u8]) -> bool {
+        self.is_strangers() && self.loaded.len() < LOADED_MAX && !self.has_loaded(page)
+    }
 }
 
 impl Bound {
@@ -385,9 +401,8 @@ impl Bound {
     /// The page is loaded again, with the session's own values; whether it was open.
     pub(crate) fn close(&self, page: &[u8]) -> bool {
         let mut state = self.state.lock();
-        let hash = xxh3_64(page);
-        if state.loaded.len() < LOADED_MAX && !state.loaded.contains(&hash) {
-            state.loaded.push(hash);
+        if state.loaded.len() < LOADED_MAX && !state.has_loaded(page) {
+            state.loaded.push(xxh3_64(page));
         }
         let count = state.open.len();
         state.open.retain(|open| open != page);
@@ -397,9 +412,7 @@ impl Bound {
     /// Whether its visitor, who is no member, has the page in another tab, as a stranger was given
     /// it, if at all: it wasn't loaded since.
     pub(crate) fn may_have_beside(&self, page: &[u8]) -> bool {
-        let state = self.state.lock();
-        let is_known = state.is_members || state.is_heard || state.loaded.len() >= LOADED_MAX;
-        !is_known && !state.loaded.contains(&xxh3_64(page))
+        self.state.lock().may_have_beside(page)
     }
 
     /// Whether it began with a reading: then it may be a member's whom something else let in.
@@ -409,16 +422,15 @@ impl Bound {
 
     /// Whether its visitor is no member, as far as this node can know.
     pub(crate) fn is_strangers(&self) -> bool {
-        let state = self.state.lock();
-        !state.is_members && !state.is_heard
+        self.state.lock().is_strangers()
     }
 
     /// Whether a value of this copy may come from its page: it wasn't loaded since, or stands in two
     /// tabs, one of which was. Of that one the session has learned before what its values are; what
     /// was sent once may not be sent twice in other values.
     pub(crate) fn may_be_of(&self, copy: &Copy, page: &[u8]) -> bool {
-        let is_known = |state: &State| state.copies.iter().any(|known| known.id == copy.id);
-        self.may_have_beside(page) || self.is_strangers() && is_known(&self.state.lock())
+        let state = self.state.lock();
+        state.may_have_beside(page) || state.is_strangers() && state.has_copy(copy)
     }
 
     /// Its visitor may be a member from here on.
@@ -430,16 +442,12 @@ impl Bound {
     /// else the copies to bind anew with.
     pub(crate) fn binding(&self, carried: &[Arc<Copy>]) -> Result<Arc<Binding>, Vec<Arc<Copy>>> {
         let mut state = self.state.lock();
-        let is_known = |copy: &Arc<Copy>| state.copies.iter().any(|known| known.id == copy.id);
-        let is_loaded = |copy: &Arc<Copy>| {
-            let page = page_name(&copy.host, &copy.target);
-            state.loaded.contains(&xxh3_64(&page))
-        };
+        let is_loaded = |copy: &Arc<Copy>| state.has_loaded(&page_name(&copy.host, &copy.target));
         let is_right = !state.is_stale || carried.iter().all(is_loaded);
-        if is_right && carried.iter().all(is_known) {
+        if is_right && carried.iter().all(|copy| state.has_copy(copy)) {
             return Ok(state.binding.clone());
         }
-        let new: Vec<_> = carried.iter().filter(|copy| !is_known(copy)).cloned().collect();
+        let new: Vec<_> = carried.iter().filter(|copy| !state.has_copy(copy)).cloned().collect();
         state.copies.extend(new);
         let surplus = state.copies.len().saturating_sub(COPIES_MAX);
         state.copies.drain(..surplus);
