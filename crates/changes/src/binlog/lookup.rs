@@ -55,9 +55,7 @@ impl Lookup {
     /// The keys of one table, or that they aren't known.
     pub(crate) async fn keys(&mut self, database: &str, table: &str) -> TableKeys {
         let name = (database.into(), table.into());
-        if let Some((keys, asked)) = self.tables.get(&name)
-            && (keys.is_known() || asked.elapsed() < AGAIN)
-        {
+        if let Some(keys) = self.remembered(&name) {
             return keys.clone();
         }
         let keys = self.ask(database, table).await.unwrap_or_default();
@@ -66,6 +64,12 @@ impl Lookup {
         }
         self.tables.insert(name, (keys.clone(), Instant::now()));
         keys
+    }
+
+    /// What needn't be asked (again) yet.
+    pub(crate) fn remembered(&self, name: &(Box<str>, Box<str>)) -> Option<&TableKeys> {
+        let (keys, asked) = self.tables.get(name)?;
+        (keys.is_known() || asked.elapsed() < AGAIN).then_some(keys)
     }
 
     /// Where the log ends, of a server that is a MariaDB or isn't.

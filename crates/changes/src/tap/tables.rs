@@ -28,7 +28,11 @@ const ENGINE: &str = "\
     WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?";
 
 /// Those of one server, as one user sees them.
-pub(super) struct Tables(Arc<Mutex<Known>>);
+pub(super) struct Tables {
+    address: Address,
+    /// Another one after each change of a definition: nobody waits for what is being asked then.
+    known: parking_lot::Mutex<Arc<Mutex<Known>>>,
+}
 
 struct Known {
     lookup: Lookup,
@@ -37,8 +41,8 @@ struct Known {
 
 impl Tables {
     pub(super) fn new(address: Address) -> Self {
-        let known = Known { lookup: Lookup::new(address), takes_back: HashMap::new() };
-        Self(Arc::new(Mutex::new(known)))
+        let known = parking_lot::Mutex::new(Known::nothing(&address));
+        Self { address, known }
     }
 
     /// What a statement changes, and whether that can't be taken back.
@@ -50,7 +54,7 @@ impl Tables {
                 vec![Change::anything(database, table)]
             }
             Act::Schema => {
-                self.forget().await;
+                self.forget();
                 vec![Change::of("", "", Operation::Schema)]
             }
             Act::Unread => vec![Change::anything("", "")],
@@ -73,19 +77,31 @@ impl Tables {
         if database.is_empty() {
             return None;
         }
+        let known = self.known.lock().clone();
+        let mut known = known.lock_owned().await;
+        if let Some(remembered) = known.remembered(database, table) {
+            return Some(remembered);
+        }
         let (database, table) = (database.to_owned(), table.to_owned());
-        let mut known = self.0.clone().lock_owned().await;
         tokio::spawn(async move { known.ask(&database, &table).await }).await.ok()
     }
 
-    pub(super) async fn forget(&self) {
-        let mut known = self.0.lock().await;
-        known.lookup.forget();
-        known.takes_back.clear();
+    pub(super) fn forget(&self) {
+        *self.known.lock() = Known::nothing(&self.address);
     }
 }
 
 impl Known {
+    fn nothing(address: &Address) -> Arc<Mutex<Self>> {
+        let lookup = Lookup::new(address.clone());
+        Arc::new(Mutex::new(Self { lookup, takes_back: HashMap::new() }))
+    }
+
+    fn remembered(&self, database: &str, table: &str) -> Option<(TableKeys, bool)> {
+        let name = (database.into(), table.into());
+        Some((self.lookup.remembered(&name)?.clone(), *self.takes_back.get(&name)?))
+    }
+
     async fn ask(&mut self, database: &str, table: &str) -> (TableKeys, bool) {
         let keys = self.lookup.keys(database, table).await;
         let name = (database.into(), table.into());

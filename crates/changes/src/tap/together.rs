@@ -75,7 +75,7 @@ async fn listen(shared: Arc<Shared>, inlet: Inlet) -> Result<std::convert::Infal
         let changes = compare(&known, &now, false);
         known = now;
         if changes.iter().any(|change| change.operation == Operation::Schema) {
-            shared.tables.forget().await;
+            shared.tables.forget();
         }
         let told = judge.lock().round(changes, round);
         if told.is_empty() {
